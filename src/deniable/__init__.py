@@ -1,0 +1,1 @@
+"""Plausible deniability for multi-attribute records."""

@@ -1,0 +1,10 @@
+"""The one exception that a user's mistake raises."""
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used.
+
+    The message is one clear sentence that says what is wrong, where it is, and how to mend it. By
+    default it never contains a value from a table: an error message ends up in logs, and the
+    value is what is to be protected. The command line prints it to stderr and exits with status 2.
+    """
