@@ -1,0 +1,50 @@
+"""Checks of plain arguments, made once where an object is built."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from deniable.errors import InputError
+
+
+def check_level(epsilon: float, where: str) -> float:
+    """Return a privacy level in nats as a float.
+
+    Raises:
+        InputError: if it is not a finite number above zero.
+    """
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise InputError(f"{where}: the privacy level must be a number of nats above 0")
+    if not math.isfinite(epsilon) or epsilon <= 0:
+        raise InputError(
+            f"{where}: the privacy level must be finite and above 0 nats, not {epsilon:g}"
+        )
+    return float(epsilon)
+
+
+def check_levels(
+    attribute_epsilon: Sequence[float], names: Sequence[str], where: str = "attribute levels"
+) -> tuple[float, ...]:
+    """Return one checked level per attribute, shape (k,).
+
+    Raises:
+        InputError: if there are too many or too few, or one is not finite and above zero.
+    """
+    if len(attribute_epsilon) != len(names):
+        raise InputError(
+            f"{where}: {len(attribute_epsilon)} levels were given for {len(names)} attributes; "
+            "give one per attribute, in the schema's order"
+        )
+    return tuple(
+        check_level(level, f"attribute '{name}'")
+        for level, name in zip(attribute_epsilon, names, strict=True)
+    )
+
+
+def first_duplicate(items: Iterable[str]) -> str | None:
+    """Return the first item that occurs a second time, or None."""
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None

@@ -1,0 +1,48 @@
+"""The laws a block of attributes can have, one module each.
+
+A new family is a subclass of :class:`~deniable.families.law.Law` and one entry in ``FAMILIES``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from deniable.errors import InputError
+from deniable.families.law import Law, PatternLaw, Ratio
+from deniable.families.matrix import Identity, MatrixChannel
+from deniable.families.pattern_table import PatternTable
+from deniable.families.product import ProductLaw
+from deniable.families.single_change import SingleChangeMixture
+
+FAMILIES: dict[str, type[Law]] = {
+    law.family: law
+    for law in (ProductLaw, PatternTable, SingleChangeMixture, MatrixChannel, Identity)
+}
+
+
+def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> Law:
+    """Rebuild a law from its plain values.
+
+    Raises:
+        InputError: if the family is unknown or the values do not describe a law.
+    """
+    family = FAMILIES.get(str(plain.get("family")))
+    if family is None:
+        raise InputError(
+            "the mechanism names a family of laws that this version does not know; "
+            "a newer version of deniable may"
+        )
+    return family.from_plain(plain, n_categories)
+
+
+__all__ = [
+    "FAMILIES",
+    "Identity",
+    "Law",
+    "MatrixChannel",
+    "PatternLaw",
+    "PatternTable",
+    "ProductLaw",
+    "Ratio",
+    "SingleChangeMixture",
+    "law_from_plain",
+]

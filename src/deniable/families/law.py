@@ -1,0 +1,168 @@
+"""The questions that every law answers, exactly.
+
+A law is the randomization of one block of attributes, held as integers: the sampler draws from
+them, :mod:`deniable.privacy` takes logarithms of their ratios, the estimator divides by the
+eigenvalues they give. Nothing is stated twice.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.randomness import BitSource
+
+Ratio = tuple[int, int]
+"""A positive rational number as numerator and denominator, not reduced."""
+
+UNBOUNDED = None
+"""The answer where some output is possible for one input and impossible for another."""
+
+
+class Sampler(Protocol):
+    """Tables prepared once for drawing many records."""
+
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the randomized codes, one array of shape (n,) per attribute."""
+        ...
+
+
+class Law(ABC):
+    """The randomization of one block of attributes. Frozen; equal if its integers are equal."""
+
+    family: ClassVar[str]
+    """The name under which records store it."""
+
+    n_categories: tuple[int, ...]
+
+    @property
+    def n_outputs(self) -> tuple[int, ...]:
+        """How many values each released attribute can take, shape (k,)."""
+        return self.n_categories
+
+    @abstractmethod
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+        """Return the largest ratio, over outputs and pairs of inputs, of an output's probability.
+
+        Args:
+            subset: positions in the block of the only columns that are seen; None for all.
+
+        Returns:
+            Factors whose product is the ratio (so that a product law need not multiply a thousand
+            of them out), or None if it is unbounded.
+        """
+
+    @abstractmethod
+    def attribute_ratios(self) -> list[Ratio | None]:
+        """Return, per attribute, the ratio for someone who sees that column alone, shape (k,)."""
+
+    @abstractmethod
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        """Return, per attribute, the ratio for someone who sees the whole released record and
+        knows all the other true values, shape (k,)."""
+
+    @abstractmethod
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that an attribute is released unchanged, shape (k,)."""
+
+    @abstractmethod
+    def sampler(self) -> Sampler:
+        """Prepare the tables for drawing."""
+
+    @abstractmethod
+    def to_plain(self) -> dict[str, Any]:
+        """Return the law's integers as plain values; readable by :meth:`from_plain`."""
+
+    @classmethod
+    @abstractmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "Law":
+        """Rebuild a law from plain values.
+
+        Raises:
+            InputError: if they do not describe a law of this family.
+        """
+
+
+class PatternLaw(Law):
+    """A law that draws which attributes change, and each changed one uniformly among the others.
+
+    Whether an attribute changes never depends on the record. The channel on any attributes is
+    diagonal in the interaction components of a table, so its inverse is known in closed form.
+    """
+
+    @abstractmethod
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        """Return φ(T) for every set T of the attributes in ``subset``, shape (2,)·m.
+
+        φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S), h_i = 1 if attribute i is kept and −1/(a_i − 1) if it is
+        changed; index 1 on axis j puts ``subset[j]`` into T.
+        """
+
+    def attenuations(self) -> NDArray[np.float64]:
+        """Return φ_i = (a_i p_i − 1)/(a_i − 1) of the single attributes, shape (k,)."""
+        n = np.asarray(self.n_categories, dtype=np.float64)
+        return (n * self.keep_probabilities() - 1) / (n - 1)
+
+
+class ShiftSampler(ABC):
+    """A sampler of a pattern law: draws how far each attribute moves, whatever the record is."""
+
+    def __init__(self, n_categories: Sequence[int]) -> None:
+        self.n_categories = tuple(n_categories)
+
+    @abstractmethod
+    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+        """Return one shift per record and attribute: 0 keeps, 1 … a−1 are the other categories."""
+
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the randomized codes, one array of shape (n,) per attribute."""
+        from deniable.patterns import rotate
+
+        shifts = self.shifts(len(columns[0]), source)
+        return [
+            rotate(codes, shift, n)
+            for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True)
+        ]
+
+
+def largest(ratios: Sequence[Ratio]) -> Ratio:
+    """Return the largest of several ratios, compared exactly."""
+    best = ratios[0]
+    for ratio in ratios[1:]:
+        if ratio[0] * best[1] > best[0] * ratio[1]:
+            best = ratio
+    return best
+
+
+def at_least_one(ratio: Ratio) -> Ratio:
+    """Return the ratio or its inverse, whichever is not below one."""
+    return ratio if ratio[0] >= ratio[1] else (ratio[1], ratio[0])
+
+
+def integers_from_plain(values: Any, what: str, length: int) -> tuple[int, ...]:
+    """Read integers written as hexadecimal text.
+
+    Raises:
+        InputError: if there are not ``length`` of them, or one is not such a text.
+    """
+    if not isinstance(values, list) or len(values) != length:
+        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
+    try:
+        return tuple(int(value, 16) for value in values)
+    except (TypeError, ValueError):
+        raise InputError(f"the mechanism's {what} hold something that is not hexadecimal") from None
+
+
+def bits_from_plain(plain: Mapping[str, Any]) -> int:
+    """Read the common width of a law's weights.
+
+    Raises:
+        InputError: if it is missing or not a sensible number of bits.
+    """
+    bits = plain.get("bits")
+    if not isinstance(bits, int) or isinstance(bits, bool) or not 1 <= bits <= 1 << 24:
+        raise InputError("the mechanism's 'bits' should be a whole number of bits")
+    return bits

@@ -1,0 +1,181 @@
+"""A mechanism: a schema and a tuple of independent blocks, frozen.
+
+The sampler, the accountant and the estimator all read this one description.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from deniable import privacy
+from deniable.errors import InputError
+from deniable.families import Identity, Law
+from deniable.schema import Schema
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A group of attributes with one law, independent of the other groups.
+
+    Args:
+        attributes: positions in the schema, in the law's order.
+        law: how they are randomized.
+    """
+
+    attributes: tuple[int, ...]
+    law: Law
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a mechanism is said to promise, in nats; inf where nothing is promised.
+
+    Args:
+        epsilon: the level of the whole record.
+        attribute_epsilon: per attribute, against someone who sees that column alone; shape (k,).
+        epsilon_given_rest: per attribute, against someone who sees the whole released record and
+            knows all the other true values; shape (k,).
+    """
+
+    epsilon: float
+    attribute_epsilon: tuple[float, ...]
+    epsilon_given_rest: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A complete randomization of a schema's records. Cannot be built in breach of its claim.
+
+    Args:
+        schema: the attributes.
+        blocks: their laws; every attribute belongs to exactly one block.
+        claim: upper limits that the laws must keep; None claims nothing.
+
+    Raises:
+        InputError: if the blocks do not cover the schema, or a claim does not hold.
+    """
+
+    schema: Schema
+    blocks: tuple[Block, ...]
+    claim: Claim | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        covered = sorted(i for block in self.blocks for i in block.attributes)
+        if covered != list(range(len(self.schema.attributes))):
+            raise InputError("every attribute of the schema must be in exactly one block")
+        protected = set(self.schema.protected)
+        for block in self.blocks:
+            declared = tuple(self.schema.n_categories[i] for i in block.attributes)
+            if block.law.n_categories != declared:
+                raise InputError(
+                    "the mechanism and the schema disagree on the number of categories of "
+                    + ", ".join(f"'{self.schema.names[i]}'" for i in block.attributes)
+                )
+            if isinstance(block.law, Identity) != protected.isdisjoint(block.attributes):
+                raise InputError(
+                    "exactly the attributes that the schema keeps are released as they are"
+                )
+        if self.claim is not None:
+            self._check(self.claim)
+
+    def _check(self, claim: Claim) -> None:
+        checks = [("the whole record", self.epsilon, claim.epsilon)]
+        for name, true, said, given, given_said in zip(
+            self.schema.names,
+            self.attribute_epsilon,
+            claim.attribute_epsilon,
+            self.epsilon_given_rest,
+            claim.epsilon_given_rest,
+            strict=True,
+        ):
+            checks.append((f"attribute '{name}' alone", true, said))
+            checks.append((f"attribute '{name}' given the rest", given, given_said))
+        for what, true, said in checks:
+            if true > said:
+                raise InputError(
+                    f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {said:.9g}"
+                )
+
+    @cached_property
+    def epsilon(self) -> float:
+        """ε of the whole record, over the protected attributes, in nats, rounded up.
+
+        Neighbouring records agree on the columns released as they are.
+        """
+        return privacy.compose(
+            privacy.record_epsilon(block.law)
+            for block in self.blocks
+            if not isinstance(block.law, Identity)
+        )
+
+    @cached_property
+    def attribute_epsilon(self) -> tuple[float, ...]:
+        """ε per attribute against someone who sees that column alone, shape (k,), in nats."""
+        return self._in_schema_order(privacy.attribute_epsilon(b.law) for b in self.blocks)
+
+    @cached_property
+    def epsilon_given_rest(self) -> tuple[float, ...]:
+        """ε per attribute against someone who sees the whole released record and knows all the
+        other true values, shape (k,), in nats."""
+        return self._in_schema_order(privacy.epsilon_given_rest(b.law) for b in self.blocks)
+
+    def subset_epsilon(self, names: Iterable[str]) -> float:
+        """Return ε against someone who sees only these columns of the release, in nats.
+
+        Attributes released as they are count as known and are left out.
+
+        Raises:
+            InputError: if a name is unknown or given twice.
+        """
+        positions = self.schema.positions(names)
+        return privacy.compose(
+            privacy.record_epsilon(
+                block.law, [block.attributes.index(i) for i in positions if i in block.attributes]
+            )
+            for block in self.blocks
+            if not isinstance(block.law, Identity)
+        )
+
+    @cached_property
+    def keep_probability(self) -> tuple[float, ...]:
+        """Probability that an attribute is released unchanged, shape (k,); NaN where the released
+        values are not categories."""
+        return self._in_schema_order(
+            tuple(float(p) for p in b.law.keep_probabilities()) for b in self.blocks
+        )
+
+    @cached_property
+    def unprotected(self) -> tuple[str, ...]:
+        """Columns for which nothing is promised: those kept, and attributes of unbounded ε."""
+        unbounded = [
+            name
+            for name, level in zip(self.schema.names, self.attribute_epsilon, strict=True)
+            if level == float("inf") and name not in self.schema.keep
+        ]
+        return (*self.schema.keep, *unbounded)
+
+    @cached_property
+    def n_outputs(self) -> tuple[int, ...]:
+        """How many values each released attribute can take, shape (k,)."""
+        return self._in_schema_order(b.law.n_outputs for b in self.blocks)
+
+    def promise(self) -> Claim:
+        """Return the tightest claim that holds: what the accountant computes."""
+        return Claim(self.epsilon, self.attribute_epsilon, self.epsilon_given_rest)
+
+    def block_of(self, position: int) -> tuple[Block, int]:
+        """Return the block that holds an attribute, and the attribute's place in it."""
+        for block in self.blocks:
+            if position in block.attributes:
+                return block, block.attributes.index(position)
+        raise IndexError(position)
+
+    def _in_schema_order(self, per_block: Iterable[Sequence[_T]]) -> tuple[_T, ...]:
+        values: dict[int, _T] = {}
+        for block, answers in zip(self.blocks, per_block, strict=True):
+            values.update(zip(block.attributes, answers, strict=True))
+        return tuple(values[i] for i in range(len(self.schema.attributes)))

@@ -1,0 +1,66 @@
+"""Patterns: which attributes of a record came out different from what went in.
+
+A pattern law draws a pattern S, keeps the attributes outside S, and replaces every attribute in S
+by a uniform draw among its *other* categories. Arrays over patterns have shape (2,)·k with axis i
+for attribute i, index 0 for "kept" and 1 for "changed"; flattened in C order, attribute 0 is the
+most significant bit.
+"""
+
+from collections.abc import Sequence
+from math import expm1, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """Return the unsigned type in which an attribute's codes are held.
+
+    Twice the number of categories must fit, so that :func:`rotate` cannot wrap around.
+    """
+    return np.min_scalar_type(2 * n_categories - 1)
+
+
+def rotate(codes: NDArray[Any], shift: NDArray[Any], n_categories: int) -> NDArray[Any]:
+    """Return (codes + shift) mod n_categories, shapes (n,).
+
+    A shift of 0 keeps the category; a uniform shift in 1 … a−1 is a uniform *other* category.
+    For y = codes + shift < 2a the remainder is the smaller of y and y − a in wrapping unsigned
+    arithmetic: where y < a the difference wraps to something larger.
+    """
+    kind = code_type(n_categories)
+    total = codes.astype(kind, copy=False) + shift.astype(kind, copy=False)
+    return np.minimum(total, total - kind.type(n_categories))
+
+
+def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
+    """Return t_S = ∏_{i∈S}(a_i − 1), the number of outputs with pattern S, as exact integers.
+
+    Shape (2,)·k.
+    """
+    counts = np.ones((), dtype=object)
+    for n in n_categories:
+        counts = np.multiply.outer(counts, np.array([1, n - 1], dtype=object))
+    return np.asarray(counts, dtype=object)
+
+
+def keep_probability(n_categories: int, attribute_epsilon: float) -> float:
+    """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats (theory of k-ary
+    randomized response; Warner 1965 for a = 2)."""
+    return 1.0 / (1.0 + (n_categories - 1) * np.exp(-attribute_epsilon))
+
+
+def attenuation(n_categories: int, attribute_epsilon: float) -> float:
+    """Return φ = (a·p − 1)/(a − 1) = (e^ε − 1)/(e^ε + a − 1), free of cancellation at small ε."""
+    if attribute_epsilon > 1:
+        return -expm1(-attribute_epsilon) / (
+            1.0 + (n_categories - 1) * float(np.exp(-attribute_epsilon))
+        )
+    excess = expm1(attribute_epsilon)
+    return excess / (excess + n_categories)
+
+
+def n_records(n_categories: Sequence[int]) -> int:
+    """Return ∏ a_i, the number of possible records, as an exact integer."""
+    return prod(n_categories)

@@ -1,0 +1,94 @@
+"""Where privacy is computed: ε in nats, from the integers the sampler draws from, rounded up.
+
+Neighbouring records are any two records that agree on the columns released as they are. A law
+answers with exact ratios of probabilities; this module turns them into logarithms. Every number it
+returns is an upper bound of the true logarithm and at most one unit in the last place above it, and
+is the same on every machine: decimal arithmetic from the standard library, no C mathematics.
+
+Four adversaries, and the number for each (`docs/guarantees.md` has them in plain words):
+
+* ``record_epsilon``: anyone, whatever they know;
+* ``attribute_epsilon``: someone who sees only that column of the release;
+* ``epsilon_given_rest``: someone who sees the whole released record and knows all the other true
+  values;
+* ``record_epsilon(law, subset)``: someone who sees only the columns of the subset.
+
+``math.inf`` stands for "no bound".
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+
+from deniable.families.law import Law, Ratio
+
+_DIGITS = 60
+_UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_LN_2 = _UP.ln(Decimal(2))
+_KEEP_BITS = 256
+
+
+def _log_ratio(ratio: Ratio) -> Decimal:
+    """Return an upper bound of ln(numerator/denominator), within about 1e-55 of it relatively."""
+    numerator, denominator = ratio
+    if numerator == denominator:
+        return Decimal(0)
+    # Integers far wider than the precision are cut to 256 bits first, outwards.
+    up = max(0, numerator.bit_length() - _KEEP_BITS)
+    down = max(0, denominator.bit_length() - _KEEP_BITS)
+    if up:
+        numerator = (numerator >> up) + 1
+    if down:
+        denominator >>= down
+    quotient = _UP.divide(Decimal(numerator), Decimal(denominator))
+    # decimal's ln is correctly rounded to the nearest; one more unit makes it a bound.
+    logarithm = _UP.next_plus(_UP.ln(quotient))
+    return _UP.add(logarithm, _UP.multiply(Decimal(up - down), _LN_2)) if up != down else logarithm
+
+
+def _float_up(value: Decimal) -> float:
+    nearest = float(value)
+    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def epsilon_of(ratios: Iterable[Ratio] | None) -> float:
+    """Return ε of a product of likelihood ratios in nats, rounded up; inf for None.
+
+    A ratio below one has no meaning here: the laws answer with the larger way round.
+    """
+    if ratios is None:
+        return math.inf
+    total = Decimal(0)
+    for ratio in ratios:
+        total = _UP.add(total, _log_ratio(ratio))
+    return max(0.0, _float_up(total))
+
+
+def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
+    """Return ε of a block, or of a subset of its columns (positions), in nats."""
+    return epsilon_of(law.record_ratio(subset))
+
+
+def attribute_epsilon(law: Law) -> tuple[float, ...]:
+    """Return ε per attribute against someone who sees that column alone, shape (k,), in nats."""
+    return tuple(
+        math.inf if ratio is None else epsilon_of([ratio]) for ratio in law.attribute_ratios()
+    )
+
+
+def epsilon_given_rest(law: Law) -> tuple[float, ...]:
+    """Return ε per attribute against someone who sees the whole released record and knows all the
+    other true values, shape (k,), in nats."""
+    return tuple(
+        math.inf if ratio is None else epsilon_of([ratio]) for ratio in law.given_rest_ratios()
+    )
+
+
+def compose(levels: Iterable[float]) -> float:
+    """Return the ε of independent blocks released together: the sum, rounded up, in nats."""
+    total = Decimal(0)
+    for level in levels:
+        if math.isinf(level):
+            return math.inf
+        total = _UP.add(total, Decimal(level))
+    return _float_up(total)

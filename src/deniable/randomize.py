@@ -1,0 +1,53 @@
+"""Codes in, randomized codes out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanism import Mechanism
+from deniable.randomness import BitSource
+
+_ROWS = 1 << 16
+"""Rows randomized at a time: one attribute's codes and draws then stay in the second-level cache."""
+
+
+class Randomizer:
+    """A mechanism made ready to randomize many batches.
+
+    Args:
+        mechanism: what to draw from.
+        source: where random bits come from; :class:`~deniable.randomness.SystemRandomness` for
+            anything that protects people.
+    """
+
+    def __init__(self, mechanism: Mechanism, source: BitSource) -> None:
+        self.mechanism = mechanism
+        self.source = source
+        self._samplers = [(block.attributes, block.law.sampler()) for block in mechanism.blocks]
+
+    def randomize(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the randomized codes.
+
+        Args:
+            columns: one array of codes 0 … a−1 per attribute, in the schema's order, shape (n,).
+
+        Returns:
+            One array per attribute, shape (n,), in a type that holds its outputs.
+        """
+        count = len(columns[0])
+        pieces = [
+            self._piece([column[start : start + _ROWS] for column in columns])
+            for start in range(0, count, _ROWS)
+        ] or [self._piece(columns)]
+        if len(pieces) == 1:
+            return pieces[0]
+        return [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+
+    def _piece(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        outputs: dict[int, NDArray[Any]] = {}
+        for attributes, sampler in self._samplers:
+            drawn = sampler.randomize([columns[i] for i in attributes], self.source)
+            outputs.update(zip(attributes, drawn, strict=True))
+        return [outputs[i] for i in range(len(columns))]

@@ -1,0 +1,230 @@
+"""The only door to entropy, and exact draws from integer weights.
+
+Nothing else in the package may touch ``os.urandom``, ``secrets``, ``random`` or the cipher; a test
+holds that wall. Random bits are an AES-256-CTR keystream whose key and counter come from the
+operating system: as fast as memory, and indistinguishable from uniform bits unless AES is broken.
+
+A draw never compares a rounded floating-point number. A probability is a ratio of integers; the
+uniform number U in [0, 1) is revealed bit by bit, most significant first, until it is known on
+which side of every boundary it lies. Sixteen bits decide nearly always; the rest is looked at
+again with 64, and after that with Python's integers for as long as it takes. The outcome therefore
+has exactly the stated probability, given uniform bits.
+
+The number of bits used depends on U alone, never on a record.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+Unsigned = np.dtype[np.unsignedinteger[Any]] | type[np.unsignedinteger[Any]]
+
+_CHUNK = 1 << 16
+"""Bytes of keystream made at a time: large enough to amortise the call, small enough for cache."""
+
+_REKEY_AFTER = 1 << 40
+"""Bytes under one key. AES in counter mode never repeats a block, so a keystream of N blocks is
+told from random with advantage about N²/2¹²⁹: at 2³⁶ blocks, 2⁻⁵⁷."""
+
+_DIRECT_OUTCOMES = 4096
+"""Above this many outcomes a 16-bit prefix leaves too many draws undecided to be worth a table."""
+
+
+class BitSource(Protocol):
+    """A supply of uniform random bits."""
+
+    secure: bool
+    """Whether the bits are unpredictable. A release made from others says so in its record."""
+
+    def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
+        """Return ``count`` independent uniform values of an unsigned integer type."""
+        ...
+
+
+class _Keystream:
+    """AES-256-CTR keystream as numpy arrays."""
+
+    secure = False
+
+    def __init__(self, key: bytes, counter: bytes) -> None:
+        self._start(key, counter)
+
+    def _start(self, key: bytes, counter: bytes) -> None:
+        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
+        self._left = _REKEY_AFTER
+        self._zeros = bytes(_CHUNK)
+
+    def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
+        item = np.dtype(dtype)
+        size = count * item.itemsize
+        buffer = bytearray(size + 16)  # the cipher wants room for one block more than it writes
+        view = memoryview(buffer)
+        for start in range(0, size, _CHUNK):
+            step = min(_CHUNK, size - start)
+            plain = self._zeros if step == _CHUNK else self._zeros[:step]
+            self._encryptor.update_into(plain, view[start : start + step + 16])
+        self._left -= size
+        return np.frombuffer(buffer, dtype=item.newbyteorder("<"), count=count).astype(
+            item, copy=False
+        )
+
+
+class SystemRandomness(_Keystream):
+    """Unpredictable bits: a keystream keyed from the operating system's generator.
+
+    One object belongs to one thread. After a fork the child draws a new key, so that two processes
+    never use the same bits; each object has a key of its own.
+    """
+
+    secure = True
+
+    def __init__(self) -> None:
+        super().__init__(os.urandom(32), os.urandom(16))
+        self._owner = os.getpid()
+
+    def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
+        if self._left <= 0 or self._owner != os.getpid():
+            self._start(os.urandom(32), os.urandom(16))
+            self._owner = os.getpid()
+        return super().bits(dtype, count)
+
+
+class SeededRandomness(_Keystream):
+    """Repeatable bits for tests and for reproducing a study. NOT PRIVATE.
+
+    Whoever knows or guesses the seed can undo the randomization. A release made from this source
+    is marked in its record.
+
+    Args:
+        seed: any integer.
+    """
+
+    def __init__(self, seed: int) -> None:
+        digest = hashlib.sha512(b"deniable test keystream " + str(int(seed)).encode()).digest()
+        super().__init__(digest[:32], digest[32:48])
+
+
+def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """Return the narrowest unsigned type that holds ``largest``."""
+    return np.min_scalar_type(largest)
+
+
+class ExactCategorical:
+    """Draws from a distribution given by integer weights, each outcome exactly as likely as stated.
+
+    Outcome j has probability ``weights[j] / sum(weights)``. The weights may be of any width.
+
+    Args:
+        weights: non-negative integers, at least one positive; shape (n,).
+        prefix_bits: 16 for a lookup table of 65,536 entries, 8 for one of 256 (when thousands of
+            different distributions must be held at once).
+
+    Raises:
+        ValueError: if the weights are empty, negative or all zero.
+    """
+
+    def __init__(self, weights: Sequence[int], *, prefix_bits: int = 16) -> None:
+        if not weights or min(weights) < 0 or max(weights) == 0:
+            raise ValueError("weights must be non-negative integers, at least one of them positive")
+        if prefix_bits not in (8, 16):
+            raise ValueError("prefix_bits must be 8 or 16")
+        self.n_outcomes = len(weights)
+        # Outcome j is drawn when c_j <= U·total < c_{j+1}; the inner boundaries c_1 … c_{n-1}
+        # separate the n outcomes.
+        cumulative = list(accumulate(weights))
+        self._total = cumulative.pop()
+        self._boundaries = cumulative
+        self._dtype = smallest_unsigned(self.n_outcomes)
+        self._floor64 = np.array([(c << 64) // self._total for c in cumulative], dtype=object)
+        # A boundary at 1.0 (trailing outcomes of weight zero) lies beyond every 64-bit value.
+        self._reachable = sum(1 for c in cumulative if c < self._total)
+        self._floor64 = self._floor64[: self._reachable].astype(np.uint64)
+        self._inexact = {
+            (c << 64) // self._total
+            for c in cumulative[: self._reachable]
+            if (c << 64) % self._total
+        }
+        self._prefix_bits = prefix_bits
+        self._table: NDArray[Any] | None = None
+        if self.n_outcomes <= _DIRECT_OUTCOMES:
+            self._table = self._prefix_table(prefix_bits)
+
+    def _prefix_table(self, bits: int) -> NDArray[Any]:
+        # The prefix t says U ∈ [t, t+1)/2^bits. With b_j = c_j·2^bits/total, the number of
+        # boundaries at or below U is at least #{b_j <= t} and at most #{b_j < t+1}. Where the two
+        # agree the outcome is known; elsewhere the table holds n_outcomes, "look further".
+        scaled = [c << bits for c in self._boundaries]
+        floor = np.array([s // self._total for s in scaled], dtype=np.int64)
+        ceiling = np.array([-(-s // self._total) for s in scaled], dtype=np.int64)
+        prefixes = np.arange(1 << bits)
+        least = np.searchsorted(ceiling, prefixes, side="right")
+        most = np.searchsorted(floor, prefixes, side="right")
+        return np.where(least == most, least, self.n_outcomes).astype(self._dtype)
+
+    def draw(self, count: int, source: BitSource) -> NDArray[Any]:
+        """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type."""
+        if self._table is None:
+            return self._decide(source.bits(np.uint64, count), source)
+        if self.n_outcomes == 1:
+            return np.zeros(count, dtype=self._dtype)
+        prefix = source.bits(np.uint16 if self._prefix_bits == 16 else np.uint8, count)
+        outcome = self._table.take(prefix, mode="clip")
+        undecided = np.flatnonzero(outcome == self.n_outcomes)
+        if undecided.size:
+            shift = np.uint64(64 - self._prefix_bits)
+            value = prefix[undecided].astype(np.uint64) << shift
+            value |= source.bits(np.uint64, undecided.size) >> np.uint64(self._prefix_bits)
+            outcome[undecided] = self._decide(value, source)
+        return outcome
+
+    def _decide(self, value: NDArray[np.uint64], source: BitSource) -> NDArray[Any]:
+        # value holds the first 64 bits of U. A boundary with floor(b_j) < value lies below U and
+        # one with floor(b_j) > value above; equality decides only if b_j is an integer.
+        outcome = np.searchsorted(self._floor64, value, side="right")
+        touching = (
+            np.flatnonzero((outcome > 0) & (self._floor64[outcome - 1] == value))
+            if (self._reachable)
+            else np.empty(0, dtype=np.intp)
+        )
+        result = outcome.astype(self._dtype)
+        for row in touching:
+            if int(value[row]) in self._inexact:
+                result[row] = self._extend(int(value[row]), source)
+        return result
+
+    def _extend(self, value: int, source: BitSource) -> int:
+        bits = 64
+        while True:
+            value = (value << 64) | int(source.bits(np.uint64, 1)[0])
+            bits += 64
+            low = value * self._total
+            # U·total ∈ [low, low + total) / 2^bits
+            least = sum(1 for c in self._boundaries if c << bits <= low)
+            most = sum(1 for c in self._boundaries if c << bits < low + self._total)
+            if least == most:
+                return least
+
+    def probability(self, outcome: int) -> Fraction:
+        """Return the exact probability of one outcome."""
+        edges = [0, *self._boundaries, self._total]
+        return Fraction(edges[outcome + 1] - edges[outcome], self._total)
+
+
+def permutation(count: int, source: BitSource) -> NDArray[np.intp]:
+    """Return a uniformly random order of ``range(count)``, shape (count,).
+
+    Sorting by independent uniform keys gives every order the same probability provided that no
+    two keys are equal, so keys are drawn again until they all differ.
+    """
+    while True:
+        keys = source.bits(np.uint64, count)
+        order = np.argsort(keys, kind="stable")
+        if count < 2 or not np.any(np.diff(keys[order]) == 0):
+            return order

@@ -1,0 +1,92 @@
+"""The interaction transform: every pattern law, its inverse and its squares, without a matrix.
+
+A channel whose entry M[y, x] depends only on which attributes differ between x and y, a *pattern
+kernel* g(S), acts on tables by one number per interaction component: the component T of a table is
+what is left after subtracting the average over an axis for every axis in T and averaging over every
+other axis. The eigenvalue on T is
+
+    ψ(T) = Σ_S g(S) t_S ∏_{i∈T} h_i(S),   h_i = 1 if i ∉ S, −1/(a_i − 1) if i ∈ S.
+
+Applying, inverting, multiplying entrywise: all are done on the 2^m numbers of a kernel or of its
+eigenvalues, and a table of any size is passed over 2m times.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def apply_eigenvalues(
+    table: NDArray[np.float64], eigenvalues: NDArray[np.float64], axes: Sequence[int]
+) -> NDArray[np.float64]:
+    """Multiply every interaction component of a table by its eigenvalue.
+
+    Args:
+        table: any shape.
+        eigenvalues: shape (2,)·m; index 1 on axis j means that ``axes[j]`` is in T.
+        axes: the axes of the table that the kernel acts on, ascending; the others are carried along.
+
+    Returns:
+        A new table of the same shape.
+    """
+    values = np.array(table, dtype=np.float64)
+    for axis in axes:
+        _to_components(values, axis)
+    values *= _spread(eigenvalues, values.shape, axes)
+    for axis in axes:
+        _from_components(values, axis)
+    return values
+
+
+def _to_components(values: NDArray[np.float64], axis: int) -> None:
+    # In place along one axis: entry 0 becomes the mean, entry c > 0 the deviation of category c
+    # from it. Category 0's own deviation is minus the sum of the others, so nothing is lost.
+    moved = np.moveaxis(values, axis, 0)
+    mean = moved.mean(axis=0)
+    moved[1:] -= mean
+    moved[0] = mean
+
+
+def _from_components(values: NDArray[np.float64], axis: int) -> None:
+    moved = np.moveaxis(values, axis, 0)
+    mean = moved[0].copy()
+    moved[0] -= moved[1:].sum(axis=0)
+    moved[1:] += mean
+
+
+def _spread(
+    eigenvalues: NDArray[np.float64], shape: tuple[int, ...], axes: Sequence[int]
+) -> NDArray[np.float64]:
+    # From (2,)·m to a shape that broadcasts against the components: on each axis the constant part
+    # takes entry 0 and all a − 1 deviations take entry 1.
+    values = eigenvalues
+    for j, axis in enumerate(axes):
+        values = np.take(values, [0] + [1] * (shape[axis] - 1), axis=j)
+    full = [1] * len(shape)
+    for j, axis in enumerate(axes):
+        full[axis] = values.shape[j]
+    return values.reshape(full)
+
+
+def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> NDArray[np.float64]:
+    """Return the pattern kernel g(S) of given eigenvalues ψ(T); both of shape (2,)·m.
+
+    Along one axis ψ₀ = g₀ + (a−1) g₁ and ψ₁ = g₀ − g₁.
+    """
+    kernel = np.asarray(eigenvalues, dtype=np.float64)
+    for axis, n in enumerate(n_categories):
+        constant, deviation = np.take(kernel, 0, axis=axis), np.take(kernel, 1, axis=axis)
+        changed = (constant - deviation) / n
+        kernel = np.stack([changed + deviation, changed], axis=axis)
+    return kernel
+
+
+def eigenvalues_of(kernel: NDArray[Any], n_categories: Sequence[int]) -> NDArray[np.float64]:
+    """Return the eigenvalues ψ(T) of a pattern kernel g(S); both of shape (2,)·m."""
+    values = np.asarray(kernel, dtype=np.float64)
+    for axis, n in enumerate(n_categories):
+        kept, changed = np.take(values, 0, axis=axis), np.take(values, 1, axis=axis)
+        values = np.stack([kept + (n - 1) * changed, kept - changed], axis=axis)
+    return values
