@@ -7,7 +7,7 @@ most significant bit.
 """
 
 from collections.abc import Sequence
-from math import expm1, prod
+from math import exp, expm1, prod
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ def rotate(codes: NDArray[Any], shift: NDArray[Any], n_categories: int) -> NDArr
     """
     kind = code_type(n_categories)
     total = codes.astype(kind, copy=False) + shift.astype(kind, copy=False)
-    return np.minimum(total, total - kind.type(n_categories))
+    wrapped: NDArray[Any] = np.minimum(total, total - kind.type(n_categories))
+    return wrapped
 
 
 def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
@@ -48,15 +49,13 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
 def keep_probability(n_categories: int, attribute_epsilon: float) -> float:
     """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats (theory of k-ary
     randomized response; Warner 1965 for a = 2)."""
-    return 1.0 / (1.0 + (n_categories - 1) * np.exp(-attribute_epsilon))
+    return 1.0 / (1.0 + (n_categories - 1) * exp(-attribute_epsilon))
 
 
 def attenuation(n_categories: int, attribute_epsilon: float) -> float:
     """Return φ = (a·p − 1)/(a − 1) = (e^ε − 1)/(e^ε + a − 1), free of cancellation at small ε."""
     if attribute_epsilon > 1:
-        return -expm1(-attribute_epsilon) / (
-            1.0 + (n_categories - 1) * float(np.exp(-attribute_epsilon))
-        )
+        return -expm1(-attribute_epsilon) / (1.0 + (n_categories - 1) * exp(-attribute_epsilon))
     excess = expm1(attribute_epsilon)
     return excess / (excess + n_categories)
 

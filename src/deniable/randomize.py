@@ -10,7 +10,7 @@ from deniable.mechanism import Mechanism
 from deniable.randomness import BitSource
 
 _ROWS = 1 << 16
-"""Rows randomized at a time: one attribute's codes and draws then stay in the second-level cache."""
+"""Rows randomized at a time: an attribute's codes and draws then stay in the second-level cache."""
 
 
 class Randomizer:

@@ -9,6 +9,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ class Attribute:
             return self.scores
         if self.bins is None or len(self.bins) - 1 != self.n_categories:
             return None
-        return tuple((low + high) / 2 for low, high in zip(self.bins, self.bins[1:], strict=False))
+        return tuple((low + high) / 2 for low, high in pairwise(self.bins))
 
 
 def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
@@ -137,7 +138,7 @@ def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
         raise InputError(f"{where}: bins need at least three edges, for two intervals")
     if not all(math.isfinite(edge) for edge in edges):
         raise InputError(f"{where}: a bin edge is not finite; use the widest value possible")
-    if any(high <= low for low, high in zip(edges, edges[1:], strict=False)):
+    if any(high <= low for low, high in pairwise(edges)):
         raise InputError(f"{where}: bin edges must increase")
     return edges
 

@@ -26,7 +26,8 @@ def apply_eigenvalues(
     Args:
         table: any shape.
         eigenvalues: shape (2,)·m; index 1 on axis j means that ``axes[j]`` is in T.
-        axes: the axes of the table that the kernel acts on, ascending; the others are carried along.
+        axes: the axes of the table that the kernel acts on, ascending; the others are carried
+            along.
 
     Returns:
         A new table of the same shape.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.families.law import (
-    PatternLaw,
     Law,
+    PatternLaw,
     Ratio,
     bits_from_plain,
     integers_from_plain,
@@ -101,9 +101,9 @@ class MatrixChannel(Law):
         """
         matrix = self.matrix()
         if matrix.shape[0] == matrix.shape[1]:
-            return np.linalg.inv(matrix)
+            return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
         weighted = matrix.T / matrix.mean(axis=1)
-        return np.linalg.solve(weighted @ matrix, weighted)
+        return np.asarray(np.linalg.solve(weighted @ matrix, weighted), dtype=np.float64)
 
     def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
         if subset is not None and not list(subset):

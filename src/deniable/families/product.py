@@ -35,7 +35,8 @@ class ProductLaw(PatternLaw):
     Args:
         n_categories: categories per attribute, shape (k,).
         bits: width of the weights.
-        keep_weights: attribute i is kept with probability ``keep_weights[i] / 2**bits``; shape (k,).
+        keep_weights: attribute i is kept with probability ``keep_weights[i] / 2**bits``;
+            shape (k,).
 
     Raises:
         InputError: if a probability is 0 or 1 (its ε would be infinite) or the shapes differ.

@@ -127,7 +127,8 @@ class SingleChangeMixture(PatternLaw):
         )
 
     def attenuations(self) -> NDArray[np.float64]:
-        # φ_i = P(unchanged) + Σ_{j≠i} P(change j) − P(change i)/(a_i − 1); the uniform part gives 0.
+        # φ_i = P(unchanged) + Σ_{j≠i} P(change j) − P(change i)/(a_i − 1); the uniform part
+        # contributes 0.
         total = 1 << self.bits
         return np.array(
             [
