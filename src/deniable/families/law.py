@@ -5,6 +5,7 @@ them, :mod:`deniable.privacy` takes logarithms of their ratios, the estimator di
 eigenvalues they give. Nothing is stated twice.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
@@ -166,3 +167,38 @@ def bits_from_plain(plain: Mapping[str, Any]) -> int:
     if not isinstance(bits, int) or isinstance(bits, bool) or not 1 <= bits <= 1 << 24:
         raise InputError("the mechanism's 'bits' should be a whole number of bits")
     return bits
+
+
+def integer_weights(
+    probabilities: NDArray[np.float64], bits: int | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """Turn probabilities in floating point, shape (n,), into integers that add up to 2^bits.
+
+    Every weight keeps all 53 bits of its floating-point value, whatever its size, so likelihood
+    ratios stay what they were; what the rounding of their sum leaves over, at most about n·2⁻⁵³ of
+    the whole, goes to the likeliest outcome, where it changes least. Privacy is accounted from the
+    integers, never from what they were made of.
+
+    Args:
+        probabilities: not negative, at least one positive; normalised here.
+        bits: the width, or None for the smallest multiple of 64 at which nothing is lost.
+
+    Returns:
+        The width and the weights.
+    """
+    shares = np.asarray(probabilities, dtype=np.float64)
+    shares = shares / shares.sum()
+    mantissas, exponents = np.frexp(shares)
+    if bits is None:
+        bits = 64 * math.ceil((54 - int(exponents[shares > 0].min())) / 64)
+    whole = np.ldexp(mantissas, 53)
+    weights = [
+        _shifted(int(mantissa), int(exponent) + bits - 53)
+        for mantissa, exponent in zip(whole, exponents, strict=True)
+    ]
+    weights[int(np.argmax(shares))] += (1 << bits) - sum(weights)
+    return bits, tuple(weights)
+
+
+def _shifted(value: int, places: int) -> int:
+    return value << places if places >= 0 else value >> -places

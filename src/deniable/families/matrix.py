@@ -13,6 +13,7 @@ from deniable.families.law import (
     PatternLaw,
     Ratio,
     bits_from_plain,
+    integer_weights,
     integers_from_plain,
     largest,
 )
@@ -77,12 +78,9 @@ class MatrixChannel(Law):
                 f"column {column + 1} of the response matrix adds up to {sums[column]:.12g}, not 1"
             )
         matrix = matrix / sums
-        smallest = matrix[matrix > 0].min()
-        bits = 64 * -(-(54 - int(np.frexp(smallest)[1])) // 64)
-        weights = [[_scaled(entry, bits) for entry in row] for row in matrix]
-        for x in range(matrix.shape[1]):
-            weights[int(np.argmax(matrix[:, x]))][x] += (1 << bits) - sum(r[x] for r in weights)
-        return cls((matrix.shape[1],), bits, tuple(tuple(row) for row in weights))
+        bits, _ = integer_weights(matrix.ravel())
+        columns = [integer_weights(column, bits)[1] for column in matrix.T]
+        return cls((matrix.shape[1],), bits, tuple(zip(*columns, strict=True)))
 
     @property
     def n_outputs(self) -> tuple[int, ...]:
@@ -147,12 +145,6 @@ class MatrixChannel(Law):
             raise InputError("a response matrix is a list of rows, for one attribute")
         weights = tuple(integers_from_plain(row, "matrix row", n_categories[0]) for row in rows)
         return cls(n_categories, bits_from_plain(plain), weights)
-
-
-def _scaled(value: float, bits: int) -> int:
-    mantissa, exponent = np.frexp(value)
-    shift = int(exponent) + bits - 53
-    return int(np.ldexp(mantissa, 53)) << shift if value else 0
 
 
 class MatrixSampler:

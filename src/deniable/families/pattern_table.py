@@ -15,6 +15,7 @@ from deniable.families.law import (
     ShiftSampler,
     at_least_one,
     bits_from_plain,
+    integer_weights,
     integers_from_plain,
     largest,
 )
@@ -63,12 +64,8 @@ class PatternTable(PatternLaw):
     def from_probabilities(
         cls, n_categories: Sequence[int], pattern_probability: NDArray[np.float64]
     ) -> "PatternTable":
-        """Turn a law in floating point, shape (2,)·k, into integers.
-
-        Every weight keeps all 53 bits of its floating-point value (rounded down), whatever its
-        size; what the rounding of their sum leaves over, at most about 2^k·2⁻⁵³ of the whole, goes
-        to the likeliest pattern, where it changes least. So every likelihood ratio moves by a few
-        units in the last place only. Privacy is accounted from the integers, not from the input.
+        """Turn a law in floating point, shape (2,)·k, into integers (see
+        :func:`~deniable.families.law.integer_weights`).
 
         Raises:
             InputError: if an entry is not positive and finite.
@@ -76,16 +73,8 @@ class PatternTable(PatternLaw):
         probability = np.asarray(pattern_probability, dtype=np.float64).ravel()
         if not (np.all(np.isfinite(probability)) and np.all(probability > 0)):
             raise InputError("every pattern needs a positive probability, or ε is infinite")
-        probability = probability / probability.sum()
-        smallest_exponent = int(np.frexp(probability.min())[1])
-        bits = 64 * -(-(54 - smallest_exponent) // 64)
-        mantissas, exponents = np.frexp(probability)
-        weights = [
-            int(mantissa) << (int(exponent) + bits - 53)
-            for mantissa, exponent in zip(np.ldexp(mantissas, 53), exponents, strict=True)
-        ]
-        weights[int(np.argmax(probability))] += (1 << bits) - sum(weights)
-        return cls(tuple(int(n) for n in n_categories), bits, tuple(weights))
+        bits, weights = integer_weights(probability)
+        return cls(tuple(int(n) for n in n_categories), bits, weights)
 
     @cached_property
     def _exact(self) -> NDArray[np.object_]:

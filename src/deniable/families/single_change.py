@@ -16,6 +16,7 @@ from deniable.families.law import (
     ShiftSampler,
     at_least_one,
     bits_from_plain,
+    integer_weights,
     integers_from_plain,
     largest,
 )
@@ -60,6 +61,25 @@ class SingleChangeMixture(PatternLaw):
             raise InputError("a weight of a single-change mixture is negative")
         if self.uniform_weight + self.unchanged_weight + sum(self.change_weights) != 1 << self.bits:
             raise InputError("the weights of a single-change mixture must add up to 2^bits")
+
+    @classmethod
+    def from_excesses(
+        cls,
+        n_categories: Sequence[int],
+        keep_excess: float,
+        change_excess: NDArray[np.float64],
+    ) -> "SingleChangeMixture":
+        """Return the law with pieces in the ratio 1 : u_0 : (a_j − 1) u_j.
+
+        Args:
+            n_categories: shape (k,).
+            keep_excess: u_0 = (x_0 − 1)/∏a of Algorithm 3.
+            change_excess: u_j = (x_j − 1)/∏a, shape (k,).
+        """
+        others = np.asarray(n_categories, dtype=np.float64) - 1
+        pieces = np.concatenate([[1.0, keep_excess], others * change_excess])
+        bits, (uniform, unchanged, *changes) = integer_weights(pieces)
+        return cls(tuple(int(n) for n in n_categories), bits, uniform, unchanged, tuple(changes))
 
     # The probability X of one particular output, on the columns in A, over its uniform part w/∏a:
     #   nothing changed     w/∏_A a + unchanged + Σ_{j∉A} change_j

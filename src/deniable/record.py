@@ -1,0 +1,241 @@
+"""The plain-value record of a mechanism: what is stored, published, and checked when read back.
+
+A record holds the integers that the sampler draws from, so whoever has it can recompute every
+number in it. Reading one recomputes them all: the levels are a function of the integers alone and
+come out the same on every machine, so a record whose statements differ from its law has been
+altered, and is refused.
+"""
+
+import math
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from deniable.design import METHODS, Design
+from deniable.errors import InputError
+from deniable.families import PatternLaw, law_from_plain
+from deniable.mechanism import Block, Claim, Mechanism
+from deniable.schema import Schema
+
+FORMAT = "deniable mechanism"
+FORMAT_VERSION = 1
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
+    return value if math.isfinite(value) else None
+
+
+def attribute_rows(design: Design) -> list[dict[str, Any]]:
+    """Return what is said of each attribute, in the schema's order."""
+    mechanism = design.mechanism
+    attenuations = single_attenuations(mechanism)
+    return [
+        {
+            "name": attribute.name,
+            "categories": attribute.n_categories,
+            "requested_epsilon": design.requested_epsilon[i],
+            "epsilon": finite_or_none(mechanism.attribute_epsilon[i]),
+            "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
+            "keep_probability": finite_or_none(mechanism.keep_probability[i]),
+            "attenuation": attenuations[i],
+        }
+        for i, attribute in enumerate(mechanism.schema.attributes)
+    ]
+
+
+def single_attenuations(mechanism: Mechanism) -> list[float | None]:
+    """Return φ_i per attribute, shape (k,); None under a response matrix, which has no single
+    number."""
+    values: dict[int, float | None] = {}
+    for block in mechanism.blocks:
+        if isinstance(block.law, PatternLaw):
+            values.update(zip(block.attributes, map(float, block.law.attenuations()), strict=True))
+        else:
+            values.update(dict.fromkeys(block.attributes))
+    return [values[i] for i in range(len(mechanism.schema.attributes))]
+
+
+def design_to_plain(design: Design) -> dict[str, Any]:
+    """Return a design's statements: the fields that ``design --json`` and ``inspect`` print."""
+    return {
+        "method": design.method,
+        "epsilon": design.epsilon,
+        "epsilon_lower_bound": design.epsilon_lower_bound,
+        "budget": design.budget,
+        "unprotected": list(design.mechanism.unprotected),
+        "changed_levels": list(design.changed),
+        "attributes": attribute_rows(design),
+    }
+
+
+def mechanism_to_plain(design: Design) -> dict[str, Any]:
+    """Return the whole record of a design: schema, laws, statements."""
+    mechanism = design.mechanism
+    names = mechanism.schema.names
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "software": f"deniable {version('deniable')}",
+        **design_to_plain(design),
+        "schema": mechanism.schema.to_plain(),
+        "blocks": [
+            {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
+            for block in mechanism.blocks
+        ],
+    }
+
+
+def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
+    """Rebuild a design from its record, and check every statement against the law.
+
+    Raises:
+        InputError: if the record is not one, is of a later version, or states something that its
+            law does not bear out.
+    """
+    if plain.get("format") != FORMAT:
+        raise InputError("this is not a mechanism written by deniable")
+    if plain.get("format_version") != FORMAT_VERSION:
+        raise InputError("the mechanism was written by a later version of deniable; update it")
+    try:
+        stored = msgspec.convert(plain, _Stored)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the mechanism has been altered: {error}") from None
+    schema = Schema.from_plain(stored.schema)
+    blocks = []
+    for block in stored.blocks:
+        places = schema.positions(block.attributes)
+        n_categories = tuple(schema.n_categories[i] for i in places)
+        blocks.append(Block(places, law_from_plain(block.law, n_categories)))
+    if [a.name for a in stored.attributes] != list(schema.names):
+        raise InputError("the mechanism has been altered: its attributes are not its schema's")
+    claim = Claim(
+        _or_infinite(stored.epsilon),
+        tuple(_or_infinite(a.epsilon) for a in stored.attributes),
+        tuple(_or_infinite(a.epsilon_given_rest) for a in stored.attributes),
+    )
+    mechanism = Mechanism(schema, tuple(blocks), claim)
+    design = Design(
+        mechanism,
+        stored.method,  # type: ignore[arg-type]  # checked against METHODS in _Stored
+        tuple(a.requested_epsilon for a in stored.attributes),
+        stored.epsilon_lower_bound,
+        stored.budget,
+    )
+    _check_statements(design, stored)
+    return design
+
+
+def _check_statements(design: Design, stored: "_Stored") -> None:
+    """Refuse a record that says more, less or other than its law.
+
+    The claim has been checked against the law from one side when the mechanism was built; equality
+    is asked for here, because the levels are computed from integers and repeat exactly.
+    """
+    said = msgspec.to_builtins(stored.attributes)
+    for true, stated in zip(attribute_rows(design), said, strict=True):
+        for key in ("epsilon", "epsilon_given_rest"):
+            if true[key] != stated[key]:
+                raise _altered(f"'{true['name']}'", key, true[key], stated[key])
+        for key in ("keep_probability", "attenuation", "categories"):
+            if not _close(true[key], stated[key]):
+                raise _altered(f"'{true['name']}'", key, true[key], stated[key])
+    if stored.epsilon != finite_or_none(design.epsilon):
+        raise _altered("the record", "epsilon", design.epsilon, stored.epsilon)
+    if list(design.mechanism.unprotected) != stored.unprotected:
+        raise InputError("the mechanism has been altered: it lists other unprotected columns")
+    if list(design.changed) != stored.changed_levels:
+        raise InputError("the mechanism has been altered: it lists other changed levels")
+    bound = stored.epsilon_lower_bound
+    if bound is not None and not bound <= design.epsilon:
+        raise InputError("the mechanism has been altered: its lower bound lies above its ε")
+
+
+def _altered(what: str, key: str, true: Any, said: Any) -> InputError:
+    return InputError(
+        f"the mechanism has been altered: {key} of {what} is stated as {said}, and its law gives "
+        f"{true}"
+    )
+
+
+def _close(true: float | None, said: float | None) -> bool:
+    if true is None or said is None:
+        return true is said
+    return math.isclose(true, said, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _or_infinite(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+class _StoredAttribute(msgspec.Struct):
+    name: str
+    categories: int
+    requested_epsilon: float | None
+    epsilon: float | None
+    epsilon_given_rest: float | None
+    keep_probability: float | None
+    attenuation: float | None
+
+
+class _StoredBlock(msgspec.Struct):
+    attributes: list[str]
+    law: dict[str, Any]
+
+
+class _Stored(msgspec.Struct):
+    method: str
+    epsilon: float | None
+    epsilon_lower_bound: float | None
+    budget: float | None
+    unprotected: list[str]
+    changed_levels: list[str]
+    attributes: list[_StoredAttribute]
+    schema: dict[str, Any]
+    blocks: list[_StoredBlock]
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"unknown method {self.method!r}")
+
+
+def to_json(plain: Any) -> bytes:
+    """Return strict JSON, indented, ending in a newline: no NaN, no Infinity, keys in order."""
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        InputError: if there is no such file or it holds something else.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    try:
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a JSON object ({error})") from None
+
+
+def read_design(path: str | Path) -> Design:
+    """Read a mechanism from ``mechanism.json``, a release's ``record.json``, or its folder.
+
+    Raises:
+        InputError: if there is none, or it does not hold together; the sentence names the file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / "record.json"
+    plain = read_json(path)
+    if isinstance(plain.get("mechanism"), dict):
+        plain = plain["mechanism"]
+    try:
+        return mechanism_from_plain(plain)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
