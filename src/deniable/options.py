@@ -1,0 +1,130 @@
+"""Values per attribute as they are written on a command line.
+
+Every option that takes one value per attribute accepts a list in the schema's order
+(``1,2,1.5``), pairs (``age=1,sex=0.5``), or ``@file`` with either of them, commas or line breaks
+between the values, or JSON (a list or an object).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from deniable.errors import InputError
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a comma-separated list, blanks around them removed."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[str]:
+    """Return one text per attribute, shape (k,), in the order of ``names``.
+
+    Args:
+        text: what the user wrote.
+        names: the attributes that need a value, in order.
+        option: the option's name, for the error message.
+
+    Raises:
+        InputError: if a value is missing, there are too many, or a name is unknown or repeated.
+    """
+    entries = _entries(text, option)
+    named = [entry for entry in entries if isinstance(entry, tuple)]
+    if not named:
+        if len(entries) != len(names):
+            raise InputError(
+                f"{option}: {len(entries)} values were given for {len(names)} attributes "
+                f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''}); give one each, in "
+                "this order, or name=value pairs"
+            )
+        return [str(entry) for entry in entries]
+    if len(named) != len(entries):
+        raise InputError(f"{option}: write either plain values or name=value pairs, not both")
+    values: dict[str, str] = {}
+    for name, value in named:
+        if name not in names:
+            raise InputError(f"{option}: there is no protected attribute '{name}'")
+        if name in values:
+            raise InputError(f"{option}: attribute '{name}' is given twice")
+        values[name] = value
+    if missing := [name for name in names if name not in values]:
+        raise InputError(f"{option}: attribute '{missing[0]}' has no value")
+    return [values[name] for name in names]
+
+
+def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[float]:
+    """Return one number per attribute, shape (k,), in the order of ``names``.
+
+    Raises:
+        InputError: as :func:`values_per_attribute`, or if a value is not a number.
+    """
+    return [
+        _number(value, f"{option}, attribute '{name}'")
+        for name, value in zip(names, values_per_attribute(text, names, option), strict=True)
+    ]
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text}' is not a number") from None
+
+
+def whole_numbers(text: str, option: str) -> list[int]:
+    """Return a comma-separated list (or ``@file``) of whole numbers.
+
+    Raises:
+        InputError: if an entry is something else.
+    """
+    try:
+        return [int(str(entry)) for entry in _entries(text, option)]
+    except ValueError:
+        raise InputError(f"{option}: expected whole numbers such as 5,5,3") from None
+
+
+def _entries(text: str, option: str) -> list[str | tuple[str, str]]:
+    if text.startswith("@"):
+        path = Path(text[1:])
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"{option}: the file {path} cannot be read") from None
+        if text.lstrip().startswith(("[", "{")):
+            return _json_entries(text, f"{option}: the file {path}")
+    parts = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"{option}: no value is given")
+    entries: list[str | tuple[str, str]] = []
+    for part in parts:
+        # The last "=" separates, so that a column's name may contain one.
+        name, found, value = part.rpartition("=")
+        entries.append((name.strip(), value.strip()) if found else part)
+    return entries
+
+
+def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
+    try:
+        decoded = msgspec.json.decode(
+            text.encode(), type=list[float | str] | dict[str, float | str]
+        )
+    except (msgspec.DecodeError, TypeError):
+        raise InputError(f"{where} is not a JSON list or object of numbers") from None
+    if isinstance(decoded, dict):
+        return [(name, str(value)) for name, value in decoded.items()]
+    return [str(value) for value in decoded]
+
+
+def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
+    """Return what ``--given-rest`` means: a multiple as written, one number, or one per attribute.
+
+    Raises:
+        InputError: if it is none of these.
+    """
+    option = "--given-rest"
+    if text.endswith("x"):
+        return text
+    if text.startswith("@") or "," in text or "=" in text:
+        return numbers_per_attribute(text, names, option)
+    return _number(text, option)
