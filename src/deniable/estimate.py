@@ -1,0 +1,231 @@
+"""From counts of released records to estimates with error bars.
+
+:func:`estimate_table` is the numeric entry; reading files and frames is done elsewhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import isfinite
+from statistics import NormalDist
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import Channel
+from deniable.errors import InputError
+from deniable.inference import Inference, Target
+from deniable.mechanism import Mechanism
+from deniable.simplex import maximum_likelihood, project_to_simplex
+from deniable.tabulate import Tabulation
+
+Method = Literal["inversion", "em", "projected"]
+
+_UNCERTAIN_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated table: frequencies of combinations of categories, or shares within subgroups.
+
+    Standard errors and intervals are always those of the unbiased inversion estimate, and intervals
+    are centred on it, whatever the method: EM and projection are pulled to the simplex, are biased,
+    and have no error formula. So an interval may reach below 0 or above 1, and the estimate of
+    ``em`` or ``projected`` may lie outside it.
+
+    Args:
+        attributes: names, in the order of the axes; those of ``by`` come last.
+        by: the attributes whose categories form the subgroups; empty for a joint table.
+        categories: the categories of each axis.
+        n_records: rows behind the estimate.
+        target: whose frequencies: of the ``table`` that was randomized, or of the ``population`` it
+            was drawn from.
+        method: how ``values`` were made: ``inversion``, ``em`` or ``projected``.
+        condition: 1/min |φ(T)|; how many times the randomization's inverse magnifies noise in its
+            worst direction.
+        values: the estimates, one axis per attribute; NaN for shares of a subgroup whose own
+            estimated size is not positive.
+        unbiased: the inversion estimates, the centres of the intervals.
+        standard_error: of the inversion estimates.
+        uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
+            the subgroup it is a share of, is less than two of its standard errors from zero.
+        converged: False if EM stopped before it could certify the optimum; True otherwise.
+        group: columns released as they are and the values that the rows were selected by.
+    """
+
+    attributes: tuple[str, ...]
+    by: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    n_records: int
+    target: Target
+    method: Method
+    condition: float
+    values: NDArray[np.float64]
+    unbiased: NDArray[np.float64] = field(repr=False)
+    standard_error: NDArray[np.float64] = field(repr=False)
+    uncertain: NDArray[np.bool_] = field(repr=False)
+    converged: bool = True
+    group: tuple[tuple[str, str], ...] = ()
+
+    def confidence_interval(
+        self, level: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of each cell's interval, centred on the unbiased estimate.
+
+        Each covers its own cell with probability about ``level``; not all cells at once.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        margin = normal_quantile(level) * self.standard_error
+        return self.unbiased - margin, self.unbiased + margin
+
+    def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Yield each cell's index and its categories, the last attribute fastest."""
+        indices = product(*(range(len(names)) for names in self.categories))
+        return zip(indices, product(*self.categories), strict=True)
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return one row per cell: a category per attribute, then ``estimate``,
+        ``standard_error``, ``low``, ``high`` and ``uncertain``.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        return [
+            dict(self.group) | dict(zip(self.attributes, labels, strict=True)) | numbers
+            for labels, numbers in self._rows(level)
+        ]
+
+    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain values for strict JSON: what cannot be estimated is None, never NaN.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        return {
+            "attributes": list(self.attributes),
+            "by": list(self.by),
+            "group": dict(self.group),
+            "n": self.n_records,
+            "target": self.target,
+            "method": self.method,
+            "level": level,
+            "condition": self.condition,
+            "converged": self.converged,
+            "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
+        }
+
+    def _rows(self, level: float) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+        low, high = self.confidence_interval(level)
+        for index, labels in self.cells():
+            yield (
+                labels,
+                {
+                    "estimate": _finite(self.values[index]),
+                    "standard_error": _finite(self.standard_error[index]),
+                    "low": _finite(low[index]),
+                    "high": _finite(high[index]),
+                    "uncertain": bool(self.uncertain[index]),
+                },
+            )
+
+
+def estimate_table(
+    tabulation: Tabulation,
+    mechanism: Mechanism,
+    of: Sequence[str],
+    by: Sequence[str] = (),
+    *,
+    method: Method = "inversion",
+    target: Target = "table",
+    group: Sequence[tuple[str, str]] = (),
+) -> Estimate:
+    """Estimate a joint table, or shares within subgroups, from counts of released records.
+
+    Args:
+        tabulation: the released records, counted by the outputs of ``of`` and then ``by``.
+        mechanism: what randomized them.
+        of: the attributes of the table.
+        by: attributes that form subgroups: every cell is then P(of | by), the ratio of two
+            estimates. Randomized attributes may be used; selecting *rows* by them may not.
+        method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
+            distribution to the inversion).
+        target: ``table`` or ``population``; decides the standard errors.
+        group: if only the rows with certain values of kept columns were counted, which.
+
+    Raises:
+        InputError: if an attribute is unknown or named twice, the counts have another shape, the
+            method or target is unknown, or the randomization has wiped out what is asked for.
+    """
+    if method not in get_args(Method):
+        raise InputError(f"the method is one of {', '.join(get_args(Method))}, not '{method}'")
+    if not of:
+        raise InputError("name at least one attribute to estimate")
+    channel = Channel(mechanism, (*of, *by))
+    inference = Inference(channel, tabulation, target)
+    check_filter(mechanism, [name for name, _ in group])
+    values, converged = inference.values, True
+    if method == "projected":
+        values = project_to_simplex(values)
+    elif method == "em":
+        fit = maximum_likelihood(tabulation.frequencies, channel.forward, tabulation.n_effective)
+        values, converged = fit.values, fit.converged
+    unbiased, standard_error = inference.values, inference.standard_error
+    uncertain = np.abs(unbiased) < _UNCERTAIN_ERRORS * standard_error
+    if by:
+        unbiased, standard_error, margin = inference.shares(len(by))
+        size = values.sum(axis=tuple(range(len(of))))
+        values = values / np.where(size > 0, size, np.nan)
+        few = margin.values < _UNCERTAIN_ERRORS * margin.standard_error
+        # A comparison with NaN is False; where the share is undefined the size is uncertain too.
+        uncertain = (np.abs(unbiased) < _UNCERTAIN_ERRORS * standard_error) | few
+        uncertain |= ~np.isfinite(values) | ~np.isfinite(unbiased)
+    return Estimate(
+        attributes=channel.attributes,
+        by=tuple(by),
+        categories=tuple(mechanism.schema.attributes[i].categories for i in channel.positions),
+        n_records=tabulation.n_records,
+        target=target,
+        method=method,
+        condition=channel.condition,
+        values=values,
+        unbiased=unbiased,
+        standard_error=standard_error,
+        uncertain=uncertain,
+        converged=converged,
+        group=tuple(group),
+    )
+
+
+def check_filter(mechanism: Mechanism, columns: Sequence[str]) -> None:
+    """Refuse to select rows by a column that is randomized.
+
+    Raises:
+        InputError: if a column is not among those released as they are.
+    """
+    for name in columns:
+        if name in mechanism.schema.keep:
+            continue
+        mechanism.schema.position(name)
+        raise InputError(
+            f"rows cannot be selected by '{name}': its values are randomized, so the rows that "
+            "show a value are not the people who have it, and estimates from them would be wrong; "
+            f"ask for subgroups instead (by '{name}')"
+        )
+
+
+def normal_quantile(level: float) -> float:
+    """Return z with Pr[|Z| ≤ z] = level for a standard normal Z.
+
+    Raises:
+        InputError: if the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the confidence level must be between 0 and 1, not {level:g}")
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if isfinite(value) else None

@@ -1,0 +1,131 @@
+"""Estimates that are distributions: maximum likelihood by EM, and projection to the simplex."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import TableMap
+
+_SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    """Where EM stopped.
+
+    Args:
+        values: the distribution, the shape of the true table.
+        gap: an upper bound on how far its log-likelihood is from the largest possible, in nats,
+            for all records together.
+        iterations: applications of the EM map.
+        converged: whether the gap is within the tolerance asked for.
+    """
+
+    values: NDArray[np.float64]
+    gap: float
+    iterations: int
+    converged: bool
+
+
+def maximum_likelihood(
+    frequencies: NDArray[np.float64],
+    forward: TableMap,
+    n_records: float,
+    *,
+    tolerance: float = 1e-2,
+    max_iterations: int = 10_000,
+) -> MaximumLikelihood:
+    """Return the distribution under which the released table is most likely.
+
+    Iterative Bayes or EM (Huang and Du, equation (3), whose indices are printed wrongly): p ← p∘g,
+    g = Mᵀ(θ/(M p)). With ℓ(p) = Σ_y θ_y ln (M p)_y concave,
+
+        ℓ(best) − ℓ(p) ≤ ∇ℓ(p)·(best − p) = best·g − 1 ≤ max_x g_x − 1,
+
+    which certifies the stop: n(max g − 1) ≤ tolerance. (A confidence region is some units of
+    log-likelihood wide, so 0.01 is well inside the noise.)
+
+    Plain EM crawls where entries go to zero, so every two steps are extrapolated (SQUAREM, Varadhan
+    and Roland 2008), in ln p, where such entries move by equal steps and nothing turns negative.
+    An extrapolation that would lower the likelihood is dropped: the likelihood never falls.
+
+    Args:
+        frequencies: θ, the released table's frequencies, shape of the outputs.
+        forward: the channel M.
+        n_records: number of (effective) records behind θ.
+        tolerance: of the log-likelihood of all records, in nats.
+        max_iterations: limit on applications of the EM map; see ``converged``.
+    """
+    likelihood = _Likelihood(frequencies, forward)
+    values = np.full(likelihood.shape, 1.0 / np.prod(likelihood.shape))
+    height, ratio = likelihood.at(values)
+    iterations, longest = 0, 4.0
+    while True:
+        gap = n_records * max(0.0, float(ratio.max()) - 1.0)
+        if gap <= tolerance or iterations >= max_iterations:
+            return MaximumLikelihood(values, gap, iterations, gap <= tolerance)
+        first = _step(values, ratio)
+        _, next_ratio = likelihood.at(first)
+        second = _step(first, next_ratio)
+        iterations += 2
+        # Steps in ln p. Entries are weighted by p (the Fisher metric), or those on their way to
+        # zero would decide the length.
+        step, next_step = _log(ratio), _log(next_ratio)
+        bend = next_step - step
+        size, change = float((values * step**2).sum()), float((values * bend**2).sum())
+        length = min(longest, np.sqrt(size / change)) if change > 0 else longest
+        if length > 1:
+            exponent = 2 * length * step + length**2 * bend
+            candidate = values * np.exp(np.clip(exponent, -100, 100))
+            candidate = np.maximum(candidate / candidate.sum(), _SMALLEST)
+            candidate_height, candidate_ratio = likelihood.at(candidate)
+            if candidate_height >= height:
+                if length == longest:
+                    longest *= 4
+                values, height, ratio = candidate, candidate_height, candidate_ratio
+                continue
+            longest = max(4.0, longest / 4)
+        values = second
+        height, ratio = likelihood.at(values)
+
+
+class _Likelihood:
+    """ℓ(p) and its gradient, by the forward channel and its transpose."""
+
+    def __init__(self, frequencies: NDArray[np.float64], forward: TableMap) -> None:
+        self._frequencies = frequencies
+        self._seen = frequencies > 0
+        self._forward = forward
+        self._transposed = forward.transposed()
+        self.shape = forward.n_categories
+
+    def at(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        # Released values that were seen have probabilities of about 1/n; rounding in the transform
+        # is 1e-16 and could make a zero negative.
+        expected = self._forward.apply(values)
+        expected = np.maximum(expected, np.finfo(np.float64).eps * expected.max())
+        height = float((self._frequencies[self._seen] * np.log(expected[self._seen])).sum())
+        ratio = self._transposed.apply(self._frequencies / expected)
+        return height, np.maximum(ratio, 0.0)
+
+
+def _step(values: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    values = np.maximum(values * ratio, _SMALLEST)
+    return np.asarray(values / values.sum())
+
+
+def _log(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(np.maximum(ratio, 1e-20)))
+
+
+def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distribution nearest to a table in the Euclidean distance, the same shape.
+
+    It is max(values − t, 0) for the one t that makes the sum 1. With v₁ ≥ v₂ ≥ … the entries, t is
+    (v₁ + … + v_m − 1)/m for the last m with v_m above it (Held, Wolfe and Crowder 1974).
+    """
+    descending = np.sort(values, axis=None)[::-1]
+    thresholds = (np.cumsum(descending) - 1) / np.arange(1, descending.size + 1)
+    last = int(np.flatnonzero(descending > thresholds)[-1])
+    return np.asarray(np.maximum(values - thresholds[last], 0.0))

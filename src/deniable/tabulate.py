@@ -1,0 +1,165 @@
+"""Counting released records into a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+
+MAX_CELLS = 1 << 28
+"""Above this one table alone takes 2 GiB, and estimation holds several."""
+
+
+@dataclass(frozen=True)
+class Tabulation:
+    """Released records counted by the values of some attributes.
+
+    Args:
+        counts: sum of the records' weights per cell (their number if unweighted), any shape.
+        squares: sum of the squared weights per cell, the same shape; None if unweighted.
+        n_records: number of rows counted.
+
+    Raises:
+        InputError: if there are no records, or a count is negative or not finite.
+    """
+
+    counts: NDArray[np.float64]
+    squares: NDArray[np.float64] | None
+    n_records: int
+
+    def __post_init__(self) -> None:
+        arrays = [self.counts] if self.squares is None else [self.counts, self.squares]
+        for array in arrays:
+            if not (np.all(np.isfinite(array)) and array.min(initial=0) >= 0):
+                raise InputError("counts and weights must be finite and not negative")
+        if self.total <= 0:
+            raise InputError("there are no records to estimate from, or all their weights are 0")
+
+    @classmethod
+    def from_counts(cls, counts: NDArray[Any]) -> "Tabulation":
+        """Return the tabulation of unweighted records that are already counted.
+
+        Raises:
+            InputError: if a count is negative or not a whole number, or all are zero.
+        """
+        values = np.asarray(counts, dtype=np.float64)
+        if np.any(values != np.floor(values)):
+            raise InputError("counts must be whole numbers of records")
+        return cls(values, None, int(values.sum()) if np.all(np.isfinite(values)) else 0)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.counts.sum())
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """θ: share of the total weight per cell."""
+        return self.counts / self.total
+
+    @property
+    def square_frequencies(self) -> NDArray[np.float64]:
+        """θ₂: sum of squared weights per cell over the squared total weight; θ/n if unweighted."""
+        squares = self.counts if self.squares is None else self.squares
+        return np.asarray(squares / self.total**2)
+
+    @property
+    def n_effective(self) -> float:
+        """(Σw)²/Σw²: the number of equally weighted records that is worth as much."""
+        if self.squares is None:
+            return self.total
+        return float(self.total**2 / self.squares.sum())
+
+    def margin(self, axes: Sequence[int]) -> "Tabulation":
+        """Return the table of fewer attributes, with its axes in the order given."""
+
+        def summed(array: NDArray[np.float64]) -> NDArray[np.float64]:
+            rest = tuple(axis for axis in range(array.ndim) if axis not in axes)
+            order = np.argsort(np.argsort(axes))
+            return np.transpose(array.sum(axis=rest), order)
+
+        squares = None if self.squares is None else summed(self.squares)
+        return Tabulation(summed(self.counts), squares, self.n_records)
+
+
+class Tabulator:
+    """Adds up batches of released records.
+
+    Args:
+        n_outputs: values of every attribute counted: the shape of the table.
+        weighted: whether every batch comes with weights.
+
+    Raises:
+        InputError: if the table would have more than 2^28 cells.
+    """
+
+    def __init__(self, n_outputs: Sequence[int], *, weighted: bool = False) -> None:
+        self.n_outputs = tuple(int(n) for n in n_outputs)
+        self._cells = prod(self.n_outputs)
+        if self._cells > MAX_CELLS:
+            raise InputError(
+                f"a joint table of these attributes has {self._cells} cells, more than "
+                f"{MAX_CELLS}; ask for fewer attributes"
+            )
+        self._counts = np.zeros(self._cells)
+        self._squares = np.zeros(self._cells) if weighted else None
+        self._n_records = 0
+
+    def add(
+        self, columns: Sequence[NDArray[Any]], weights: NDArray[np.float64] | None = None
+    ) -> None:
+        """Count one batch.
+
+        Args:
+            columns: one array of codes per attribute, in the table's order, shape (n,).
+            weights: one weight per row, not negative, shape (n,); given if and only if the
+                tabulator was made for weights. They must come from a column released as it is.
+
+        Raises:
+            InputError: if a weight is negative or not finite.
+        """
+        cells = np.zeros(len(columns[0]), dtype=np.int64)
+        for codes, n in zip(columns, self.n_outputs, strict=True):
+            cells *= n
+            cells += codes
+        self._n_records += len(cells)
+        if self._squares is None:
+            self._accumulate(self._counts, cells, None)
+            return
+        if weights is None:
+            raise TypeError("this tabulator was made for weighted records")
+        weights = np.asarray(weights, dtype=np.float64)
+        if not (np.all(np.isfinite(weights)) and weights.min(initial=0) >= 0):
+            row = int(np.argmin(np.isfinite(weights) & (weights >= 0)))
+            raise InputError(
+                f"the weight of record {self._n_records - len(cells) + row + 1} is negative or "
+                "not a finite number"
+            )
+        self._accumulate(self._counts, cells, weights)
+        self._accumulate(self._squares, cells, weights**2)
+
+    def _accumulate(
+        self,
+        totals: NDArray[np.float64],
+        cells: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        if self._cells <= 4 * len(cells):
+            totals += np.bincount(cells, weights, minlength=self._cells)
+            return
+        # A batch far smaller than the table: touch only the cells that occur in it.
+        occurring, place = np.unique(cells, return_inverse=True)
+        totals[occurring] += np.bincount(place, weights, minlength=len(occurring))
+
+    def tabulation(self) -> Tabulation:
+        """Return what has been counted so far.
+
+        Raises:
+            InputError: if there are no records, or all weights are 0.
+        """
+        squares = None if self._squares is None else self._squares.reshape(self.n_outputs).copy()
+        return Tabulation(self._counts.reshape(self.n_outputs).copy(), squares, self._n_records)
