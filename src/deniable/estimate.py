@@ -22,7 +22,9 @@ from deniable.tabulate import Tabulation
 
 Method = Literal["inversion", "em", "projected"]
 
-_UNCERTAIN_ERRORS = 2.0
+UNCERTAIN_ERRORS = 2.0
+"""A number closer to zero than this many of its standard errors (a relative standard error above
+50 %) is marked as uncertain."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,14 @@ def estimate_table(
         fit = maximum_likelihood(tabulation.frequencies, channel.forward, tabulation.n_effective)
         values, converged = fit.values, fit.converged
     unbiased, standard_error = inference.values, inference.standard_error
-    uncertain = np.abs(unbiased) < _UNCERTAIN_ERRORS * standard_error
+    uncertain = np.abs(unbiased) < UNCERTAIN_ERRORS * standard_error
     if by:
         unbiased, standard_error, margin = inference.shares(len(by))
         size = values.sum(axis=tuple(range(len(of))))
         values = values / np.where(size > 0, size, np.nan)
-        few = margin.values < _UNCERTAIN_ERRORS * margin.standard_error
+        few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
         # A comparison with NaN is False; where the share is undefined the size is uncertain too.
-        uncertain = (np.abs(unbiased) < _UNCERTAIN_ERRORS * standard_error) | few
+        uncertain = (np.abs(unbiased) < UNCERTAIN_ERRORS * standard_error) | few
         uncertain |= ~np.isfinite(values) | ~np.isfinite(unbiased)
     return Estimate(
         attributes=channel.attributes,

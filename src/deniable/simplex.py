@@ -33,8 +33,8 @@ def maximum_likelihood(
     forward: TableMap,
     n_records: float,
     *,
-    tolerance: float = 1e-2,
-    max_iterations: int = 10_000,
+    tolerance: float = 0.1,
+    max_iterations: int = 5_000,
 ) -> MaximumLikelihood:
     """Return the distribution under which the released table is most likely.
 
@@ -43,8 +43,8 @@ def maximum_likelihood(
 
         ℓ(best) − ℓ(p) ≤ ∇ℓ(p)·(best − p) = best·g − 1 ≤ max_x g_x − 1,
 
-    which certifies the stop: n(max g − 1) ≤ tolerance. (A confidence region is some units of
-    log-likelihood wide, so 0.01 is well inside the noise.)
+    which certifies the stop: n(max g − 1) ≤ tolerance. (One standard error away from the best, the
+    log-likelihood is 0.5 lower; the default of 0.1 is inside the noise.)
 
     Plain EM crawls where entries go to zero, so every two steps are extrapolated (SQUAREM, Varadhan
     and Roland 2008), in ln p, where such entries move by equal steps and nothing turns negative.
