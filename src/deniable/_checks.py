@@ -14,11 +14,15 @@ def check_level(epsilon: float, where: str) -> float:
     """
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
         raise InputError(f"{where}: the privacy level must be a number of nats above 0")
-    if not math.isfinite(epsilon) or epsilon <= 0:
+    try:
+        level = float(epsilon)
+    except OverflowError:  # an integer beyond every float
+        level = math.inf
+    if not math.isfinite(level) or level <= 0:
         raise InputError(
-            f"{where}: the privacy level must be finite and above 0 nats, not {epsilon:g}"
+            f"{where}: the privacy level must be finite and above 0 nats, not {level:g}"
         )
-    return float(epsilon)
+    return level
 
 
 def check_levels(

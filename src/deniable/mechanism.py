@@ -75,7 +75,8 @@ class Mechanism:
                     "the mechanism and the schema disagree on the number of categories of "
                     + ", ".join(f"'{self.schema.names[i]}'" for i in block.attributes)
                 )
-            if isinstance(block.law, Identity) != protected.isdisjoint(block.attributes):
+            as_it_is = isinstance(block.law, Identity)
+            if any((i not in protected) != as_it_is for i in block.attributes):
                 raise InputError(
                     "exactly the attributes that the schema keeps are released as they are"
                 )
@@ -83,6 +84,9 @@ class Mechanism:
             self._check(self.claim)
 
     def _check(self, claim: Claim) -> None:
+        k = len(self.schema.attributes)
+        if len(claim.attribute_epsilon) != k or len(claim.epsilon_given_rest) != k:
+            raise InputError(f"a claim needs two levels for each of the {k} attributes")
         checks = [("the whole record", self.epsilon, claim.epsilon)]
         for name, true, said, given, given_said in zip(
             self.schema.names,
@@ -95,7 +99,7 @@ class Mechanism:
             checks.append((f"attribute '{name}' alone", true, said))
             checks.append((f"attribute '{name}' given the rest", given, given_said))
         for what, true, said in checks:
-            if true > said:
+            if not true <= said:  # a claim that is not a number promises nothing either
                 raise InputError(
                     f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {said:.9g}"
                 )

@@ -19,20 +19,32 @@ Four adversaries, and the number for each (`docs/guarantees.md` has them in plai
 import math
 from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 from deniable.families.law import Law, Ratio
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_LN_2 = _UP.ln(Decimal(2))
+# decimal's ln is rounded to the nearest, so one unit more or less makes it a bound.
+_LN_2_ABOVE = _UP.next_plus(_UP.ln(Decimal(2)))
+_LN_2_BELOW = _UP.next_minus(_UP.ln(Decimal(2)))
 _KEEP_BITS = 256
+_CLOSE_BITS = 60
 
 
 def _log_ratio(ratio: Ratio) -> Decimal:
-    """Return an upper bound of ln(numerator/denominator), within about 1e-55 of it relatively."""
+    """Return an upper bound of ln(numerator/denominator), within about 1e-40 of it relatively."""
     numerator, denominator = ratio
     if numerator == denominator:
         return Decimal(0)
+    excess = numerator - denominator
+    if excess > 0 and excess.bit_length() + _CLOSE_BITS < denominator.bit_length():
+        # Sixty digits of a quotient so close to 1 would hold little of the excess, so use
+        # ln(1 + d) <= d − d²/2 + d³/3 = d (1 − d (1/2 − d/3)), within d⁴/4 of it. The inner
+        # roundings are worth less than d units in the last place; one more unit covers them.
+        d = _UP.divide(Decimal(excess), Decimal(denominator))
+        inner = _UP.subtract(Decimal("0.5"), _UP.divide(d, Decimal(3)))
+        return _UP.next_plus(_UP.multiply(d, _UP.subtract(Decimal(1), _UP.multiply(d, inner))))
     # Integers far wider than the precision are cut to 256 bits first, outwards.
     up = max(0, numerator.bit_length() - _KEEP_BITS)
     down = max(0, denominator.bit_length() - _KEEP_BITS)
@@ -41,9 +53,9 @@ def _log_ratio(ratio: Ratio) -> Decimal:
     if down:
         denominator >>= down
     quotient = _UP.divide(Decimal(numerator), Decimal(denominator))
-    # decimal's ln is correctly rounded to the nearest; one more unit makes it a bound.
     logarithm = _UP.next_plus(_UP.ln(quotient))
-    return _UP.add(logarithm, _UP.multiply(Decimal(up - down), _LN_2)) if up != down else logarithm
+    ln_2 = _LN_2_ABOVE if up > down else _LN_2_BELOW
+    return _UP.add(logarithm, _UP.multiply(Decimal(up - down), ln_2)) if up != down else logarithm
 
 
 def _float_up(value: Decimal) -> float:
@@ -86,9 +98,12 @@ def epsilon_given_rest(law: Law) -> tuple[float, ...]:
 
 def compose(levels: Iterable[float]) -> float:
     """Return the ε of independent blocks released together: the sum, rounded up, in nats."""
-    total = Decimal(0)
+    # In fractions, since a small float can have more than sixty decimal digits: one block alone
+    # must keep its level to the last bit.
+    total = Fraction(0)
     for level in levels:
         if math.isinf(level):
             return math.inf
-        total = _UP.add(total, Decimal(level))
-    return _float_up(total)
+        total += Fraction(level)
+    nearest = float(total)
+    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)

@@ -105,6 +105,8 @@ class Attribute:
                     f"{where}: {len(self.scores)} scores were given for {len(categories)} "
                     "categories"
                 )
+            if not all(math.isfinite(score) for score in self.scores):
+                raise InputError(f"{where}: a score is not finite")
         for key in ("epsilon", "ratio", "importance"):
             value = getattr(self, key)
             if value is not None:

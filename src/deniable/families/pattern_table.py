@@ -1,5 +1,6 @@
 """A weight for every one of the 2^k patterns: the linear program's optimum, and any other law."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,7 +110,8 @@ class PatternTable(PatternLaw):
     def given_rest_ratios(self) -> list[Ratio | None]:
         # max over S without i of X_S/X_{S∪i} (or its inverse) with X_S = weight/count, so that
         # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i).
-        logs = np.log(self._probability)
+        # math.log takes integers of any size; as floats the small weights would be lost.
+        logs = np.array([math.log(weight) for weight in self.weights]).reshape(self._exact.shape)
         return [self._given_rest_ratio(i, logs) for i in range(len(self.n_categories))]
 
     def _given_rest_ratio(self, i: int, logs: NDArray[np.float64]) -> Ratio:
@@ -117,11 +119,12 @@ class PatternTable(PatternLaw):
         difference = np.abs(
             np.take(logs, 0, axis=i) - np.take(logs, 1, axis=i) + np.log(others)
         ).ravel()
-        kept = np.take(self._exact, 0, axis=i).ravel()
-        changed = np.take(self._exact, 1, axis=i).ravel()
-        # The logarithms are right to 1e-13, so only pairs within 1e-11 of the largest can be the
-        # largest; those few are compared as integers.
-        candidates = np.flatnonzero(difference >= difference.max() - 1e-11)
+        kept = np.moveaxis(self._exact, i, 0)[:1].ravel()
+        changed = np.moveaxis(self._exact, i, 0)[1:].ravel()
+        # A logarithm of b bits is at most b and right to b·2⁻⁵², so only pairs within a few times
+        # that of the largest can be the largest; those few are compared as integers.
+        margin = self.bits * 2.0**-46
+        candidates = np.flatnonzero(difference >= difference.max() - margin)
         return largest([at_least_one((int(kept[c]) * others, int(changed[c]))) for c in candidates])
 
     def keep_probabilities(self) -> NDArray[np.float64]:

@@ -49,8 +49,8 @@ class ProductLaw(PatternLaw):
     keep_weights: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.keep_weights) != len(self.n_categories):
-            raise InputError("a product law needs one keep weight per attribute")
+        if not self.n_categories or len(self.keep_weights) != len(self.n_categories):
+            raise InputError("a product law needs an attribute, and a keep weight for each")
         if min(self.keep_weights) <= 0 or max(self.keep_weights) >= 1 << self.bits:
             raise InputError(
                 "a keep probability of 0 or 1 would make ε infinite; use more bits or a smaller ε"
@@ -66,16 +66,19 @@ class ProductLaw(PatternLaw):
         of ε_i's own scale, so no level is above the request.
         """
         # d ε = d p/(p (1 − p)): rounding p to b bits moves ε by at most 2^−b/(p (1 − p)), and
-        # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a).
+        # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a). A level below one nat needs
+        # as many bits more as it is smaller, or p would fall to 1/a or under it.
         spread = max(
-            math.log2(n) + max(level / math.log(2), math.log2(n)) + 1
+            math.log2(n) + max(level / math.log(2), math.log2(n)) + 1 + max(0.0, -math.log2(level))
             for n, level in zip(n_categories, attribute_epsilon, strict=True)
         )
-        bits = 64 * math.ceil((56 + spread) / 64)
+        bits = 64 * math.ceil((57 + spread) / 64)
         with localcontext(Context(prec=40 + bits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
             scale = Decimal(2) ** bits
+            # One unit below the floor: p·2^b may be an integer but for a term in ε², and then the
+            # level would be too close under the request for sixty digits to tell.
             weights = tuple(
-                int((_keep(n, level) * scale).to_integral_value(ROUND_FLOOR))
+                int((_keep(n, level) * scale).to_integral_value(ROUND_FLOOR)) - 1
                 for n, level in zip(n_categories, attribute_epsilon, strict=True)
             )
         return cls(tuple(int(n) for n in n_categories), bits, weights)

@@ -53,8 +53,10 @@ class SingleChangeMixture(PatternLaw):
     change_weights: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.change_weights) != len(self.n_categories):
-            raise InputError("a single-change mixture needs one change weight per attribute")
+        if not self.n_categories or len(self.change_weights) != len(self.n_categories):
+            raise InputError(
+                "a single-change mixture needs at least one attribute and a change weight for each"
+            )
         if self.uniform_weight <= 0:
             raise InputError("the uniform record needs a weight above 0, or ε is infinite")
         if min(self.unchanged_weight, *self.change_weights) < 0:

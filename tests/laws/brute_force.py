@@ -1,0 +1,231 @@
+"""The slow, obvious definitions, in exact fractions, that every law is held against.
+
+Nothing here calls the methods under test: a law is read through its integers only. A channel is the
+whole matrix over joint records, ``channel[x][y] = Pr[y | x]`` with x and y tuples of codes. An
+adversary is what they see of y and which pairs of inputs they have to tell apart.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import combinations, product
+from math import inf, isinf, nextafter
+
+from deniable.families import (
+    Identity,
+    Law,
+    MatrixChannel,
+    PatternTable,
+    ProductLaw,
+    SingleChangeMixture,
+)
+from deniable.mechanism import Mechanism
+
+Record = tuple[int, ...]
+Pattern = tuple[int, ...]
+PatternProbabilities = dict[Pattern, Fraction]
+Channel = dict[Record, dict[Record, Fraction]]
+
+
+def records(sizes: Sequence[int]) -> Iterator[Record]:
+    """Every record of a schema with so many categories per attribute."""
+    return product(*(range(n) for n in sizes))
+
+
+def patterns(k: int) -> Iterator[Pattern]:
+    """Every pattern of k attributes: 1 where the attribute is changed; C order."""
+    return product((0, 1), repeat=k)
+
+
+def subsets(k: int) -> Iterator[tuple[int, ...]]:
+    """Every set of positions, the empty one first."""
+    for size in range(k + 1):
+        yield from combinations(range(k), size)
+
+
+def pattern_probabilities(law: Law) -> PatternProbabilities:
+    """q(S) of a pattern law, from its integers and the sentence that describes the family."""
+    k = len(law.n_categories)
+    found = dict.fromkeys(patterns(k), Fraction(0))
+    if isinstance(law, Identity):
+        found[(0,) * k] = Fraction(1)
+    elif isinstance(law, ProductLaw):
+        for pattern in found:
+            chance = Fraction(1)
+            for changed, weight in zip(pattern, law.keep_weights, strict=True):
+                keep = Fraction(weight, 2**law.bits)
+                chance *= 1 - keep if changed else keep
+            found[pattern] = chance
+    elif isinstance(law, PatternTable):
+        for pattern, weight in zip(found, law.weights, strict=True):
+            found[pattern] = Fraction(weight, 2**law.bits)
+    elif isinstance(law, SingleChangeMixture):
+        uniform = Fraction(law.uniform_weight, 2**law.bits)
+        for pattern in found:
+            chance = uniform
+            for changed, n in zip(pattern, law.n_categories, strict=True):
+                chance *= Fraction(n - 1, n) if changed else Fraction(1, n)
+            found[pattern] = chance
+        found[(0,) * k] += Fraction(law.unchanged_weight, 2**law.bits)
+        for j, weight in enumerate(law.change_weights):
+            single = tuple(int(i == j) for i in range(k))
+            found[single] += Fraction(weight, 2**law.bits)
+    else:
+        raise TypeError(type(law))
+    return found
+
+
+def channel_of_patterns(q: PatternProbabilities, sizes: Sequence[int]) -> Channel:
+    """Keep the attributes outside S, replace the others by a uniform draw among the rest."""
+    each = {}
+    for pattern, chance in q.items():
+        outputs = 1
+        for changed, n in zip(pattern, sizes, strict=True):
+            outputs *= n - 1 if changed else 1
+        each[pattern] = chance / outputs
+    return {
+        x: {y: each[tuple(int(a != b) for a, b in zip(x, y, strict=True))] for y in records(sizes)}
+        for x in records(sizes)
+    }
+
+
+def channel_of_law(law: Law) -> Channel:
+    """The channel of one block."""
+    if isinstance(law, MatrixChannel):
+        return {
+            (x,): {(y,): Fraction(row[x], 2**law.bits) for y, row in enumerate(law.weights)}
+            for x in range(law.n_categories[0])
+        }
+    return channel_of_patterns(pattern_probabilities(law), law.n_categories)
+
+
+def channel_of_mechanism(mechanism: Mechanism) -> Channel:
+    """The product of the blocks' channels, in the schema's order of attributes."""
+    parts = [(block.attributes, channel_of_law(block.law)) for block in mechanism.blocks]
+    outputs = list(records(_output_counts(mechanism)))
+    whole: Channel = {}
+    for x in records(mechanism.schema.n_categories):
+        whole[x] = {}
+        for y in outputs:
+            chance = Fraction(1)
+            for positions, channel in parts:
+                chance *= channel[tuple(x[i] for i in positions)][tuple(y[i] for i in positions)]
+            whole[x][y] = chance
+    return whole
+
+
+def _output_counts(mechanism: Mechanism) -> list[int]:
+    counts = [0] * len(mechanism.schema.attributes)
+    for block in mechanism.blocks:
+        for i, n in zip(block.attributes, block.law.n_categories, strict=True):
+            counts[i] = len(block.law.weights) if isinstance(block.law, MatrixChannel) else n
+    return counts
+
+
+def seen_through(channel: Channel, columns: Sequence[int]) -> Channel:
+    """The channel to someone who sees only these columns of the output."""
+    result: Channel = {}
+    for x, row in channel.items():
+        seen: dict[Record, Fraction] = {}
+        for y, chance in row.items():
+            key = tuple(y[i] for i in columns)
+            seen[key] = seen.get(key, Fraction(0)) + chance
+        result[x] = seen
+    return result
+
+
+def worst_ratio(channel: Channel, told: Callable[[Record], Record]) -> Fraction | None:
+    """max Pr[y|x]/Pr[y|x'] over all outputs y and inputs x, x' that agree on what is told.
+
+    None if it is unbounded. The pairs of one output are looped over as the largest over the
+    smallest probability among the inputs of which the same is told.
+    """
+    worst = Fraction(1)
+    groups: dict[Record, list[dict[Record, Fraction]]] = {}
+    for x, row in channel.items():
+        groups.setdefault(told(x), []).append(row)
+    for rows in groups.values():
+        for y in rows[0]:
+            chances = [row[y] for row in rows]
+            high, low = max(chances), min(chances)
+            if high == 0:
+                continue
+            if low == 0:
+                return None
+            worst = max(worst, high / low)
+    return worst
+
+
+def record_ratio(
+    channel: Channel, columns: Sequence[int] | None = None, kept: Sequence[int] = ()
+) -> Fraction | None:
+    """For someone who sees these columns, whatever they know; neighbours agree on kept columns."""
+    seen = channel if columns is None else seen_through(channel, columns)
+    return worst_ratio(seen, lambda x: tuple(x[i] for i in kept))
+
+
+def given_rest_ratio(channel: Channel, i: int) -> Fraction | None:
+    """For someone who sees the whole output and knows all the true values but attribute i's."""
+    return worst_ratio(channel, lambda x: x[:i] + x[i + 1 :])
+
+
+def keep_probability(channel: Channel, i: int) -> Fraction:
+    """Probability that attribute i comes out as it went in, averaged over the inputs."""
+    rows = [
+        sum((chance for y, chance in row.items() if y[i] == x[i]), Fraction(0))
+        for x, row in channel.items()
+    ]
+    return sum(rows, Fraction(0)) / len(rows)
+
+
+def eigenvalue(q: PatternProbabilities, sizes: Sequence[int], members: Iterable[int]) -> Fraction:
+    """φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S), h_i = 1 if attribute i is kept, else −1/(a_i − 1)."""
+    members = list(members)
+    total = Fraction(0)
+    for pattern, chance in q.items():
+        for i in members:
+            chance *= Fraction(-1, sizes[i] - 1) if pattern[i] else 1
+        total += chance
+    return total
+
+
+def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
+    """Gauss and Jordan, exactly.
+
+    Raises:
+        ZeroDivisionError: if the matrix is singular.
+    """
+    n = len(matrix)
+    work = [[*row, *(Fraction(int(i == j)) for j in range(n))] for i, row in enumerate(matrix)]
+    for column in range(n):
+        pivot = next((r for r in range(column, n) if work[r][column] != 0), None)
+        if pivot is None:
+            raise ZeroDivisionError("singular")
+        work[column], work[pivot] = work[pivot], work[column]
+        lead = work[column][column]
+        work[column] = [value / lead for value in work[column]]
+        for r in range(n):
+            if r != column and work[r][column] != 0:
+                factor = work[r][column]
+                work[r] = [a - factor * b for a, b in zip(work[r], work[column], strict=True)]
+    return [row[n:] for row in work]
+
+
+_PRECISE = Context(prec=90, Emax=10**9, Emin=-(10**9))
+
+
+def true_logarithm(ratio: Fraction) -> Decimal:
+    """ln of a fraction to about 80 digits."""
+    return _PRECISE.subtract(
+        _PRECISE.ln(Decimal(ratio.numerator)), _PRECISE.ln(Decimal(ratio.denominator))
+    )
+
+
+def is_rounded_up(epsilon: float, ratio: Fraction | None) -> bool:
+    """Whether ε is not below ln(ratio) and at most one unit in the last place above it."""
+    if ratio is None:
+        return isinf(epsilon)
+    if ratio == 1:
+        return epsilon == 0
+    true = true_logarithm(ratio)
+    return Decimal(epsilon) >= true and Decimal(nextafter(epsilon, -inf)) < true

@@ -1,0 +1,121 @@
+"""Random laws of every family, small enough for brute force."""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.families import (
+    Identity,
+    Law,
+    MatrixChannel,
+    PatternTable,
+    ProductLaw,
+    SingleChangeMixture,
+)
+
+MAX_RECORDS = 40
+
+
+@st.composite
+def sizes(draw: st.DrawFn, most: int = 4) -> tuple[int, ...]:
+    """Category counts of one to ``most`` attributes, few enough records for brute force."""
+    found: list[int] = []
+    for _ in range(draw(st.integers(1, most))):
+        room = MAX_RECORDS // prod(found)
+        if room < 2:
+            break
+        found.append(draw(st.integers(2, min(6, room))))
+    return tuple(draw(st.permutations(found)))
+
+
+@st.composite
+def compositions(draw: st.DrawFn, parts: int, total: int, least: int = 1) -> list[int]:
+    """Integers not below ``least`` that add up to ``total``, of very different sizes."""
+    shares = [draw(st.integers(0, 40)) for _ in range(parts)]
+    room = total - parts * least
+    scale = sum(1 << share for share in shares)
+    weights = [least + room * (1 << share) // scale for share in shares]
+    weights[draw(st.integers(0, parts - 1))] += total - sum(weights)
+    return weights
+
+
+@st.composite
+def product_laws(draw: st.DrawFn, n: Sequence[int]) -> ProductLaw:
+    bits = draw(st.sampled_from([3, 16, 64, 130]))
+    weights = [draw(st.integers(1, (1 << bits) - 1)) for _ in n]
+    return ProductLaw(tuple(n), bits, tuple(weights))
+
+
+@st.composite
+def pattern_tables(draw: st.DrawFn, n: Sequence[int]) -> PatternTable:
+    bits = draw(st.sampled_from([6, 64, 192]))
+    weights = draw(compositions(1 << len(n), 1 << bits))
+    return PatternTable(tuple(n), bits, tuple(weights))
+
+
+@st.composite
+def single_change_mixtures(draw: st.DrawFn, n: Sequence[int]) -> SingleChangeMixture:
+    bits = draw(st.sampled_from([6, 64, 192]))
+    total = 1 << bits
+    uniform = draw(st.integers(1, total))
+    rest = draw(compositions(len(n) + 1, total - uniform, least=0))
+    return SingleChangeMixture(tuple(n), bits, uniform, rest[0], tuple(rest[1:]))
+
+
+@st.composite
+def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
+    """Square or tall, with or without zeros."""
+    m = n + draw(st.integers(0, 3))
+    bits = draw(st.sampled_from([5, 64, 150]))
+    least = draw(st.sampled_from([0, 1]))
+    columns = []
+    for _ in range(n):
+        shares = [draw(st.integers(0, 20)) for _ in range(m)]
+        room = (1 << bits) - m * least
+        weights = [least + room * share // max(1, sum(shares)) for share in shares]
+        weights[draw(st.integers(0, m - 1))] += (1 << bits) - sum(weights)
+        columns.append(weights)
+    rows = tuple(zip(*columns, strict=True))
+    try:
+        return MatrixChannel((n,), bits, rows)
+    except InputError:
+        assume(False)
+        raise
+
+
+def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
+    """Any law that draws patterns."""
+    return st.one_of(
+        product_laws(n), pattern_tables(n), single_change_mixtures(n), st.just(Identity(tuple(n)))
+    )
+
+
+def laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
+    """Any law."""
+    kinds: list[st.SearchStrategy[Law]] = [pattern_laws(n)]
+    if len(n) == 1:
+        kinds.append(matrix_channels(n[0]))
+    return st.one_of(kinds)
+
+
+@st.composite
+def monotone_tables(draw: st.DrawFn, n: Sequence[int]) -> PatternTable:
+    """A pattern table whose density falls strictly with every further change."""
+    k, bits = len(n), 192
+    density: dict[tuple[int, ...], int] = {}
+    for pattern in sorted(product((0, 1), repeat=k), key=lambda s: -sum(s)):
+        above = [density[(*pattern[:i], 1, *pattern[i + 1 :])] for i in range(k) if not pattern[i]]
+        density[pattern] = max(above, default=1000) + draw(st.integers(1, 5000))
+    raw = {
+        s: x * prod(size - 1 for size, changed in zip(n, s, strict=True) if changed)
+        for s, x in density.items()
+    }
+    total = sum(raw.values())
+    weights = [(raw[s] << bits) // total for s in product((0, 1), repeat=k)]
+    # What the rounding leaves over goes to "nothing changed", which keeps the order.
+    weights[0] += (1 << bits) - sum(weights)
+    return PatternTable(tuple(n), bits, tuple(weights))
