@@ -1,0 +1,25 @@
+"""Files and dataframes to batches of codes, and released codes back to tables.
+
+The only place that knows file formats and dataframe libraries. Data flows one way:
+:func:`open_table` yields batches of codes, something randomizes them, and a :class:`TableWriter`
+or :func:`randomize_frame` makes the table that is released.
+"""
+
+from deniable.tables.atomic import atomic_output
+from deniable.tables.columns import Column, released_columns
+from deniable.tables.frames import randomize_frame, released_frame
+from deniable.tables.reading import Batch, TableReader, open_table
+from deniable.tables.writing import TableWriter, table_format
+
+__all__ = [
+    "Batch",
+    "Column",
+    "TableReader",
+    "TableWriter",
+    "atomic_output",
+    "open_table",
+    "randomize_frame",
+    "released_columns",
+    "released_frame",
+    "table_format",
+]

@@ -1,0 +1,143 @@
+"""What a released table consists of: its columns, in order, and the types they keep."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.schema import Attribute
+from deniable.tables.encode import integer_fits
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a released table.
+
+    Args:
+        name: its name.
+        kind: its pyarrow type.
+        position: which array of codes it shows, or None for a column released as it is.
+        labels: the text of each code; empty for a column released as it is.
+    """
+
+    name: str
+    kind: Any
+    position: int | None = None
+    labels: tuple[str, ...] = ()
+
+
+def released_columns(
+    columns: Iterable[tuple[str, Any]],
+    attributes: Sequence[Attribute],
+    keep: Iterable[str] = (),
+    output_labels: Sequence[Sequence[str]] | None = None,
+) -> tuple[Column, ...]:
+    """Lay out a release: the table's own order, without the columns that are dropped.
+
+    A randomized column keeps its type where every label can be written in it: whole numbers stay
+    whole numbers, true and false stay booleans, text stays text, categorical columns stay
+    categorical. Otherwise it becomes text. In a column of numbers or booleans the category for
+    missing values is a null again, unless it is a number itself.
+
+    Args:
+        columns: name and pyarrow type of the input's columns.
+        attributes: the attributes, in the order of the codes.
+        keep: columns released as they are; an attribute that is kept is released untouched.
+        output_labels: per attribute the texts of the released codes; by default its categories.
+    """
+    kept = set(keep)
+    positions = {a.name: i for i, a in enumerate(attributes) if a.name not in kept}
+    layout = []
+    for name, kind in columns:
+        if name in kept:
+            layout.append(Column(name, kind))
+        elif name in positions:
+            position = positions[name]
+            attribute = attributes[position]
+            labels = attribute.categories if output_labels is None else output_labels[position]
+            layout.append(
+                Column(
+                    name, _released_type(kind, labels, attribute.missing), position, tuple(labels)
+                )
+            )
+    return tuple(layout)
+
+
+def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any:
+    if pa.types.is_dictionary(kind):
+        value_type = _released_type(kind.value_type, labels, missing)
+        index_type = kind.index_type
+        if not integer_fits(str(len(labels)), index_type):
+            index_type = pa.int32()
+        return pa.dictionary(index_type, value_type, ordered=kind.ordered)
+    present = [label for label in labels if label != missing]
+    if pa.types.is_integer(kind) and all(integer_fits(label, kind) for label in present):
+        return kind
+    if pa.types.is_boolean(kind) and all(label in ("false", "true") for label in present):
+        return kind
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return kind
+    return pa.string()
+
+
+def label_values(labels: Sequence[str], kind: Any) -> list[str | int | bool | None]:
+    """Return what each code is written as in a column of a pyarrow type."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return [int(label) if integer_fits(label, kind) else None for label in labels]
+    if pa.types.is_boolean(kind):
+        return [label == "true" if label in ("false", "true") else None for label in labels]
+    return list(labels)
+
+
+class Decoder:
+    """Turns released codes back into a pyarrow column of a declared type.
+
+    Args:
+        column: a randomized column of the release.
+    """
+
+    def __init__(self, column: Column) -> None:
+        self.kind = column.kind
+        values = label_values(column.labels, column.kind)
+        self._is_text = isinstance(values[0], str)
+        self._categorical = pa.types.is_dictionary(column.kind)
+        value_type = column.kind.value_type if self._categorical else column.kind
+        # Views have no kernels of their own yet; they are made from the text at the end.
+        self._values = pa.array(
+            values, type=pa.string() if pa.types.is_string_view(value_type) else value_type
+        )
+        self.index_type = (
+            column.kind.index_type if self._categorical else _signed_index(len(values))
+        )
+
+    @property
+    def stored_type(self) -> Any:
+        """The type of what :meth:`dictionary` returns."""
+        if not self._is_text and not self._categorical:
+            return self.kind
+        ordered = self._categorical and self.kind.ordered
+        return pa.dictionary(self.index_type, self._values.type, ordered=ordered)
+
+    def dictionary(self, codes: NDArray[Any]) -> Any:
+        """Return text as a dictionary array, which Parquet stores without looking at any row."""
+        if not self._is_text and not self._categorical:
+            return self._values.take(pa.array(codes))
+        indices = pa.array(codes.astype(self.index_type.to_pandas_dtype(), copy=False))
+        ordered = self._categorical and self.kind.ordered
+        return pa.DictionaryArray.from_arrays(indices, self._values, ordered=ordered)
+
+    def decode(self, codes: NDArray[Any]) -> Any:
+        """Return a column of exactly the declared type."""
+        if self._categorical:
+            return self.dictionary(codes)
+        column = self._values.take(pa.array(codes))
+        return column if column.type == self.kind else column.cast(self.kind)
+
+
+def _signed_index(count: int) -> Any:
+    return pa.from_numpy_dtype(np.min_scalar_type(-count))

@@ -1,0 +1,74 @@
+"""Parquet as record batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.errors import InputError
+
+
+class ParquetSource:
+    """A Parquet file, read page by page: a row group need not fit into the memory.
+
+    Args:
+        file: an open binary file.
+        table: the table's name, for messages.
+        batch_rows: rows at a time.
+        as_dictionary: columns that, if they are text, are handed over as codes with a dictionary,
+            as they are stored.
+
+    Raises:
+        InputError: if the file is not readable Parquet.
+    """
+
+    def __init__(
+        self, file: BinaryIO, table: str, batch_rows: int, as_dictionary: Sequence[str]
+    ) -> None:
+        self.table = table
+        self._done = 0
+        self._batch_rows = batch_rows
+        try:
+            schema = pq.read_schema(pa.PythonFile(file, mode="r"))
+            self._file = pq.ParquetFile(
+                pa.PythonFile(file, mode="r"),
+                read_dictionary=[
+                    name
+                    for name in as_dictionary
+                    if name in schema.names and pa.types.is_string(schema.field(name).type)
+                ],
+                buffer_size=1 << 20,
+                pre_buffer=False,
+            )
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
+        self._schema = schema
+        self.names = tuple(schema.names)
+
+    @property
+    def fraction(self) -> float | None:
+        """How much has been read, from 0 to 1."""
+        return self._done / max(1, int(self._file.metadata.num_rows))
+
+    def column_types(self, columns: Sequence[str]) -> list[Any]:
+        """Return the pyarrow types of some columns, as the file declares them."""
+        return [self._schema.field(name).type for name in columns]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches with these columns.
+
+        Raises:
+            InputError: if the file turns out to be damaged.
+        """
+        try:
+            for batch in self._file.iter_batches(
+                batch_size=self._batch_rows, columns=list(columns), use_threads=False
+            ):
+                self._done += batch.num_rows
+                yield batch
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> InputError:
+        return InputError(f"{self.table}: the file is not readable as Parquet; it may be damaged")

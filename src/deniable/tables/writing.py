@@ -1,0 +1,190 @@
+"""Batches of released codes to a file."""
+
+import base64
+import gzip
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.tables.atomic import atomic_output, explain_write_errors
+from deniable.tables.columns import Column, Decoder
+from deniable.tables.csv_text import CsvText, row_text
+
+_ROW_GROUP_ROWS = 1 << 19
+_ROW_GROUP_BYTES = 1 << 26
+"""A Parquet row group is written when it has either."""
+
+
+class _Sink(Protocol):
+    def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None: ...
+    def finish(self) -> None: ...
+
+
+class TableWriter:
+    """Writes a released table batch by batch; the file appears when the block ends well.
+
+    Args:
+        destination: a path ending in .csv, .csv.gz or .parquet; "-" for CSV on standard output; or
+            an open binary file, which gets CSV.
+        columns: the columns, in order; see :func:`~deniable.tables.columns.released_columns`.
+        overwrite: whether an existing file may be replaced.
+
+    Raises:
+        InputError: if the destination exists or cannot be written, or is of an unknown kind.
+    """
+
+    def __init__(
+        self,
+        destination: str | Path | BinaryIO,
+        columns: Sequence[Column],
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.n_rows = 0
+        self._destination = destination
+        self._overwrite = overwrite
+        self._stack = ExitStack()
+        self._sink: _Sink | None = None
+
+    def __enter__(self) -> "TableWriter":
+        with ExitStack() as stack:
+            self._sink = self._open(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def _open(self, stack: ExitStack) -> _Sink:
+        if not isinstance(self._destination, str | Path):
+            stack.enter_context(explain_write_errors("the output"))
+            return _CsvSink(self._destination, self.columns)
+        if str(self._destination) == "-":
+            stack.enter_context(explain_write_errors("standard output"))
+            return _CsvSink(sys.stdout.buffer, self.columns)
+        path = Path(self._destination)
+        kind = table_format(path)
+        text = CsvText(self.columns) if kind != "parquet" else None  # before a file is made
+        file = stack.enter_context(atomic_output(path, overwrite=self._overwrite))
+        if text is None:
+            return _ParquetSink(file, self.columns)
+        if kind == "csv.gz":
+            # Neither the time nor the temporary name belongs into the file.
+            file = stack.enter_context(  # type: ignore[assignment]
+                gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+            )
+        return _CsvSink(file, self.columns, text)
+
+    def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any] | None = None) -> None:
+        """Append a batch.
+
+        Args:
+            codes: the released codes, one array of shape (n,) per attribute.
+            kept: the columns released as they are, by name.
+        """
+        if self._sink is None:
+            raise RuntimeError("a TableWriter is used in a with block")
+        kept = kept or {}
+        count = len(codes[0]) if codes else len(next(iter(kept.values())))
+        if count:
+            self._sink.write(codes, kept)
+            self.n_rows += count
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            # The stack must see what went wrong, so that it drops the unfinished file.
+            self._stack.__exit__(kind, error, traceback)
+            return
+        with self._stack:
+            if self._sink is not None:
+                self._sink.finish()
+
+
+def table_format(path: Path) -> str:
+    """Return "csv", "csv.gz" or "parquet" from a file's name.
+
+    Raises:
+        InputError: if it ends in none of them.
+    """
+    name = path.name.lower()
+    for kind in ("csv", "csv.gz", "parquet"):
+        if name.endswith("." + kind):
+            return kind
+    raise InputError(f"{path}: name a table .csv, .csv.gz or .parquet")
+
+
+class _CsvSink:
+    def __init__(
+        self, file: BinaryIO, columns: Sequence[Column], text: CsvText | None = None
+    ) -> None:
+        self._file = file
+        self._text = text or CsvText(columns)
+        file.write(row_text([column.name for column in columns]).encode())
+
+    def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None:
+        self._file.write(self._text.render(codes, kept))
+
+    def finish(self) -> None:
+        self._file.flush()
+
+
+class _ParquetSink:
+    """Writes row groups of a bounded size.
+
+    Text goes to the writer as codes with a dictionary, which is how Parquet stores it anyway. The
+    file must nevertheless say that the column is text, not categorical; so the Arrow schema that
+    readers restore types from is the declared one, put in by hand. Metadata of the input is not
+    copied: it may describe the true table.
+    """
+
+    def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
+        import pyarrow.parquet as pq
+
+        self._columns = columns
+        self._decoders = [None if c.position is None else Decoder(c) for c in columns]
+        self._schema = pa.schema(
+            [
+                (c.name, c.kind if d is None else d.stored_type)
+                for c, d in zip(columns, self._decoders, strict=True)
+            ]
+        )
+        declared = pa.schema([(c.name, c.kind) for c in columns])
+        self._writer = pq.ParquetWriter(pa.PythonFile(file), self._schema, store_schema=False)
+        self._writer.add_key_value_metadata(
+            {"ARROW:schema": base64.b64encode(declared.serialize().to_pybytes()).decode()}
+        )
+        self._batches: list[Any] = []
+        self._rows = self._bytes = 0
+
+    def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None:
+        arrays = [
+            kept[c.name] if d is None or c.position is None else d.dictionary(codes[c.position])
+            for c, d in zip(self._columns, self._decoders, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        table = pa.Table.from_batches(self._batches, schema=self._schema)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self._batches = []
+        self._rows = self._bytes = 0
+
+    def finish(self) -> None:
+        if self._batches:
+            self._flush()
+        self._writer.close()
