@@ -167,6 +167,17 @@ class Mechanism:
         """How many values each released attribute can take, shape (k,)."""
         return self._in_schema_order(b.law.n_outputs for b in self.blocks)
 
+    @cached_property
+    def output_labels(self) -> tuple[tuple[str, ...], ...]:
+        """The texts of each attribute's released values: its categories, or, if a response matrix
+        has more outputs than categories, "answer 1", "answer 2", …"""
+        return tuple(
+            a.categories
+            if count == a.n_categories
+            else tuple(f"answer {j}" for j in range(1, count + 1))
+            for a, count in zip(self.schema.attributes, self.n_outputs, strict=True)
+        )
+
     def promise(self) -> Claim:
         """Return the tightest claim that holds: what the accountant computes."""
         return Claim(self.epsilon, self.attribute_epsilon, self.epsilon_given_rest)

@@ -1,7 +1,10 @@
 """Small outputs written aside and renamed: a killed run leaves the old file, or none."""
 
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deniable.errors import InputError
@@ -45,6 +48,34 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Give an empty folder that gets its name only when the block has ended without an exception.
+
+    It stands beside its final place meanwhile, under a name that begins with a dot, and is removed
+    if anything goes wrong; an old folder stays until the new one is complete.
+
+    Raises:
+        InputError: if the folder exists and ``overwrite`` is false, or cannot be made.
+    """
+    path = path.absolute()
+    refuse_existing(path, overwrite=overwrite)
+    aside = None
+    try:
+        aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        new = aside / "new"
+        new.mkdir()
+        yield new
+        if path.exists():
+            path.rename(aside / "old")
+        new.rename(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        if aside is not None:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -1,0 +1,83 @@
+"""What a release promises, and what it does not, in sentences.
+
+The wording follows the definitions in `docs/guarantees.md`; a stated ε or factor is rounded up.
+"""
+
+import math
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+
+from deniable.mechanism import Mechanism
+
+
+def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
+    """Return the guarantee as it may be cited, in one sentence."""
+    kept = mechanism.schema.keep
+    among = f" that agree on {', '.join(kept)}" if kept else ""
+    if math.isinf(per_person):
+        unprotected = ", ".join(n for n in mechanism.unprotected if n not in kept)
+        return (
+            f"No ε-differential privacy holds for the whole record, because nothing bounds what is "
+            f"revealed of {unprotected}."
+        )
+    return (
+        f"Every record was randomized on its own with ε = {_rounded_up(per_person)} (local "
+        f"differential privacy): whatever is released of a person, it is at most "
+        f"{_factor(per_person)} times as likely under that person's true values as under any "
+        f"other values{among}."
+    )
+
+
+def _rounded_up(value: float | Decimal) -> str:
+    # A stated ε or factor must not be below the true one.
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value))
+    return f"{digits.normalize():f}" if digits < 10**6 else f"{digits:.3e}"
+
+
+def _factor(epsilon: float) -> str:
+    context = Context(prec=6, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return _rounded_up(context.next_plus(context.exp(Decimal(epsilon))))
+
+
+def small_print(
+    mechanism: Mechanism, *, shuffled: bool, person: str | None, secure: bool
+) -> list[str]:
+    """Return what the guarantee does not cover, one sentence or two each."""
+    lines = []
+    if not secure:
+        lines.append(
+            "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. Whoever "
+            "knows or guesses the seed can undo the randomization."
+        )
+    if mechanism.unprotected:
+        lines.append(
+            "Released as they are and protected by nothing: "
+            + ", ".join(mechanism.unprotected)
+            + ". The guarantee compares records that agree on them."
+        )
+    lines += [
+        "Whether a person is in the table at all, and how many rows it has, is not protected.",
+        "The order of the rows was shuffled and says nothing."
+        if shuffled
+        else "The rows are in their original order. If that order goes by something sensitive, "
+        "such as place or date, neighbouring rows together can give it away; shuffle them.",
+    ]
+    if person is None:
+        lines.append(
+            "The guarantee is per row. If a person has several rows, the ε of that person is the "
+            "sum over the rows."
+        )
+    else:
+        lines.append(
+            f"The guarantee per person multiplies ε by the most rows that one person has "
+            f"(column '{person}', which was dropped); that number itself is read from the data."
+        )
+    lines += [
+        "Releases add up: if the same people's data are randomized and released again, the ε of "
+        "all releases together is the sum.",
+        "What can be learned about the population as a whole, and from that about anyone in it, is "
+        "the purpose of the release and not a breach of the guarantee.",
+        "The random bits come from AES-256 in counter mode, keyed by the operating system: the "
+        "guarantee holds against anyone who cannot break that cipher or read this computer's "
+        "memory while the release was made.",
+    ]
+    return lines
