@@ -1,0 +1,114 @@
+"""Codes in, codes out: batches, order and types."""
+
+import numpy as np
+import pytest
+
+from deniable import randomize
+from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.mechanism import Block, Mechanism
+from deniable.randomize import Randomizer
+from deniable.randomness import SeededRandomness
+from deniable.schema import Schema
+
+
+def mixed_mechanism() -> Mechanism:
+    """Six attributes; the blocks are not in the schema's order."""
+    schema = Schema.anonymous((3, 4, 2, 300, 5, 2))
+    schema = Schema(schema.attributes, keep=("a5",))
+    nearly = (1 << 64) - 3 * (1 << 40)
+    return Mechanism(
+        schema,
+        (
+            Block((5, 0), PatternTable((2, 3), 64, (nearly, *[1 << 40] * 3))),
+            Block((4,), Identity((5,))),
+            Block((2,), MatrixChannel((2,), 30, (((1 << 30) - 2, 1), (1, 1), (1, (1 << 30) - 2)))),
+            Block((3,), ProductLaw((300,), 64, ((1 << 64) - (1 << 40),))),
+            Block((1,), SingleChangeMixture((4,), 64, 1 << 40, (1 << 64) - (1 << 40), (0,))),
+        ),
+    )
+
+
+def columns(sizes: tuple[int, ...], count: int) -> list[np.ndarray]:
+    generator = np.random.default_rng(8)
+    return [generator.integers(0, n, count).astype(np.uint16) for n in sizes]
+
+
+def test_every_column_comes_back_in_its_place_when_the_laws_hardly_change_anything() -> None:
+    # Every law keeps with probability above 1 - 3e-7: what is mixed up would show.
+    mechanism = mixed_mechanism()
+    given = columns(mechanism.schema.n_categories, 2000)
+    released = Randomizer(mechanism, SeededRandomness(1)).randomize(given)
+    assert len(released) == 6
+    for i in (0, 1, 3, 4, 5):
+        np.testing.assert_array_equal(released[i], given[i])
+    np.testing.assert_array_equal(released[2], 2 * given[2])  # the ends of three outputs
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 20])
+def test_batches_are_joined_without_losing_or_repeating_a_row(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(randomize, "_ROWS", 7)
+    mechanism = mixed_mechanism()
+    given = columns(mechanism.schema.n_categories, count)
+    released = Randomizer(mechanism, SeededRandomness(2)).randomize(given)
+    assert [len(column) for column in released] == [count] * 6
+    np.testing.assert_array_equal(released[3], given[3])
+    np.testing.assert_array_equal(released[4], given[4])
+
+
+def test_what_comes_out_is_a_code_of_the_attribute_in_an_unsigned_type() -> None:
+    sizes = (2, 128, 129, 256, 257, 5000)
+    laws = [ProductLaw.from_levels(sizes, [0.1] * 6)]
+    mechanism = Mechanism(Schema.anonymous(sizes), (Block(tuple(range(6)), laws[0]),))
+    given = columns(sizes, 3000)
+    for column, n in zip(
+        Randomizer(mechanism, SeededRandomness(3)).randomize(given), sizes, strict=True
+    ):
+        assert column.dtype.kind == "u"
+        assert int(column.max()) < n
+
+
+def test_the_codes_passed_in_are_not_changed() -> None:
+    mechanism = mixed_mechanism()
+    given = columns(mechanism.schema.n_categories, 50)
+    before = [column.copy() for column in given]
+    Randomizer(mechanism, SeededRandomness(4)).randomize(given)
+    for column, original in zip(given, before, strict=True):
+        np.testing.assert_array_equal(column, original)
+
+
+class CountingBits(SeededRandomness):
+    """Counts the bytes handed out."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.used = 0
+
+    def bits(self, dtype: type, count: int) -> np.ndarray:
+        self.used += count * np.dtype(dtype).itemsize
+        return super().bits(dtype, count)
+
+
+def test_the_same_bits_give_the_same_pattern_of_changes_whatever_the_records_are() -> None:
+    sizes = (3, 4, 2)
+    weights = (*range(1, 8), (1 << 64) - 28)
+    for law in (
+        ProductLaw.from_levels(sizes, (0.5, 1.0, 2.0)),
+        PatternTable(sizes, 64, weights),
+        SingleChangeMixture(sizes, 8, 100, 56, (50, 20, 30)),
+    ):
+        mechanism = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2), law),))
+        shifts, used = [], []
+        for given in (columns(sizes, 4000), [np.zeros(4000, dtype=np.uint8)] * 3):
+            source = CountingBits(5)
+            released = Randomizer(mechanism, source).randomize(given)
+            shifts.append(
+                [
+                    (out.astype(int) - code) % n
+                    for out, code, n in zip(released, given, sizes, strict=True)
+                ]
+            )
+            used.append(source.used)
+        np.testing.assert_array_equal(shifts[0], shifts[1])
+        assert used[0] == used[1]
