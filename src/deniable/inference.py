@@ -141,13 +141,11 @@ class Inference:
         weights = np.broadcast_to(np.asarray(numerator - estimate * denominator), shape)
         influence = self._influence(weights)
         around_zero = float((self.tabulation.square_frequencies * influence**2).sum())
-        variance = around_zero
+        variance = np.asarray(around_zero)
         if self.target == "table":
-            variance -= float((self._squares * weights**2).sum())
-            if variance < 0:
-                # Noise in a rare subgroup; the population's variance is an upper bound.
-                variance = around_zero
-        return Value(estimate, variance**0.5 / below)
+            known = float((self._squares * weights**2).sum())
+            variance = _less(variance, np.asarray(known))
+        return Value(estimate, float(variance) ** 0.5 / below)
 
     def shares(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
         """Return each cell's share of its subgroup, with standard errors.
@@ -179,11 +177,22 @@ class Inference:
             - 2 * share * inverse.times(margin_inverse, axes).apply(frequencies)
             + share**2 * margin_inverse.squared().apply(margin_frequencies)
         )
-        variance = around_zero
+        variance = np.maximum(around_zero, 0.0)
         if self.target == "table":
-            variance = variance - (1 - 2 * share) * self._squares - share**2 * margin._squares
-            variance = np.where(variance < 0, around_zero, variance)
-        return share, np.sqrt(np.maximum(variance, 0.0)) / below, margin
+            known = (1 - 2 * share) * self._squares + share**2 * margin._squares
+            variance = _less(variance, known)
+        return share, np.sqrt(variance) / below, margin
+
+
+def _less(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
+    # The variance given the true table is the mean square less the square of what is known of each
+    # record. Where noise in a rare subgroup makes the difference negative, the mean square itself,
+    # which estimates the larger variance of the population; but a difference that is zero up to
+    # rounding is zero: columns released as they are have no error.
+    difference = around_zero - known
+    rounding = 1e-12 * np.abs(around_zero)
+    limited = np.where(difference < -rounding, around_zero, np.maximum(difference, 0.0))
+    return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
 
 
 def cell_variance_range(
