@@ -2,7 +2,7 @@
 
 Neighbouring randomized columns are written together: their codes are combined into one number that
 looks up a ready piece of text, ``"yes,no,white,"``. Twelve small columns cost two look-ups a row
-instead of twelve, and the buffer that joins the pieces is the text of the file.
+instead of twelve, and the buffer into which the pieces are fetched is the text of the file.
 """
 
 import csv
@@ -45,18 +45,54 @@ class _Group:
         self.sizes.append(len(fields))
         self.texts = [text + field for text in self.texts for field in fields]
 
-    def freeze(self) -> "_Group":
-        self._pieces = pa.array(self.texts)
-        return self
-
-    def render(self, codes: Sequence[NDArray[Any]]) -> Any:
+    def combine(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the place of each row's text, shape (n,)."""
         combined = codes[self.positions[0]]
         if len(self.positions) > 1:
             combined = combined.astype(np.uint16)
             for position, size in zip(self.positions[1:], self.sizes[1:], strict=True):
                 combined *= np.uint16(size)
                 combined += codes[position].astype(np.uint16, copy=False)
-        return self._pieces.take(pa.array(combined))
+        return combined
+
+
+class _Run:
+    """Groups with no kept column between them; together they are the text of part of a row."""
+
+    def __init__(self) -> None:
+        self.groups: list[_Group] = []
+
+    def add(self, position: int, fields: Sequence[str]) -> None:
+        if not self.groups or len(self.groups[-1].texts) * len(fields) > _PIECES:
+            self.groups.append(_Group())
+        self.groups[-1].add(position, fields)
+
+    def freeze(self) -> None:
+        self._pieces = pa.array([text for group in self.groups for text in group.texts])
+        sizes = [len(group.texts) for group in self.groups]
+        self._starts = [sum(sizes[:i]) for i in range(len(sizes))]
+
+    def pieces(self, codes: Sequence[NDArray[Any]]) -> Any:
+        """Return the texts of all groups of the first row, then of the second, …
+
+        One look-up fetches all of them, so that they lie behind each other as in the file.
+        """
+        places = np.empty((len(codes[0]), len(self.groups)), dtype=np.int32)
+        for i, (group, start) in enumerate(zip(self.groups, self._starts, strict=True)):
+            np.add(group.combine(codes), np.int32(start), out=places[:, i], casting="unsafe")
+        return self._pieces.take(pa.array(places.ravel()))
+
+    def rows(self, codes: Sequence[NDArray[Any]]) -> Any:
+        """Return the text of each row's part, shape (n,)."""
+        pieces = self.pieces(codes)
+        width = len(self.groups)
+        if width == 1:
+            return pieces
+        _, offsets, data = pieces.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int32, count=len(pieces) + 1)[::width]
+        return pa.StringArray.from_buffers(
+            len(pieces) // width, pa.py_buffer(np.ascontiguousarray(ends)), data
+        )
 
 
 class CsvText:
@@ -70,35 +106,34 @@ class CsvText:
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._parts: list[_Group | str | Any] = []
+        self._parts: list[_Run | str | Any] = []
         for i, column in enumerate(columns):
             end = "," if i < len(columns) - 1 else "\n"
             if column.position is None:
                 _check_has_text(column)
                 self._parts += [column.name, pa.scalar(end)]
                 continue
-            fields = [_field(value) + end for value in label_values(column.labels, column.kind)]
-            last = self._parts[-1] if self._parts else None
-            if not isinstance(last, _Group) or len(last.texts) * len(fields) > _PIECES:
-                last = _Group()
-                self._parts.append(last)
-            last.add(column.position, fields)
+            if not self._parts or not isinstance(self._parts[-1], _Run):
+                self._parts.append(_Run())
+            values = label_values(column.labels, column.kind)
+            self._parts[-1].add(column.position, [_field(value) + end for value in values])
         for part in self._parts:
-            if isinstance(part, _Group):
+            if isinstance(part, _Run):
                 part.freeze()
 
     def render(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> memoryview:
         """Return the rows' bytes."""
+        if len(self._parts) == 1:
+            return _content(self._parts[0].pieces(codes))
         parts = []
         for part in self._parts:
-            if isinstance(part, _Group):
-                parts.append(part.render(codes))
+            if isinstance(part, _Run):
+                parts.append(part.rows(codes))
             elif isinstance(part, str):
                 parts.append(_quoted(kept[part]))
             else:
                 parts.append(part)
-        lines = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "")
-        return _content(lines)
+        return _content(pc.binary_join_element_wise(*parts, ""))
 
 
 def _field(value: str | int | bool | None) -> str:

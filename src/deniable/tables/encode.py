@@ -75,8 +75,8 @@ class ColumnEncoder:
         if not _is_plain(column.type):
             self._check_type(column.type)
         codes = self._codes(column)
-        # Codes of valid values are never negative, so the smallest one tells whether all is well.
-        if len(codes) and codes.dtype.kind == "i" and codes.min() < 0:
+        # Codes of categories are never negative, so the smallest one tells whether all is well.
+        if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             raise self._refusal(int(codes[row]), first_row + row, column[row])
         return codes.astype(self._code_type, copy=False)
