@@ -23,8 +23,8 @@ from deniable.tabulate import Tabulation
 Method = Literal["inversion", "em", "projected"]
 
 UNCERTAIN_ERRORS = 2.0
-"""A number closer to zero than this many of its standard errors (a relative standard error above
-50 %) is marked as uncertain."""
+"""An estimated frequency that is not this many of its standard errors above zero (a relative
+standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Estimate:
         unbiased: the inversion estimates, the centres of the intervals.
         standard_error: of the inversion estimates.
         uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
-            the subgroup it is a share of, is less than two of its standard errors from zero.
+            the subgroup it is a share of, is less than two of its standard errors above zero.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
     """
@@ -175,14 +175,14 @@ def estimate_table(
         fit = maximum_likelihood(tabulation.frequencies, channel.forward, tabulation.n_effective)
         values, converged = fit.values, fit.converged
     unbiased, standard_error = inference.values, inference.standard_error
-    uncertain = np.abs(unbiased) < UNCERTAIN_ERRORS * standard_error
+    uncertain = unbiased < UNCERTAIN_ERRORS * standard_error
     if by:
         unbiased, standard_error, margin = inference.shares(len(by))
         size = values.sum(axis=tuple(range(len(of))))
         values = values / np.where(size > 0, size, np.nan)
         few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
         # A comparison with NaN is False; where the share is undefined the size is uncertain too.
-        uncertain = (np.abs(unbiased) < UNCERTAIN_ERRORS * standard_error) | few
+        uncertain = (unbiased < UNCERTAIN_ERRORS * standard_error) | few
         uncertain |= ~np.isfinite(values) | ~np.isfinite(unbiased)
     return Estimate(
         attributes=channel.attributes,

@@ -30,7 +30,7 @@ class Summary:
         standard_error: of a mean; None for quantiles.
         low, high: the ends of the interval, of the same kind as ``estimate``.
         uncertain: not to be used: the size of the subgroup is less than two of its standard errors
-            from zero, or the interval is as wide as the attribute's whole range.
+            above zero, or the interval is as wide as the attribute's whole range.
     """
 
     statistic: str

@@ -1,0 +1,225 @@
+"""The estimated table: methods, intervals, marks, plain values and refusals."""
+
+import json
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from deniable.channel import Channel
+from deniable.errors import InputError
+from deniable.estimate import Method, check_filter, estimate_table, normal_quantile
+from deniable.families import Identity, ProductLaw
+from deniable.mechanism import Block, Mechanism
+from deniable.schema import Schema
+from deniable.tabulate import Tabulation
+from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
+
+
+def released(mechanism: Mechanism, n: int = 5000, seed: int = 1) -> Tabulation:
+    """All attributes of a table that was drawn and randomized."""
+    names = mechanism.schema.names
+    matrix = dense_channel(mechanism, names)
+    random = np.random.default_rng(seed)
+    truth = random.dirichlet(np.full(matrix.shape[1], 2.0))
+    counts = random.multinomial(n, matrix @ truth)
+    return Tabulation.from_counts(counts.reshape(Channel(mechanism, names).n_outputs))
+
+
+def strong() -> Mechanism:
+    """Two attributes with little noise."""
+    return anonymous((2, 3), Block((0, 1), ProductLaw.from_levels((2, 3), (4.0, 4.0))))
+
+
+@every_mechanism
+def test_the_inversion_of_any_margin_is_the_dense_one(mechanism: Mechanism) -> None:
+    counted = released(mechanism)
+    names = mechanism.schema.names
+    for axes in [(0,), tuple(range(len(names))), (len(names) - 1, 0)]:
+        chosen = [names[axis] for axis in axes]
+        margin = counted.margin(axes)
+        estimate = estimate_table(margin, mechanism, chosen)
+        expected = dense_inverse(mechanism, chosen) @ margin.frequencies.ravel()
+        np.testing.assert_allclose(estimate.values.ravel(), expected, atol=1e-12)
+        assert estimate.values.sum() == pytest.approx(1)
+        assert estimate.attributes == tuple(chosen)
+        assert estimate.n_records == 5000
+        assert estimate.condition == pytest.approx(
+            np.linalg.norm(dense_inverse(mechanism, chosen), 2)
+        )
+
+
+@every_mechanism
+@pytest.mark.parametrize("method", ["em", "projected"])
+def test_em_and_projection_are_distributions_with_the_inversions_errors(
+    mechanism: Mechanism, method: Method
+) -> None:
+    counted, names = released(mechanism, n=300), mechanism.schema.names
+    inversion = estimate_table(counted, mechanism, names)
+    estimate = estimate_table(counted, mechanism, names, method=method)
+    assert estimate.values.min() >= 0
+    assert estimate.values.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(estimate.standard_error, inversion.standard_error)
+    for mine, theirs in zip(
+        estimate.confidence_interval(0.9), inversion.confidence_interval(0.9), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+    assert estimate.converged
+
+
+def test_shares_within_subgroups_add_up_to_one_with_every_method() -> None:
+    mechanism = strong()
+    counted = released(mechanism)
+    for method in ("inversion", "em", "projected"):
+        estimate = estimate_table(counted, mechanism, ["a1"], ["a2"], method=method)
+        np.testing.assert_allclose(estimate.values.sum(axis=0), 1.0)
+        joint = estimate_table(counted, mechanism, ["a1", "a2"], method=method)
+        np.testing.assert_allclose(estimate.values, joint.values / joint.values.sum(axis=0))
+        assert (estimate.attributes, estimate.by) == (("a1", "a2"), ("a2",))
+
+
+def test_the_interval_is_the_estimate_and_normal_quantiles_of_its_error() -> None:
+    estimate = estimate_table(released(strong()), strong(), ["a1", "a2"])
+    low, high = estimate.confidence_interval(0.9)
+    z = 1.6448536269514722
+    np.testing.assert_allclose(high - estimate.values, z * estimate.standard_error)
+    np.testing.assert_allclose(estimate.values - low, z * estimate.standard_error)
+    assert normal_quantile(0.95) == pytest.approx(NormalDist().inv_cdf(0.975))
+
+
+def test_a_cell_is_uncertain_exactly_when_it_is_not_two_errors_above_zero() -> None:
+    counts = np.array([[3000, 40, 2], [1500, 3, 800]])
+    estimate = estimate_table(Tabulation.from_counts(counts), strong(), ["a1", "a2"])
+    expected = estimate.values < 2 * estimate.standard_error
+    np.testing.assert_array_equal(estimate.uncertain, expected)
+    assert expected.any()
+    assert not expected.all()
+
+
+def test_a_subgroup_of_uncertain_size_marks_all_its_shares() -> None:
+    counts = np.array([[3000, 70, 700], [1500, 40, 800]])
+    estimate = estimate_table(Tabulation.from_counts(counts), strong(), ["a1"], ["a2"])
+    size = estimate_table(Tabulation.from_counts(counts.sum(axis=0)), strong(), ["a2"])
+    np.testing.assert_array_equal(size.uncertain, [False, True, False])
+    np.testing.assert_array_equal(estimate.uncertain, [[False, True, False]] * 2)
+
+
+def test_shares_of_a_subgroup_without_people_are_null_in_strict_json() -> None:
+    # Fewer rows show a2 = 1 than lies alone would give: its estimated size is negative.
+    counts = np.array([[3000, 0, 700], [1500, 0, 800]])
+    for method in ("inversion", "em", "projected"):
+        estimate = estimate_table(
+            Tabulation.from_counts(counts), strong(), ["a1"], ["a2"], method=method
+        )
+        plain = json.loads(json.dumps(estimate.to_plain(), allow_nan=False))
+        missing = [cell for cell in plain["cells"] if cell["values"][1] == "1"]
+        assert len(missing) == 2
+        for cell in missing:
+            assert cell["standard_error"] is cell["low"] is cell["high"] is None
+            assert cell["uncertain"] is True
+        others = [cell for cell in plain["cells"] if cell["values"][1] != "1"]
+        assert all(isinstance(cell["estimate"], float) for cell in others)
+        assert not any(cell["uncertain"] for cell in others)
+
+
+def test_plain_values_keep_the_contract_and_say_what_was_estimated() -> None:
+    counted = released(strong())
+    estimate = estimate_table(counted, strong(), ["a1"], ["a2"], target="population")
+    plain = json.loads(json.dumps(estimate.to_plain(0.9), allow_nan=False))
+    assert plain["attributes"] == ["a1", "a2"]
+    assert plain["by"] == ["a2"]
+    assert plain["n"] == 5000
+    assert plain["condition"] == pytest.approx(estimate.condition)
+    assert (plain["target"], plain["method"], plain["level"]) == ("population", "inversion", 0.9)
+    assert plain["converged"] is True
+    low, high = estimate.confidence_interval(0.9)
+    assert len(plain["cells"]) == 6
+    for cell in plain["cells"]:
+        index = tuple(int(value) for value in cell["values"])
+        assert cell["estimate"] == estimate.values[index]
+        assert cell["standard_error"] == estimate.standard_error[index]
+        assert (cell["low"], cell["high"]) == (low[index], high[index])
+        assert cell["uncertain"] == estimate.uncertain[index]
+
+
+def test_the_table_has_one_row_per_cell_with_the_categories_by_name() -> None:
+    estimate = estimate_table(released(strong()), strong(), ["a1", "a2"])
+    rows = estimate.table()
+    assert [(row["a1"], row["a2"]) for row in rows] == [
+        ("0", "0"),
+        ("0", "1"),
+        ("0", "2"),
+        ("1", "0"),
+        ("1", "1"),
+        ("1", "2"),
+    ]
+    assert [row["estimate"] for row in rows] == estimate.values.ravel().tolist()
+    assert all(row["low"] < row["estimate"] < row["high"] for row in rows)
+
+
+def with_kept_column() -> Mechanism:
+    schema = Schema.anonymous((2, 3))
+    return Mechanism(
+        Schema(schema.attributes, keep=("a2", "region")),
+        (Block((0,), ProductLaw.from_levels((2,), (1.0,))), Block((1,), Identity((3,)))),
+    )
+
+
+def test_rows_are_selected_by_columns_released_as_they_are_only() -> None:
+    mechanism = with_kept_column()
+    check_filter(mechanism, ["a2", "region"])
+    check_filter(mechanism, [])
+    with pytest.raises(InputError, match=r"rows cannot be selected by 'a1'.*by 'a1'"):
+        check_filter(mechanism, ["a2", "a1"])
+    with pytest.raises(InputError, match="no attribute 'income'"):
+        check_filter(mechanism, ["income"])
+
+
+def test_a_group_of_selected_rows_is_named_in_the_result() -> None:
+    mechanism = with_kept_column()
+    counts = Tabulation.from_counts(np.array([40, 60]))
+    estimate = estimate_table(counts, mechanism, ["a1"], group=[("region", "south")])
+    assert estimate.to_plain()["group"] == {"region": "south"}
+    assert estimate.table()[0]["region"] == "south"
+    with pytest.raises(InputError, match="cannot be selected by 'a1'"):
+        estimate_table(counts, mechanism, ["a1"], group=[("a1", "0")])
+
+
+def test_subgroups_by_a_kept_column_are_the_same_as_selecting_its_rows() -> None:
+    mechanism = with_kept_column()
+    counts = np.array([[40, 50, 600], [60, 70, 500]])
+    by = estimate_table(Tabulation.from_counts(counts), mechanism, ["a1"], ["a2"])
+    for value in range(3):
+        alone = estimate_table(Tabulation.from_counts(counts[:, value]), mechanism, ["a1"])
+        np.testing.assert_allclose(by.values[:, value], alone.values, rtol=1e-12)
+        np.testing.assert_allclose(by.standard_error[:, value], alone.standard_error, rtol=1e-9)
+
+
+def test_what_cannot_be_asked_is_refused_in_one_sentence() -> None:
+    counts = Tabulation.from_counts(np.ones((2, 3)))
+    mechanism = strong()
+    with pytest.raises(InputError, match="at least one attribute"):
+        estimate_table(counts, mechanism, [], ["a1", "a2"])
+    with pytest.raises(InputError, match="'a1' is named twice"):
+        estimate_table(counts, mechanism, ["a1"], ["a1"])
+    with pytest.raises(InputError, match="inversion, em, projected, not 'magic'"):
+        estimate_table(counts, mechanism, ["a1", "a2"], method="magic")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the target is"):
+        estimate_table(counts, mechanism, ["a1", "a2"], target="all")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="make a table of shape"):
+        estimate_table(counts, mechanism, ["a2", "a1"])
+    estimate = estimate_table(counts, mechanism, ["a1", "a2"])
+    for level in (0, 1, 95, float("nan")):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            estimate.confidence_interval(level)
+
+
+def test_a_lost_component_is_refused_whatever_the_method() -> None:
+    mechanism = anonymous((2, 2), Block((0, 1), ProductLaw.from_levels((2, 2), (1e-4, 1e-4))))
+    counts = Tabulation.from_counts(np.full((2, 2), 1000))
+    for method in ("inversion", "em", "projected"):
+        with pytest.raises(InputError, match="'a1', 'a2' cannot be estimated"):
+            estimate_table(counts, mechanism, ["a1", "a2"], method=method)
+    assert estimate_table(counts.margin([0]), mechanism, ["a1"]).uncertain.all()
