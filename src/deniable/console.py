@@ -3,13 +3,20 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from deniable.analysis import Answer
+    from deniable.estimate import Estimate
+    from deniable.ordered import Summary
+
 _PIPE_WIDTH = 120
 _SHOWN_ROWS = 40
+_SHOWN_CELLS = 200
+_QUIET_SECONDS = 2.0
 
 ADVERSARIES = (
     "ε alone: against someone who sees that column only.\n"
@@ -31,29 +38,39 @@ def note(text: str) -> None:
 
 
 class Advance(Protocol):
-    """Reports work done."""
+    """Takes the fraction of the work that is done, from 0 to 1; None if it is not known."""
 
-    def __call__(self, amount: int, /) -> None: ...
+    def __call__(self, fraction: float | None, /) -> None: ...
 
 
 @contextmanager
-def progress(label: str, total: int | None) -> Iterator[Advance]:
-    """Show a bar on a terminal while the work runs; nothing otherwise.
-
-    Args:
-        label: what is being done.
-        total: the amount of work in the units of the calls, or None if it is not known.
-    """
+def progress(label: str) -> Iterator[Advance]:
+    """Show a bar on a terminal while the work runs, if it takes over two seconds."""
     if not sys.stderr.isatty():
-        yield lambda _amount: None
+        yield lambda _fraction: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda amount: bar.advance(task, amount)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(label, total=None)
+    began = monotonic()
+    started = False
+
+    def advance(fraction: float | None) -> None:
+        nonlocal started
+        if not started and monotonic() - began > _QUIET_SECONDS:
+            bar.start()
+            started = True
+        if fraction is not None:
+            bar.update(task, total=1.0, completed=fraction)
+
+    try:
+        yield advance
+    finally:
+        if started:
+            bar.stop()
 
 
 def show_design(statements: Mapping[str, Any]) -> None:
@@ -129,3 +146,70 @@ def show_table(
 def say(text: str) -> None:
     """Print a line of the result on stdout, as plain text."""
     stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_answers(answers: Sequence["Answer"], level: float) -> None:
+    """Print estimates, one table per group, or means and quantiles in one table."""
+    from deniable.estimate import Estimate
+    from deniable.ordered import Summary
+
+    for answer in answers:
+        if isinstance(answer, Estimate):
+            _show_estimate(answer, level)
+    if summaries := [a for a in answers if isinstance(a, Summary)]:
+        _show_summaries(summaries, level)
+
+
+def _show_estimate(estimate: "Estimate", level: float) -> None:
+    what = ", ".join(n for n in estimate.attributes if n not in estimate.by)
+    text = f"Shares of {what}"
+    if estimate.by:
+        text += f" within {', '.join(estimate.by)}"
+    if estimate.group:
+        text += " where " + ", ".join(f"{name} = {value}" for name, value in estimate.group)
+    of = "these rows" if estimate.target == "table" else "the population they were drawn from"
+    say(
+        f"{text}: {estimate.n_records} rows, method {estimate.method}, as shares of {of}; "
+        f"condition {estimate.condition:.3g}"
+    )
+    rows = estimate.table(level)
+    show_table(
+        [*estimate.attributes, "estimate", "standard error", *_interval(level), ""],
+        [
+            [*(str(row[name]) for name in estimate.attributes)]
+            + [_number(row[key]) for key in ("estimate", "standard_error", "low", "high")]
+            + ["uncertain" if row["uncertain"] else ""]
+            for row in rows[:_SHOWN_CELLS]
+        ],
+        text_columns=len(estimate.attributes),
+    )
+    if len(rows) > _SHOWN_CELLS:
+        say(f"… {len(rows) - _SHOWN_CELLS} more cells (--json lists all)")
+    if any(row["uncertain"] for row in rows):
+        say("uncertain: less than two standard errors from zero; not to be used by itself.")
+    if not estimate.converged:
+        say("EM stopped before it could certify its optimum; treat it as approximate.")
+
+
+def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
+    groups = [name for name, _ in summaries[0].group]
+    show_table(
+        [*groups, summaries[0].statistic, "standard error", *_interval(level), ""],
+        [
+            [*(value for _, value in s.group)]
+            + [_number(v) for v in (s.estimate, s.standard_error, s.low, s.high)]
+            + ["uncertain" if s.uncertain else ""]
+            for s in summaries
+        ],
+        text_columns=len(groups),
+    )
+
+
+def _interval(level: float) -> tuple[str, str]:
+    return f"{level:.0%} from", "to"
+
+
+def _number(value: float | str | None) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.5g}"

@@ -128,3 +128,28 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
     if text.startswith("@") or "," in text or "=" in text:
         return numbers_per_attribute(text, names, option)
     return _number(text, option)
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """Return a comma-separated list (or ``@file``) of numbers.
+
+    Raises:
+        InputError: if an entry is something else.
+    """
+    return [_number(str(entry), option) for entry in _entries(text, option)]
+
+
+def pairs(text: str, option: str) -> dict[str, str]:
+    """Return name=value pairs.
+
+    Raises:
+        InputError: if an entry is something else, or a name is repeated.
+    """
+    found: dict[str, str] = {}
+    for entry in _entries(text, option):
+        if not isinstance(entry, tuple):
+            raise InputError(f"{option}: expected column=value")
+        if entry[0] in found:
+            raise InputError(f"{option}: '{entry[0]}' is given twice")
+        found[entry[0]] = entry[1]
+    return found

@@ -9,72 +9,27 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.design import Design
 from deniable.errors import InputError
-from deniable.inference import expected_error
 from deniable.mechanism import Mechanism
 from deniable.outputs import replaced_folder
-from deniable.privacy import compose
 from deniable.randomize import Randomizer
 from deniable.randomness import BitSource, permutation
-from deniable.record import finite_or_none, mechanism_to_plain, single_attenuations, to_json
+from deniable.record import to_json
+from deniable.release_record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
-from deniable.statements import guarantee_sentence, small_print
 from deniable.tables import TableWriter, open_table, released_columns, table_format
 from deniable.tables.rows import concatenated, count_rows
 
-FORMAT = "deniable release"
-FORMAT_VERSION = 1
 _BATCH_ROWS = 1 << 16
-PAIRS_UP_TO = 50
-"""Up to this many protected attributes the record lists the attenuation of every pair."""
 
-
-def pair_attenuations(mechanism: Mechanism) -> list[dict[str, Any]] | None:
-    """Return φ of every pair of attributes under pattern laws, or None beyond 50 attributes.
-
-    With the single attenuations these are what is needed to invert any table of two attributes
-    without this software.
-    """
-    schema = mechanism.schema
-    if len(schema.protected) > PAIRS_UP_TO:
-        return None
-    invertible = [
-        name
-        for name, single in zip(schema.names, single_attenuations(mechanism), strict=True)
-        if single is not None
-    ]
-    return [
-        {
-            "attributes": [a, b],
-            "attenuation": float(Channel(mechanism, (a, b)).forward.eigenvalues[1, 1]),
-        }
-        for a, b in combinations([n for n in invertible if n not in schema.keep], 2)
-    ]
-
-
-def expected_errors(mechanism: Mechanism, n_records: int) -> list[dict[str, Any]]:
-    """Return, per protected attribute, the standard error of an estimated share: the worst
-    category at the least favourable truth, for a table of this many rows."""
-    schema = mechanism.schema
-    return [
-        {
-            "attribute": schema.names[i],
-            "standard_error": expected_error(
-                Channel(mechanism, (schema.names[i],)), n_records
-            ).worst,
-        }
-        for i in schema.protected
-    ]
+Progress = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
@@ -104,7 +59,7 @@ def share(
     output: Path,
     options: Options,
     bits: BitSource,
-    progress: Callable[[int], None] = lambda _rows: None,
+    progress: Progress = lambda _fraction: None,
 ) -> dict[str, Any]:
     """Randomize a table and write the folder to publish.
 
@@ -116,7 +71,7 @@ def share(
         output: the folder to make.
         options: see :class:`Options`.
         bits: where random bits come from.
-        progress: called with the number of rows of every batch.
+        progress: called with the fraction of the table that is done, after every batch.
 
     Returns:
         The record, as it is in ``record.json``.
@@ -125,21 +80,12 @@ def share(
         InputError: if the table does not fit the schema, or the folder cannot be made.
     """
     with replaced_folder(output, overwrite=options.overwrite) as folder:
-        written = _write_rows(source, design.mechanism, folder, options, bits, progress)
-        record = _record(design, options, bits, written)
+        released = _write_rows(source, design.mechanism, folder, options, bits, progress)
+        record = release_to_plain(design, released)
         (folder / "record.json").write_bytes(to_json(record))
         (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
         (folder / "report.html").write_text(render_report(record), encoding="utf-8")
     return record
-
-
-@dataclass(frozen=True)
-class _Written:
-    file: str
-    sha256: str
-    columns: tuple[str, ...]
-    n_rows: int
-    most_rows_of_a_person: int | None
 
 
 def _write_rows(
@@ -148,8 +94,8 @@ def _write_rows(
     folder: Path,
     options: Options,
     bits: BitSource,
-    progress: Callable[[int], None],
-) -> _Written:
+    progress: Progress,
+) -> Released:
     schema = mechanism.schema
     person = [] if options.person is None else [options.person]
     if options.person in (*schema.names, *schema.keep):
@@ -176,7 +122,7 @@ def _write_rows(
                 for name in person:
                     count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
                 yield randomizer.randomize(batch.codes), batch.kept
-                progress(batch.n_rows)
+                progress(reader.fraction)
 
         batches = _shuffled(released(), bits) if options.shuffle else released()
         with TableWriter(file, columns) as writer:
@@ -186,12 +132,16 @@ def _write_rows(
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return _Written(
-        file.name,
-        digest,
-        tuple(column.name for column in columns),
-        writer.n_rows,
-        max(rows_of.values(), default=None) if person else None,
+    return Released(
+        file=file.name,
+        sha256=digest,
+        columns=tuple(column.name for column in columns),
+        n_rows=writer.n_rows,
+        shuffled=options.shuffle,
+        secure=bits.secure,
+        person=options.person,
+        most_rows=max(rows_of.values()) if person else None,
+        command=options.command,
     )
 
 
@@ -218,45 +168,44 @@ def _shuffled(
         yield [column[rows] for column in codes], {n: c.take(rows) for n, c in kept.items()}
 
 
-def _record(design: Design, options: Options, bits: BitSource, written: _Written) -> dict[str, Any]:
-    mechanism = design.mechanism
-    most = written.most_rows_of_a_person
-    per_person = compose([mechanism.epsilon] * (most or 1))
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "software": f"deniable {version('deniable')}",
-        "title": mechanism.schema.title,
-        "release": {
-            "file": written.file,
-            "sha256": written.sha256,
-            "rows": written.n_rows,
-            "columns": list(written.columns),
-            "row_order": "shuffled" if options.shuffle else "kept",
-            "randomness": "operating system" if bits.secure else "seeded",
-        },
-        "guarantee": {
-            "epsilon": finite_or_none(mechanism.epsilon),
-            "person": None
-            if most is None
-            else {
-                "column": options.person,
-                "most_rows": most,
-                "epsilon": finite_or_none(per_person),
-            },
-            "unprotected": list(mechanism.unprotected),
-            "sentence": guarantee_sentence(mechanism, per_person),
-        },
-        "attenuation": {
-            "single": dict(
-                zip(mechanism.schema.names, single_attenuations(mechanism), strict=True)
-            ),
-            "pairs": pair_attenuations(mechanism),
-        },
-        "expected_error": expected_errors(mechanism, written.n_rows),
-        "command": options.command,
-        "small_print": small_print(
-            mechanism, shuffled=options.shuffle, person=options.person, secure=bits.secure
-        ),
-        "mechanism": mechanism_to_plain(design),
-    }
+def randomize_table(
+    source: Any,
+    mechanism: Mechanism,
+    output: str | Path,
+    options: Options,
+    bits: BitSource,
+    progress: Progress = lambda _fraction: None,
+) -> int:
+    """Randomize a table into another, streaming, with nothing beside it.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        mechanism: what to draw from.
+        output: a path, or "-" for CSV on standard output.
+        options: ``drop_other_columns``, ``overwrite`` and ``show_values`` are used.
+        bits: where random bits come from.
+        progress: called with the fraction of the table that is done, after every batch.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        InputError: if the table does not fit the mechanism's schema, or cannot be written.
+    """
+    schema = mechanism.schema
+    randomizer = Randomizer(mechanism, bits)
+    with open_table(
+        source,
+        schema.attributes,
+        schema.keep,
+        other_columns="drop" if options.drop_other_columns else "refuse",
+        show_values=options.show_values,
+    ) as reader:
+        columns = released_columns(
+            reader.columns, schema.attributes, schema.keep, mechanism.output_labels
+        )
+        with TableWriter(output, columns, overwrite=options.overwrite) as writer:
+            for batch in reader:
+                writer.write(randomizer.randomize(batch.codes), batch.kept)
+                progress(reader.fraction)
+    return writer.n_rows

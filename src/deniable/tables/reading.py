@@ -76,6 +76,7 @@ class TableReader:
         self.table = source.table
         self.attributes = tuple(attributes)
         self.keep = tuple(keep)
+        self.all_names = source.names
         self._source = source
         self._file = file
         _check_names(source, [a.name for a in attributes], keep, other_columns)
@@ -177,6 +178,16 @@ def open_table(
         if file is not sys.stdin.buffer:
             file.close()
         raise
+
+
+def column_names(source: Any) -> tuple[str, ...]:
+    """Return the names of all columns of a table, in order.
+
+    Raises:
+        InputError: if it cannot be opened.
+    """
+    with open_table(source, [], other_columns="drop") as reader:
+        return reader.all_names
 
 
 def _open_file(source: str | os.PathLike[str]) -> tuple[BinaryIO, str]:

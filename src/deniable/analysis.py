@@ -1,0 +1,193 @@
+"""A question about a release, answered: counts from the right rows, then the right estimate."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from deniable.counting import Count, count_rows, read_counts
+from deniable.errors import InputError
+from deniable.estimate import Estimate, estimate_table
+from deniable.mechanism import Mechanism
+from deniable.ordered import Summary, estimate_mean, estimate_quantile
+from deniable.record import read_design, read_json
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to estimate.
+
+    Args:
+        of: the attributes of the table, or the one attribute of a mean or quantile.
+        by: attributes or kept columns that form subgroups.
+        where: kept columns and the value that selects rows.
+        weights: kept column with a weight per row.
+        method: ``inversion``, ``em`` or ``projected``.
+        target: ``table`` or ``population``.
+        level: of the intervals.
+        mean: whether the mean score is asked for.
+        quantile: the probability of a quantile, if one is asked for.
+        scores: one number per category, for a mean.
+        show_values: let error messages show values of the table.
+    """
+
+    of: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
+    method: str = "inversion"
+    target: str = "table"
+    level: float = 0.95
+    mean: bool = False
+    quantile: float | None = None
+    scores: Sequence[float] | None = None
+    show_values: bool = False
+
+
+Answer = Estimate | Summary
+
+
+def answer(
+    question: Question,
+    source: Any = None,
+    mechanism: Path | Mechanism | None = None,
+    counts: Path | None = None,
+) -> list[Answer]:
+    """Answer a question about released rows or counts.
+
+    Args:
+        question: what to estimate.
+        source: a release's folder, a randomized table, or a dataframe.
+        mechanism: what randomized it; may be left out for a folder.
+        counts: a file of counts instead of rows.
+
+    Returns:
+        One estimate per group of kept columns; several summaries if there are subgroups.
+
+    Raises:
+        InputError: if the question does not fit the release.
+    """
+    chosen, table = _find(source, mechanism, counts)
+    attributes = [name for name in question.by if name in chosen.schema.names]
+    kept = [name for name in question.by if name not in attributes]
+    names = [*question.of, *attributes]
+    if counts is not None:
+        if kept or question.where or question.weights:
+            raise InputError(
+                "counts have no rows to group, select or weigh; count each group by itself"
+            )
+        groups = [Count((), read_counts(counts, chosen, names))]
+    else:
+        groups = count_rows(
+            table,
+            chosen,
+            names,
+            by=kept,
+            where=question.where,
+            weights=question.weights,
+            show_values=question.show_values,
+        )
+    return [part for group in groups for part in _answers(question, chosen, attributes, group)]
+
+
+def _answers(
+    question: Question, mechanism: Mechanism, by: Sequence[str], count: Count
+) -> Sequence[Answer]:
+    if not question.mean and question.quantile is None:
+        if question.scores is not None:
+            raise InputError("scores are for a mean; ask for the mean too")
+        return [
+            estimate_table(
+                count.tabulation,
+                mechanism,
+                question.of,
+                by,
+                method=question.method,  # type: ignore[arg-type]  # checked there
+                target=question.target,  # type: ignore[arg-type]  # checked there
+                group=count.group,
+            )
+        ]
+    if question.mean and question.quantile is not None:
+        raise InputError("ask for the mean or for a quantile, not for both at once")
+    if len(question.of) != 1:
+        raise InputError("a mean or a quantile is of one attribute; use by for subgroups")
+    if question.method != "inversion":
+        raise InputError("means and quantiles are estimated by method inversion only")
+    if question.mean:
+        summaries = estimate_mean(
+            count.tabulation,
+            mechanism,
+            question.of[0],
+            by,
+            scores=question.scores,
+            target=question.target,  # type: ignore[arg-type]  # checked there
+            level=question.level,
+        )
+    elif question.quantile is not None:
+        summaries = estimate_quantile(
+            count.tabulation,
+            mechanism,
+            question.of[0],
+            question.quantile,
+            by,
+            target=question.target,  # type: ignore[arg-type]  # checked there
+            level=question.level,
+        )
+    return [replace(summary, group=count.group + summary.group) for summary in summaries]
+
+
+def _find(
+    source: Any, mechanism: Path | Mechanism | None, counts: Path | None
+) -> tuple[Mechanism, Any]:
+    if isinstance(mechanism, Mechanism):
+        return mechanism, source
+    is_path = isinstance(source, str | Path)
+    folder = Path(source) if is_path and Path(source).is_dir() else None
+    if mechanism is None and folder is None:
+        raise InputError(
+            "name a folder made by share, or say with --mechanism what randomized the table"
+        )
+    chosen = read_design(mechanism or folder or Path()).mechanism
+    if counts is not None:
+        if source is not None and folder is None:
+            raise InputError("give either rows or counts, not both")
+        return chosen, None
+    if source is None:
+        raise InputError("name the randomized table, or a file of counts with --counts")
+    return chosen, source if folder is None else released_file(folder)
+
+
+def released_file(folder: Path) -> Path:
+    """Return the rows of a release, after checking that they are the ones its record speaks of.
+
+    Raises:
+        InputError: if the file is missing or its digest is another.
+    """
+    release = read_json(folder / "record.json").get("release", {})
+    path = folder / str(release.get("file"))
+    try:
+        with path.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if digest != release.get("sha256"):
+        raise InputError(
+            f"{path} is not the file that {folder / 'record.json'} was made for (its SHA-256 "
+            "differs); get both from the same release"
+        )
+    return path
+
+
+def to_plain(answers: Sequence[Answer], level: float) -> dict[str, Any]:
+    """Return answers for strict JSON: one estimate as such, several under ``groups``, means and
+    quantiles under ``summaries``."""
+    if len(answers) == 1 and isinstance(answers[0], Estimate):
+        return answers[0].to_plain(level)
+    tables = [a.to_plain(level) for a in answers if isinstance(a, Estimate)]
+    if tables:
+        return {"groups": tables}
+    return {
+        "level": level,
+        "summaries": [a.to_plain() for a in answers if isinstance(a, Summary)],
+    }

@@ -1,0 +1,164 @@
+"""From a released table to counts: what an estimate starts from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate import check_filter
+from deniable.mechanism import Mechanism
+from deniable.schema import Attribute
+from deniable.tables import Batch, open_table
+from deniable.tables.rows import groups_of, numbers_of
+from deniable.tabulate import Tabulation, Tabulator
+
+MAX_GROUPS = 10_000
+
+
+@dataclass(frozen=True)
+class Count:
+    """The counts of one group of rows.
+
+    Args:
+        group: kept columns and the values that the rows have in them; empty for all rows.
+        tabulation: the rows, counted by the released values of the attributes asked for.
+    """
+
+    group: tuple[tuple[str, str], ...]
+    tabulation: Tabulation
+
+
+def released_attributes(mechanism: Mechanism, names: Sequence[str]) -> list[Attribute]:
+    """Return how the released values of some attributes are read back: as the texts they are
+    written with. Attributes released as they are are read like the original.
+
+    Raises:
+        InputError: if a name is unknown or given twice.
+    """
+    schema = mechanism.schema
+    return [
+        schema.attributes[i]
+        if schema.names[i] in schema.keep
+        else Attribute(
+            schema.names[i],
+            mechanism.output_labels[i],
+            missing=schema.attributes[i].missing
+            if mechanism.n_outputs[i] == schema.n_categories[i]
+            else None,
+        )
+        for i in schema.positions(names)
+    ]
+
+
+def count_rows(
+    source: Any,
+    mechanism: Mechanism,
+    names: Sequence[str],
+    *,
+    by: Sequence[str] = (),
+    where: Mapping[str, str] | None = None,
+    weights: str | None = None,
+    show_values: bool = False,
+) -> list[Count]:
+    """Count a released table, streaming.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        mechanism: what randomized it.
+        names: the attributes to count by, in the order of the table's axes.
+        by: kept columns; every combination of their values that occurs is counted by itself.
+        where: kept columns and the one value to select rows by.
+        weights: a kept column with one weight per row.
+        show_values: let error messages show the offending value.
+
+    Returns:
+        One count per group, in the order of the groups' values; one for all rows without ``by``.
+
+    Raises:
+        InputError: if a column is unknown or randomized where a kept one is needed, a value cannot
+            be read, or no row is left.
+    """
+    where = dict(where or {})
+    check_filter(mechanism, list(where))
+    columns = list(dict.fromkeys([*by, *where, *([weights] if weights else [])]))
+    if unknown := [c for c in columns if c not in mechanism.schema.keep]:
+        raise InputError(
+            f"column '{unknown[0]}' is not among the columns released as they are"
+            + (f" ({', '.join(mechanism.schema.keep)})" if mechanism.schema.keep else "")
+        )
+    places = mechanism.schema.positions(names)
+    n_outputs = [mechanism.n_outputs[i] for i in places]
+    tabulators: dict[tuple[str, ...], Tabulator] = {}
+    attributes = released_attributes(mechanism, names)
+    with open_table(
+        source, attributes, columns, other_columns="drop", show_values=show_values
+    ) as reader:
+        for batch in reader:
+            weight = (
+                None
+                if weights is None
+                else numbers_of(batch.kept[weights], weights, reader.table, batch.first_row)
+            )
+            for values, rows in _groups(batch, by, where):
+                if values not in tabulators:
+                    if len(tabulators) == MAX_GROUPS:
+                        raise InputError(
+                            f"{reader.table}: there are more than {MAX_GROUPS} groups of "
+                            f"{', '.join(by)}; group by something coarser"
+                        )
+                    tabulators[values] = Tabulator(n_outputs, weighted=weights is not None)
+                tabulators[values].add(
+                    [codes[rows] for codes in batch.codes], None if weight is None else weight[rows]
+                )
+        if not tabulators:
+            raise InputError(f"{reader.table}: there is no row to estimate from")
+    return [
+        Count((*where.items(), *zip(by, values, strict=True)), tabulators[values].tabulation())
+        for values in sorted(tabulators)
+    ]
+
+
+def _groups(
+    batch: Batch, by: Sequence[str], where: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], NDArray[np.intp] | slice]]:
+    """Yield the values of every group in a batch, and its rows."""
+    if not by and not where:
+        yield (), slice(None)
+        return
+    selected = np.ones(batch.n_rows, dtype=bool)
+    for name, value in where.items():
+        codes, labels = groups_of(batch.kept[name])
+        wanted = [place for place, label in enumerate(labels) if label == value]
+        selected &= np.isin(codes, wanted)
+    if not by:
+        yield (), np.flatnonzero(selected)
+        return
+    encoded = [groups_of(batch.kept[name]) for name in by]
+    shape = tuple(len(labels) for _, labels in encoded)
+    combined = np.ravel_multi_index([codes for codes, _ in encoded], shape)
+    for group in np.unique(combined[selected]):
+        places = np.unravel_index(group, shape)
+        values = (labels[int(p)] for (_, labels), p in zip(encoded, places, strict=True))
+        yield tuple(values), np.flatnonzero(selected & (combined == group))
+
+
+def read_counts(path: Path | str, mechanism: Mechanism, names: Sequence[str]) -> Tabulation:
+    """Read a file of counts: one row per released combination, with a column ``count``.
+
+    Combinations that are not listed count 0; one that is listed twice is added up.
+
+    Raises:
+        InputError: if a column is missing or a value cannot be read.
+    """
+    places = mechanism.schema.positions(names)
+    counts = np.zeros([mechanism.n_outputs[i] for i in places])
+    attributes = released_attributes(mechanism, names)
+    with open_table(path, attributes, ["count"], other_columns="drop") as reader:
+        for batch in reader:
+            values = numbers_of(batch.kept["count"], "count", reader.table, batch.first_row)
+            np.add.at(counts, tuple(batch.codes), values)
+    return Tabulation.from_counts(counts)
