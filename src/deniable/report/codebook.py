@@ -1,0 +1,60 @@
+"""The codebook of a release: which texts its columns hold, and what they stand for."""
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from deniable.report.contents import read_contents
+
+COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "released as")
+
+RANDOMIZED = "randomized value"
+TRUE_VALUE = "true value, not protected"
+
+
+def render_codebook(record: Mapping[str, Any]) -> str:
+    """Return the codebook as CSV text, one row per category, lines ending in a line feed.
+
+    Columns: attribute; the category's position, from 1; the category as it is written in the
+    released file; its readable label; for binned attributes the interval's edges (the upper one
+    belongs to the next interval, except in the last); and whether the file holds a randomized or
+    the true value. A column that is kept and not declared has one row, without a category.
+
+    Args:
+        record: the release's record as plain values.
+
+    Raises:
+        InputError: if the record is not that of a release.
+    """
+    contents = read_contents(record)
+    schema = contents.schema()
+    kept = set(schema.keep)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for attribute in schema.attributes:
+        edges = [] if attribute.bins is None else _edge_texts(attribute.bins)
+        released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
+        for position, category in enumerate(attribute.categories, start=1):
+            # A category for missing values comes after the intervals and has no edges.
+            lower, upper = edges[position - 1 : position + 1] if position < len(edges) else ("", "")
+            writer.writerow(
+                (
+                    attribute.name,
+                    position,
+                    category,
+                    attribute.label(category),
+                    lower,
+                    upper,
+                    released_as,
+                )
+            )
+    for name in contents.release.columns:
+        if name not in schema.names:
+            writer.writerow((name, "", "", "", "", "", TRUE_VALUE))
+    return text.getvalue()
+
+
+def _edge_texts(edges: tuple[float, ...]) -> list[str]:
+    return [str(int(edge)) if edge.is_integer() else repr(edge) for edge in edges]

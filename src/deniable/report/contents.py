@@ -1,0 +1,154 @@
+"""The parts of a release's record that are shown to people, with their types."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from deniable.errors import InputError
+from deniable.schema import Schema
+
+FORMAT = "deniable release"
+
+
+class ReleasedFile(msgspec.Struct, frozen=True):
+    """The released table itself."""
+
+    file: str
+    sha256: str
+    rows: int
+    columns: list[str]
+    row_order: Literal["kept", "shuffled"]
+    randomness: Literal["operating system", "seeded"]
+
+
+class Person(msgspec.Struct, frozen=True):
+    """What holds for a person with several rows; ``epsilon`` in nats, None if unbounded."""
+
+    column: str
+    most_rows: int
+    epsilon: float | None
+
+
+class Guarantee(msgspec.Struct, frozen=True):
+    """The promise; ``epsilon`` in nats per row, None if unbounded."""
+
+    epsilon: float | None
+    person: Person | None
+    unprotected: list[str]
+    sentence: str
+
+
+class PairAttenuation(msgspec.Struct, frozen=True):
+    """φ({a, b}) of two attributes."""
+
+    attributes: tuple[str, str]
+    attenuation: float
+
+
+class Attenuation(msgspec.Struct, frozen=True):
+    """φ of the single attributes, and of the pairs where they are listed."""
+
+    single: dict[str, float | None]
+    pairs: list[PairAttenuation] | None
+
+
+class ExpectedError(msgspec.Struct, frozen=True):
+    """Standard error of one share of one attribute, as a fraction of 1."""
+
+    attribute: str
+    standard_error: float
+
+
+class AttributeStatement(msgspec.Struct, frozen=True):
+    """What the mechanism states of an attribute; levels in nats, None if unbounded."""
+
+    name: str
+    categories: int
+    requested_epsilon: float | None
+    epsilon: float | None
+    epsilon_given_rest: float | None
+    keep_probability: float | None
+    attenuation: float | None
+
+
+class BlockStatement(msgspec.Struct, frozen=True):
+    """The attributes that are randomized together, and the law's plain values."""
+
+    attributes: list[str]
+    law: dict[str, Any]
+
+
+class MechanismStatement(msgspec.Struct, frozen=True):
+    """The mechanism's own record."""
+
+    method: str
+    epsilon: float | None
+    epsilon_lower_bound: float | None
+    changed_levels: list[str]
+    attributes: list[AttributeStatement]
+    schema: dict[str, Any]
+    blocks: list[BlockStatement]
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """A release's record, as far as it is shown to people."""
+
+    software: str
+    title: str
+    release: ReleasedFile
+    guarantee: Guarantee
+    attenuation: Attenuation
+    expected_error: list[ExpectedError]
+    command: str
+    small_print: list[str]
+    mechanism: MechanismStatement
+
+    def schema(self) -> Schema:
+        """Return the schema that the mechanism was made for."""
+        return Schema.from_plain(self.mechanism.schema)
+
+    def protected(self) -> Iterator[AttributeStatement]:
+        """Yield the attributes for which something is promised, in the schema's order."""
+        unprotected = set(self.guarantee.unprotected)
+        return (a for a in self.mechanism.attributes if a.name not in unprotected)
+
+    def kept(self) -> list[str]:
+        """Return the columns released as they are."""
+        keep = set(self.schema().keep)
+        return [name for name in self.guarantee.unprotected if name in keep]
+
+    def kept_attributes(self) -> list[str]:
+        """Return those of the kept columns that the schema declares."""
+        declared = {a.name for a in self.mechanism.attributes}
+        return [name for name in self.kept() if name in declared]
+
+    def unbounded(self) -> list[str]:
+        """Return the randomized attributes for which nothing is promised all the same."""
+        kept = set(self.kept())
+        return [name for name in self.guarantee.unprotected if name not in kept]
+
+    def standard_errors(self) -> dict[str, float]:
+        """Return the expected standard error of a share per attribute, as a fraction of 1."""
+        return {row.attribute: row.standard_error for row in self.expected_error}
+
+    def randomized_together(self) -> bool:
+        """Whether some attributes have a joint law that is not a product of independent ones."""
+        return any(
+            len(block.attributes) > 1 and block.law.get("family") not in ("product", "identity")
+            for block in self.mechanism.blocks
+        )
+
+
+def read_contents(record: Mapping[str, Any]) -> Contents:
+    """Read a release's record, given as plain values.
+
+    Raises:
+        InputError: if it is not one, or lacks something.
+    """
+    if record.get("format") != FORMAT:
+        raise InputError("this is not the record of a release written by deniable")
+    try:
+        return msgspec.convert(record, Contents)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the record of the release cannot be shown: {error}") from None

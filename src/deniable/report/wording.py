@@ -1,0 +1,119 @@
+"""Numbers in words. A bound is rounded in the direction that never claims more than holds.
+
+ε is rounded up, and so is everything that follows from it: the factor e^ε, and how sure an observer
+can become. Lower bounds are rounded down. Estimates of size (errors, probabilities of keeping) are
+rounded to nearest.
+"""
+
+import math
+import shlex
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+NO_LIMIT = "no limit"
+CERTAINTY = "certainty"
+NEAR_CERTAINTY = "near certainty"
+
+PERCENT = "\N{NO-BREAK SPACE}%"
+
+WEAK_EPSILON = 5.0
+"""Above it a promise is called weak: e^5 is a factor of 148."""
+
+VERY_WEAK_EPSILON = 10.0
+"""Above it a promise is called close to none: e^10 is a factor of 22,000."""
+
+
+def significant(
+    value: float, digits: int, rounding: str | None = None, *, trailing_zeros: bool = False
+) -> str:
+    """Return a number with this many significant digits, thousands separated, no exponent."""
+    number = Decimal(value)
+    if not number:
+        return "0"
+    places = digits - 1 - number.adjusted()
+    rounded = number.quantize(Decimal(1).scaleb(-max(places, 0)), rounding)
+    if places < 0:
+        rounded = (number / Decimal(1).scaleb(-places)).quantize(Decimal(1), rounding)
+        rounded = rounded.scaleb(-places)
+    text = f"{rounded:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text and not trailing_zeros else text
+
+
+def epsilon_text(epsilon: float | None) -> str:
+    """Return ε in nats, rounded up to three decimals, or to three digits if it is small."""
+    return NO_LIMIT if epsilon is None else _three_decimals(epsilon, ROUND_CEILING)
+
+
+def lower_bound_text(epsilon: float) -> str:
+    """Return a lower bound of ε in nats, rounded down."""
+    return _three_decimals(epsilon, ROUND_FLOOR)
+
+
+def _three_decimals(value: float, rounding: str) -> str:
+    if 0 < value < 0.1:
+        return significant(value, 3, rounding)
+    text = f"{Decimal(value).quantize(Decimal('0.001'), rounding):,f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def factor_text(epsilon: float | None) -> str:
+    """Return e^ε rounded up: how many times the odds can change."""
+    if epsilon is None:
+        return NO_LIMIT
+    if epsilon < math.log(1e6):
+        return significant(math.exp(epsilon), 3, ROUND_CEILING)
+    return f"10^{math.ceil(epsilon / math.log(10))}"
+
+
+def posterior_text(prior: float, epsilon: float | None) -> str:
+    """Return the most that a belief of this probability can become, in per cent, rounded up."""
+    if epsilon is None:
+        return CERTAINTY
+    # p' = p e^ε / (1 − p + p e^ε), written so that a large ε does not overflow.
+    share = prior / (prior + (1 - prior) * math.exp(-epsilon))
+    # Towards certainty the distance to it is what is read, so it gets the digits.
+    places = 1 if share < 0.99 else min(4, math.ceil(-math.log10(max(1 - share, 1e-9))) - 1)
+    percent = Decimal(100 * share).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
+    if percent >= 100:
+        return NEAR_CERTAINTY
+    text = f"{percent:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + PERCENT
+
+
+def percent_text(share: float) -> str:
+    """Return a share in per cent, to three digits; never 100 % if it is less."""
+    if 0.9995 <= share < 1:
+        return f"over 99.9{PERCENT}"
+    return significant(100 * share, 3) + PERCENT
+
+
+def points_text(share: float) -> str:
+    """Return a difference of shares in percentage points, to two digits."""
+    return significant(100 * share, 2, trailing_zeros=True)
+
+
+def plain_number(value: float) -> str:
+    """Return a number to six significant digits, for people who calculate with it."""
+    return significant(value, 6).replace(",", "")
+
+
+def count_text(count: int, one: str, many: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def listed(names: list[str], limit: int = 12) -> str:
+    """Return names as a list in a sentence, cut after ``limit``."""
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit:,} more"
+
+
+def fits_command(name: str) -> bool:
+    """Whether a column's name can be written in a comma-separated list on a command line."""
+    return (
+        "," not in name and not name.startswith("-") and name.strip() == name and name.isprintable()
+    )
+
+
+def command(verb: str, option: str, names: list[str]) -> str:
+    """Return a command about some columns of the release in the current folder, to be pasted."""
+    return f"deniable {verb} . {option} {shlex.quote(','.join(names))}"

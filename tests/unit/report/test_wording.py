@@ -1,0 +1,105 @@
+"""Numbers in words: bounds are rounded so that nothing more is claimed than holds."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.report import wording
+
+LEVELS = st.floats(1e-9, 600, allow_nan=False)
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").replace("10^", "1e").removesuffix(wording.PERCENT))
+
+
+@given(LEVELS)
+def test_a_shown_level_is_never_below_the_true_one(epsilon: float) -> None:
+    shown = number(wording.epsilon_text(epsilon))
+    assert epsilon <= shown <= max(epsilon * 1.01, epsilon + 0.001)
+
+
+@given(LEVELS)
+def test_a_shown_lower_bound_is_never_above_the_true_one(epsilon: float) -> None:
+    shown = number(wording.lower_bound_text(epsilon))
+    assert min(epsilon * 0.99, epsilon - 0.001) <= shown <= epsilon
+
+
+@given(st.floats(1e-9, 300))
+def test_a_shown_factor_is_never_below_the_true_one(epsilon: float) -> None:
+    shown = number(wording.factor_text(epsilon))
+    assert math.exp(epsilon) * (1 - 1e-12) <= shown <= math.exp(epsilon) * 10.01
+    if epsilon < 13:
+        assert shown <= math.exp(epsilon) * 1.0101
+
+
+@given(st.floats(0.001, 0.999), st.floats(1e-9, 600))
+def test_a_shown_posterior_is_never_below_the_true_one(prior: float, epsilon: float) -> None:
+    shown = wording.posterior_text(prior, epsilon)
+    true = 100 * prior / (prior + (1 - prior) * math.exp(-epsilon))
+    if shown == wording.NEAR_CERTAINTY:
+        assert true > 99.9
+    else:
+        assert true <= number(shown) + 1e-9
+        assert number(shown) < 100
+        assert number(shown) <= true + 0.1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "no limit"),
+        (0.0, "0"),
+        (4.0, "4"),
+        (3.999999999999996, "4"),
+        (1.0001, "1.001"),
+        (0.33333333, "0.334"),
+        (0.0123456, "0.0124"),
+        (1e-6, "0.000001"),
+        (12345.6789, "12,345.679"),
+    ],
+)
+def test_levels_read_as_people_write_them(value: float | None, text: str) -> None:
+    assert wording.epsilon_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"),
+    [
+        (None, "no limit"),
+        (0.0, "1"),
+        (1.0, "2.72"),
+        (5.0, "149"),
+        (10.0, "22,100"),
+        (600, "10^261"),
+    ],
+)
+def test_factors_read_as_people_write_them(epsilon: float | None, text: str) -> None:
+    assert wording.factor_text(epsilon) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0"), (0.5, "50"), (0.58257, "58.3"), (0.99999, "over 99.9"), (1.0, "100")],
+)
+def test_a_probability_below_one_never_reads_as_certainty(share: float, text: str) -> None:
+    assert wording.percent_text(share) == text + wording.PERCENT
+
+
+def test_significant_digits_keep_their_zeros_only_where_columns_line_up() -> None:
+    assert wording.significant(0.09, 4) == "0.09"
+    assert wording.significant(0.09, 4, trailing_zeros=True) == "0.09000"
+    assert wording.significant(123456, 2) == "120,000"
+    assert wording.points_text(0.02) == "2.0"
+
+
+def test_a_list_of_names_is_cut_with_a_count() -> None:
+    assert wording.listed(["a", "b"], 2) == "a, b"
+    assert wording.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
+
+
+def test_counts_agree_with_their_nouns() -> None:
+    assert wording.count_text(1, "row", "rows") == "1 row"
+    assert wording.count_text(22272, "row", "rows") == "22,272 rows"
