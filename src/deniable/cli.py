@@ -211,7 +211,7 @@ InsecureSeed = Annotated[
 
 @app.command
 def share(
-    source: Annotated[str, Parameter(name="INPUT", help=_INPUT)],
+    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=_INPUT)],
     /,
     *,
     schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
@@ -283,11 +283,14 @@ def _repeatable(source: str, schema: Path, output: Path) -> str:
 
 @app.command
 def randomize(
-    source: Annotated[str, Parameter(name="INPUT", help=_INPUT)],
+    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=_INPUT)],
     /,
     *,
     mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],
-    output: Annotated[str, Parameter(help="Output table, or - for CSV on standard output.")] = "-",
+    output: Annotated[
+        str,
+        Parameter(allow_leading_hyphen=True, help="Output table, or - for CSV on standard output."),
+    ] = "-",
     drop_other_columns: DropOthers = False,
     force: Force = False,
     show_values: ShowValues = False,
@@ -317,7 +320,11 @@ def randomize(
 def estimate(
     source: Annotated[
         str | None,
-        Parameter(name="RELEASE", help="A folder made by share, or a randomized table."),
+        Parameter(
+            name="RELEASE",
+            allow_leading_hyphen=True,
+            help="A folder made by share, or a randomized table.",
+        ),
     ] = None,
     /,
     *,
@@ -417,10 +424,13 @@ def inspect(
 
 @schema_app.command
 def init(
-    source: Annotated[str, Parameter(name="TABLE", help=_INPUT)],
+    source: Annotated[str, Parameter(name="TABLE", allow_leading_hyphen=True, help=_INPUT)],
     /,
     *,
-    output: Annotated[str, Parameter(help="Schema file to write, or - for the screen.")] = "-",
+    output: Annotated[
+        str,
+        Parameter(allow_leading_hyphen=True, help="Schema file to write, or - for the screen."),
+    ] = "-",
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.

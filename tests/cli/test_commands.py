@@ -1,0 +1,227 @@
+"""Every command once, as a new user would run it, and the JSON that scripts rely on."""
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+LEVELS = ["--attribute-epsilon", "1,2,1.5"]
+
+
+def test_the_main_job_and_back_on_the_shipped_example(deniable, tmp_path):
+    done = deniable(
+        "share", EXAMPLES / "insurance.csv", "--schema", EXAMPLES / "insurance.toml",
+        "--epsilon", "6", "--shuffle", "--output", "release",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert "report.html" in done.out.splitlines()[-1]
+    assert sorted(p.name for p in (tmp_path / "release").iterdir()) == [
+        "codebook.csv",
+        "data.csv",
+        "record.json",
+        "report.html",
+    ]
+    estimate = deniable("estimate", "release", "--of", "hhi,whi", "--json").json
+    assert estimate["attributes"] == ["hhi", "whi"]
+    assert estimate["n"] == 22272
+    assert {c["values"][0] for c in estimate["cells"]} == {"no", "yes"}
+    assert abs(sum(c["estimate"] for c in estimate["cells"]) - 1) < 1e-9
+    with (EXAMPLES / "insurance.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for cell in estimate["cells"]:
+        truth = sum((r["hhi"], r["whi"]) == tuple(cell["values"]) for r in rows) / len(rows)
+        # Six standard errors: fails by chance once in a hundred million runs.
+        assert abs(cell["estimate"] - truth) < 6 * cell["standard_error"]
+
+
+@pytest.mark.parametrize("method", ["kronecker", "lp", "heuristic"])
+def test_design_prints_the_contract(deniable, method):
+    plain = deniable(
+        "design", "--categories", "3,3,3", "--attribute-epsilon", "4,4,4",
+        "--method", method, "--json",
+    ).json  # fmt: skip
+    assert plain["method"] == method
+    assert plain["unprotected"] == []
+    assert plain["epsilon_lower_bound"] <= plain["epsilon"]
+    for attribute in plain["attributes"]:
+        assert set(attribute) == {
+            "name",
+            "categories",
+            "requested_epsilon",
+            "epsilon",
+            "epsilon_given_rest",
+            "keep_probability",
+            "attenuation",
+        }
+        assert 4 - 1e-9 <= attribute["epsilon"] <= 4
+        assert attribute["epsilon"] <= attribute["epsilon_given_rest"] <= plain["epsilon"]
+
+
+def test_closed_form_equals_the_linear_program(deniable):
+    wish = ["design", "--categories", "5,3", "--attribute-epsilon", "1,2", "--json", "--method"]
+    closed, program = deniable(*wish, "closed-form").json, deniable(*wish, "lp").json
+    assert closed["epsilon"] == pytest.approx(program["epsilon"], abs=1e-9)
+
+
+def test_a_design_is_stored_inspected_and_used_on_one_row(deniable, people):
+    assert (
+        deniable(
+            "design", "--schema", "people.toml", *LEVELS, "--output", "m.json", "--json"
+        ).status
+        == 0
+    )
+    inspected = deniable("inspect", "m.json", "--subset", "sex,age", "--json").json
+    assert inspected["verified"] is True
+    assert inspected["subset_epsilon"] <= inspected["epsilon"]
+    done = deniable("randomize", "-", "--mechanism", "m.json", stdin="sex,age,blood\nf,25,A\n")
+    assert done.status == 0, done.err
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert len(rows) == 1
+    assert rows[0]["sex"] in ("f", "m")
+    assert rows[0]["age"] in ("[0,30)", "[30,60)", "[60,120]")
+    assert rows[0]["blood"] in ("A", "B", "AB", "0", "NA")
+
+
+def test_randomize_writes_the_kind_of_file_it_is_asked_for(deniable, people):
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    done = deniable("randomize", "people.csv", "--mechanism", "m.json", "--output", "o.csv.gz")
+    assert done.status == 0, done.err
+    assert len(gzip.decompress((people / "o.csv.gz").read_bytes()).splitlines()) == 6
+    assert (
+        deniable("randomize", "people.csv", "--mechanism", "m.json", "--output", "o.parquet").status
+        == 0
+    )
+    estimate = deniable("estimate", "o.parquet", "--mechanism", "m.json", "--of", "sex", "--json")
+    assert estimate.json["n"] == 5
+
+
+def test_levels_may_stand_in_the_schema(deniable, people):
+    text = (people / "people.toml").read_text()
+    (people / "people.toml").write_text(text.replace("name =", "epsilon = 1.25\nname ="))
+    plain = deniable("design", "--schema", "people.toml", "--json").json
+    assert [a["requested_epsilon"] for a in plain["attributes"]] == [1.25] * 3
+
+
+def test_a_budget_is_spread_by_the_ratios_of_the_schema_and_kept(deniable, people):
+    text = (people / "people.toml").read_text()
+    (people / "people.toml").write_text(text.replace('name = "age"', 'name = "age"\nratio = 3'))
+    for method in ("kronecker", "lp"):
+        plain = deniable(
+            "design", "--schema", "people.toml", "--epsilon", "2", "--method", method, "--json"
+        ).json
+        assert 2 - 1e-8 <= plain["epsilon"] <= 2
+        sex, age, blood = (a["requested_epsilon"] for a in plain["attributes"])
+        assert age == pytest.approx(3 * sex)
+        assert blood == pytest.approx(sex)
+
+
+def test_counts_are_enough_for_an_estimate(deniable, people):
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    (people / "counts.csv").write_text("sex,count\nf,60\nm,40\n")
+    plain = deniable(
+        "estimate", "--mechanism", "m.json", "--counts", "counts.csv", "--of", "sex", "--json"
+    ).json
+    assert plain["n"] == 100
+    # By hand: (f − (1 − φ)/2)/φ with φ = (e − 1)/(e + 1) at ε = 1.
+    phi = 0.46211715726
+    assert plain["cells"][0]["estimate"] == pytest.approx((0.6 - (1 - phi) / 2) / phi, abs=1e-9)
+
+
+def test_every_method_and_target_of_estimate_answers(deniable, people):
+    deniable("share", "people.csv", "--schema", "people.toml", *LEVELS, "--output", "r")
+    for extra in (
+        ["--method", "em"],
+        ["--method", "projected"],
+        ["--target", "population", "--level", "0.9"],
+        ["--by", "age"],
+    ):
+        done = deniable("estimate", "r", "--of", "sex", *extra, "--json")
+        assert done.status == 0, done.err
+        assert done.json["cells"]
+    assert deniable("estimate", "r", "--of", "age", "--mean", "--json").json["summaries"]
+    assert deniable("estimate", "r", "--of", "age", "--quantile", "0.5").status == 0
+
+
+def test_kept_columns_are_released_untouched_and_said_to_be_unprotected(deniable, people):
+    (people / "people.toml").write_text(
+        'keep = ["blood"]\n'
+        + (people / "people.toml").read_text().split('[[attribute]]\nname = "blood"')[0]
+    )
+    done = deniable(
+        "share", "people.csv", "--schema", "people.toml", "--attribute-epsilon", "1,2",
+        "--output", "r", "--json",
+    )  # fmt: skip
+    assert done.json["guarantee"]["unprotected"] == ["blood"]
+    with (people / "r" / "data.csv").open() as file:
+        assert [row["blood"] for row in csv.DictReader(file)] == ["A", "0", "", "AB", "B"]
+    assert deniable("estimate", "r", "--of", "sex", "--where", "blood=A", "--json").json["n"] == 1
+    groups = deniable("estimate", "r", "--of", "sex", "--by", "blood", "--json").json["groups"]
+    assert [g["group"]["blood"] for g in groups] == ["", "0", "A", "AB", "B"]
+
+
+def test_rows_of_one_person_are_counted_and_the_column_dropped(deniable, people):
+    rows = (people / "people.csv").read_text().splitlines()
+    ids = ["who", "x", "y", "x", "z", "x"]
+    (people / "people.csv").write_text(
+        "\n".join(f"{w},{r}" for w, r in zip(ids, rows, strict=True)) + "\n"
+    )
+    done = deniable(
+        "share", "people.csv", "--schema", "people.toml", *LEVELS, "--person", "who",
+        "--output", "r", "--json",
+    )  # fmt: skip
+    person = done.json["guarantee"]["person"]
+    assert person["most_rows"] == 3
+    assert person["epsilon"] == pytest.approx(3 * done.json["guarantee"]["epsilon"])
+    assert "who" not in (people / "r" / "data.csv").read_text()
+    assert deniable("inspect", "r", "--json").json["verified"] is True
+
+
+def test_the_command_in_the_record_has_names_and_no_paths(deniable, people):
+    done = deniable(
+        "share", people / "people.csv", "--schema", people / "people.toml", *LEVELS,
+        "--output", people / "r", "--json",
+    )  # fmt: skip
+    assert done.json["command"] == (
+        "deniable share people.csv --schema people.toml --attribute-epsilon 1,2,1.5 "
+        "--output r --json"
+    )
+    assert str(people) not in (people / "r" / "record.json").read_text()
+
+
+def test_a_seeded_release_says_that_it_is_not_private(deniable, people):
+    done = deniable(
+        "share", "people.csv", "--schema", "people.toml", *LEVELS, "--insecure-seed", "1",
+        "--output", "r", "--json",
+    )  # fmt: skip
+    assert "NOT PRIVATE" in done.err
+    assert done.json["release"]["randomness"] == "seeded"
+    assert "NOT PRIVATE" in (people / "r" / "report.html").read_text()
+
+
+def test_help_and_version_work(deniable):
+    assert deniable("--version").out.startswith("deniable ")
+    for command in ("share", "design", "randomize", "estimate", "inspect"):
+        done = deniable(command, "--help")
+        assert done.status == 0
+        assert f"Example: deniable {command}" in done.out
+
+
+def test_there_is_no_colour_in_pipes(deniable, people):
+    done = deniable("design", "--schema", "people.toml", *LEVELS)
+    assert "\x1b[" not in done.out + done.err
+
+
+def test_schema_init_drafts_a_schema_that_works_and_warns(deniable, people):
+    done = deniable("schema", "init", "people.csv", "--output", "draft.toml")
+    assert done.status == 0
+    assert "WARNING" in done.err
+    assert (
+        deniable(
+            "share", "people.csv", "--schema", "draft.toml", "--epsilon", "3", "--output", "r"
+        ).status
+        == 0
+    )
