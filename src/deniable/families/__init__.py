@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deniable.errors import InputError
+from deniable.families.joint import JointLaw
 from deniable.families.law import Law, PatternLaw, Ratio
 from deniable.families.matrix import Identity, MatrixChannel
 from deniable.families.pattern_table import PatternTable
@@ -15,7 +16,7 @@ from deniable.families.single_change import SingleChangeMixture
 
 FAMILIES: dict[str, type[Law]] = {
     law.family: law
-    for law in (ProductLaw, PatternTable, SingleChangeMixture, MatrixChannel, Identity)
+    for law in (ProductLaw, PatternTable, SingleChangeMixture, JointLaw, MatrixChannel, Identity)
 }
 
 
@@ -37,6 +38,7 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
 __all__ = [
     "FAMILIES",
     "Identity",
+    "JointLaw",
     "Law",
     "MatrixChannel",
     "PatternLaw",
