@@ -1,0 +1,325 @@
+"""One attribute under k-ary randomized response, in every unit in which it is spoken of.
+
+P = λI + (1 − λ)P* (Ruiz, "λ-randomization", equation (6)) is k-ary randomized response at
+ε = ln(1 + aλ/(1 − λ)). Its strength in bits, its keep probability and its λ are all functions of ε,
+which is the hub: it is the one unit that loses nothing at either end, where λ, strength or keep
+probability come within rounding of 0 or 1. For those the complement can be given and asked for.
+
+With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
+
+    p = 1/D      1 − p = (a − 1)t/D      λ = (1 − t)/D      1 − λ = at/D
+
+These are floating-point numbers, right to a few units in the last place. A promise is kept by the
+law made from them: its integers are rounded the safe way (see :mod:`deniable.lambda_protocol`).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.errors import InputError
+
+MOST_EPSILON = 700.0
+"""e^700 is near the largest double; a level like that protects nothing."""
+
+_LEAST_EPSILON = 1e-150
+"""Strength falls short of 1 by about ε²; below this the shortfall is no longer a double."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """k-ary randomized response of one attribute.
+
+    Args:
+        n_categories: a (Ruiz: r), at least 2.
+        epsilon: level in nats, above 0 and at most 700.
+
+    Raises:
+        InputError: if a number is out of its range.
+    """
+
+    n_categories: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_categories(self.n_categories)
+        if not 0 < self.epsilon <= MOST_EPSILON:
+            raise InputError(
+                f"a privacy level lies above 0 and at most at {MOST_EPSILON:g} nats, not at "
+                f"{self.epsilon:g}"
+            )
+
+    @classmethod
+    def from_attenuation(cls, n_categories: int, attenuation: float) -> "Response":
+        """Return the response with this λ (equation (6)).
+
+        Raises:
+            InputError: if it is not between 0 and 1.
+        """
+        check_attenuation(attenuation)
+        _check_categories(n_categories)
+        return cls(n_categories, math.log1p(n_categories * (attenuation / (1 - attenuation))))
+
+    @classmethod
+    def from_uniform_share(cls, n_categories: int, uniform_share: float) -> "Response":
+        """Return the response with this 1 − λ, the share of P*.
+
+        Raises:
+            InputError: if it is not between 0 and 1.
+        """
+        _check_between(uniform_share, 0.0, 1.0, "the uniform share 1 − λ")
+        _check_categories(n_categories)
+        return cls(
+            n_categories,
+            _log1p_quotient(n_categories * (1 - Fraction(uniform_share)), Fraction(uniform_share)),
+        )
+
+    @classmethod
+    def from_keep_probability(cls, n_categories: int, keep_probability: float) -> "Response":
+        """Return the response that keeps a category with this probability.
+
+        Raises:
+            InputError: if it is not between 1/a (chance) and 1.
+        """
+        _check_categories(n_categories)
+        p = Fraction(_number(keep_probability, "the keep probability"))
+        if not Fraction(1, n_categories) < p < 1:
+            raise InputError(
+                f"the keep probability of an attribute with {n_categories} categories lies between "
+                f"1/{n_categories} and 1, not at {keep_probability:g}"
+            )
+        return cls(n_categories, _log1p_quotient(n_categories * p - 1, 1 - p))
+
+    @classmethod
+    def from_change_probability(cls, n_categories: int, change_probability: float) -> "Response":
+        """Return the response that changes a category with this probability.
+
+        Raises:
+            InputError: if it is not between 0 and 1 − 1/a.
+        """
+        _check_categories(n_categories)
+        change = Fraction(_number(change_probability, "the change probability"))
+        if not 0 < change < 1 - Fraction(1, n_categories):
+            raise InputError(
+                f"the change probability of an attribute with {n_categories} categories lies "
+                f"between 0 and 1 − 1/{n_categories}, not at {change_probability:g}"
+            )
+        return cls(n_categories, _log1p_quotient(n_categories * (1 - change) - 1, change))
+
+    @classmethod
+    def from_strength(cls, n_categories: int, strength: float) -> "Response":
+        """Return the least randomized response whose :attr:`strength` is not below this.
+
+        Raises:
+            InputError: if it is not between 0 and 1, or out of reach of levels up to 700 nats.
+        """
+        _check_between(strength, 0.0, 1.0, "the strength")
+        if strength > 0.5:
+            # 1 − s is exact from here on, and near s = 1 only the shortfall can be told apart.
+            return cls.from_strength_shortfall(n_categories, 1 - strength)
+        _check_categories(n_categories)
+        return cls(
+            n_categories, _largest(lambda e: cls(n_categories, e).strength >= strength, "strength")
+        )
+
+    @classmethod
+    def from_strength_shortfall(cls, n_categories: int, shortfall: float) -> "Response":
+        """Return the least randomized response whose :attr:`strength_shortfall` is not above this.
+
+        Raises:
+            InputError: if it is not between 0 and 1, or out of reach of levels from 1e-150 nats.
+        """
+        _check_between(shortfall, 0.0, 1.0, "what the strength falls short of 1")
+        _check_categories(n_categories)
+        return cls(
+            n_categories,
+            _largest(lambda e: cls(n_categories, e).strength_shortfall <= shortfall, "strength"),
+        )
+
+    @property
+    def _t(self) -> float:
+        return math.exp(-self.epsilon)
+
+    @property
+    def _denominator(self) -> float:
+        return 1 + (self.n_categories - 1) * self._t
+
+    @property
+    def attenuation(self) -> float:
+        """λ = φ, what is left of a contrast of this attribute."""
+        return -math.expm1(-self.epsilon) / self._denominator
+
+    @property
+    def uniform_share(self) -> float:
+        """1 − λ."""
+        return self.n_categories * self._t / self._denominator
+
+    @property
+    def keep_probability(self) -> float:
+        """p, the diagonal of P."""
+        return 1 / self._denominator
+
+    @property
+    def change_probability(self) -> float:
+        """1 − p."""
+        return (self.n_categories - 1) * self._t / self._denominator
+
+    @property
+    def entropy(self) -> float:
+        """H(P) in bits: the entropy of a row, as all rows have the same.
+
+        −ln p = ln D and −ln((1 − p)/(a − 1)) = ε + ln D, so H = ln D + (1 − p)ε in nats.
+        """
+        nats = math.log1p((self.n_categories - 1) * self._t)
+        return (nats + self.change_probability * self.epsilon) / math.log(2)
+
+    @property
+    def strength(self) -> float:
+        """H(P)/log₂ a, the β of bistochastic privacy (Ruiz, Definition 1)."""
+        return self.entropy * math.log(2) / math.log(self.n_categories)
+
+    @property
+    def strength_shortfall(self) -> float:
+        """1 − H(P)/log₂ a, to full relative accuracy."""
+        return entropy_shortfall(self.n_categories, self.attenuation) / math.log2(self.n_categories)
+
+
+def entropy_shortfall(n_categories: int, attenuation: float) -> float:
+    """Return log₂ a − H(P) in bits, free of cancellation where it is small.
+
+    It is the relative entropy of a row to the uniform one. With a·p = 1 + (a − 1)λ and
+    a(1 − p)/(a − 1) = 1 − λ, and g(x) = (1 + x) ln(1 + x) − x, the terms of first order in λ cancel
+    and (g((a − 1)λ) + (a − 1) g(−λ))/a is left: a sum of what is not negative.
+
+    Args:
+        n_categories: a.
+        attenuation: λ, from −1/(a − 1) (never the truth) to 1.
+    """
+    others = n_categories - 1
+    nats = (_entropy_excess(others * attenuation) + others * _entropy_excess(-attenuation)) / (
+        n_categories
+    )
+    return nats / math.log(2)
+
+
+def _entropy_excess(x: float) -> float:
+    # g(x) = (1 + x) ln(1 + x) − x = x²/2 − x³/6 + x⁴/12 − …; the series where the formula cancels.
+    if x <= -1:
+        return 1.0
+    if abs(x) > 0.25:
+        return (1 + x) * math.log1p(x) - x
+    total = 0.0
+    for n in range(28, 1, -1):
+        total = 1 / (n * (n - 1)) - x * total
+    return x * x * total
+
+
+def check_attenuation(attenuation: float, where: str = "") -> float:
+    """Return λ as a float.
+
+    Raises:
+        InputError: if it is not a number between 0 and 1, both excluded.
+    """
+    return _check_between(attenuation, 0.0, 1.0, f"{where}λ")
+
+
+def preserved_share(first: Response, second: Response) -> float:
+    """Return the share of a covariance that survives, λ_a λ_b (equation (9))."""
+    return first.attenuation * second.attenuation
+
+
+def lost_share(first: Response, second: Response) -> float:
+    """Return 1 − λ_a λ_b, to full relative accuracy."""
+    # 1 − λμ = (1 − λ) + λ(1 − μ)
+    return first.uniform_share + first.attenuation * second.uniform_share
+
+
+def common_attenuation(share: float) -> float:
+    """Return the smallest λ in floating point with λ² not below a share of a covariance.
+
+    Raises:
+        InputError: if the share is not between 0 and 1, or so near 1 that no λ below 1 keeps it.
+    """
+    _check_between(share, 0.0, 1.0, "the share of a covariance")
+    return _smallest_float(math.sqrt(share), lambda x: Fraction(x) ** 2 >= Fraction(share))
+
+
+def attenuation_for_share(share: float, other: float) -> float:
+    """Return the smallest λ in floating point that with another attribute's keeps a share.
+
+    Args:
+        share: of the covariance, λ_a λ_b.
+        other: the other attribute's λ.
+
+    Raises:
+        InputError: if a number is not between 0 and 1, or the other attribute alone loses more.
+    """
+    _check_between(share, 0.0, 1.0, "the share of a covariance")
+    check_attenuation(other)
+    if share >= other:
+        raise InputError(
+            f"a share of {share:g} of a covariance is out of reach where the other attribute has "
+            f"λ = {other:g}; ask for less or raise that λ above the share"
+        )
+    return _smallest_float(share / other, lambda x: Fraction(x) * Fraction(other) >= share)
+
+
+def _smallest_float(near: float, enough: Callable[[float], bool]) -> float:
+    while not enough(near):
+        near = math.nextafter(near, 2.0)
+    while enough(below := math.nextafter(near, 0.0)):
+        near = below
+    if near >= 1:
+        raise InputError("the share of a covariance is too near 1 to be kept by any λ below 1")
+    return near
+
+
+def _largest(keeps: Callable[[float], bool], what: str) -> float:
+    """Return the largest level with a property that all smaller ones have, to the last float."""
+    low, high = _LEAST_EPSILON, MOST_EPSILON
+    if not keeps(low):
+        raise InputError(f"the {what} is out of reach: it is too near 1")
+    if keeps(high):
+        raise InputError(f"the {what} is out of reach: it is too near 0")
+    while True:
+        # Halve the exponent first, then the interval.
+        middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else low + (high - low) / 2
+        if not low < middle < high:
+            return low
+        if keeps(middle):
+            low = middle
+        else:
+            high = middle
+
+
+def _log1p_quotient(numerator: Fraction, denominator: Fraction) -> float:
+    """Return ln(1 + numerator/denominator) for positive rationals of any size."""
+    quotient = numerator / denominator
+    if quotient < 1 << 1000:
+        return math.log1p(float(quotient))
+    return math.log(quotient.numerator) - math.log(quotient.denominator)
+
+
+def _check_categories(n_categories: int) -> None:
+    if isinstance(n_categories, bool) or n_categories != int(n_categories) or n_categories < 2:
+        raise InputError("an attribute needs a whole number of categories, at least 2")
+    if n_categories > 1 << 1000:
+        raise InputError("conversions are made for up to 2^1000 categories")
+
+
+def _check_between(value: float, low: float, high: float, what: str) -> float:
+    number = _number(value, what)
+    if not low < number < high:
+        raise InputError(f"{what} must lie between {low:g} and {high:g}, not at {number:g}")
+    return number
+
+
+def _number(value: float, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a number") from None
+    if not math.isfinite(number):
+        raise InputError(f"{what} must be a finite number")
+    return number
