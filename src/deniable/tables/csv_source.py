@@ -98,13 +98,13 @@ class CsvSource:
 
     def _header(self) -> tuple[str, ...]:
         line = self._stream.take_record(_HEADER_BYTES)
-        if not line.strip():
-            raise InputError(f"{self.table}: the file is empty; it needs a header row with names")
         if line.startswith(b"PK\x03\x04"):
             raise InputError(
                 f"{self.table}: this is a zip archive or an Excel workbook; export it as CSV"
             )
         text = line.decode("utf-8-sig")
+        if not text.strip():
+            raise InputError(f"{self.table}: the file is empty; it needs a header row with names")
         return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True)))
 
     def _explained(

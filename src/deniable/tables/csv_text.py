@@ -106,7 +106,7 @@ class CsvText:
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._parts: list[_Run | str | Any] = []
+        self._parts: list[Any] = []  # runs, names of kept columns, and separators
         for i, column in enumerate(columns):
             end = "," if i < len(columns) - 1 else "\n"
             if column.position is None:

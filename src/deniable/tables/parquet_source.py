@@ -34,9 +34,9 @@ class ParquetSource:
             self._file = pq.ParquetFile(
                 pa.PythonFile(file, mode="r"),
                 read_dictionary=[
-                    name
-                    for name in as_dictionary
-                    if name in schema.names and pa.types.is_string(schema.field(name).type)
+                    field.name
+                    for field in schema
+                    if field.name in as_dictionary and pa.types.is_string(field.type)
                 ],
                 buffer_size=1 << 20,
                 pre_buffer=False,

@@ -4,7 +4,7 @@ import base64
 import gzip
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol
@@ -25,6 +25,7 @@ _ROW_GROUP_BYTES = 1 << 26
 class _Sink(Protocol):
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None: ...
     def finish(self) -> None: ...
+    def abandon(self) -> None: ...
 
 
 class TableWriter:
@@ -101,13 +102,19 @@ class TableWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._sink is None:
+            return
         if error is not None:
+            self._sink.abandon()
             # The stack must see what went wrong, so that it drops the unfinished file.
             self._stack.__exit__(kind, error, traceback)
             return
         with self._stack:
-            if self._sink is not None:
+            try:
                 self._sink.finish()
+            except BaseException:
+                self._sink.abandon()
+                raise
 
 
 def table_format(path: Path) -> str:
@@ -136,6 +143,9 @@ class _CsvSink:
 
     def finish(self) -> None:
         self._file.flush()
+
+    def abandon(self) -> None:
+        pass
 
 
 class _ParquetSink:
@@ -188,3 +198,10 @@ class _ParquetSink:
         if self._batches:
             self._flush()
         self._writer.close()
+
+    def abandon(self) -> None:
+        # A writer that is dropped open would write its footer when it is collected, which by then
+        # is into a closed file.
+        with suppress(Exception):
+            self._writer.close()
+        self._writer.is_open = False

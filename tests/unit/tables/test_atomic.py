@@ -1,0 +1,108 @@
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from deniable.errors import InputError
+from deniable.tables import atomic
+from deniable.tables.atomic import atomic_output
+
+
+@pytest.fixture(params=["unnamed", "aside"])
+def way(request, monkeypatch, tmp_path):
+    """Both ways of writing; the second is what systems without nameless files get."""
+    if request.param == "aside":
+        monkeypatch.setattr(atomic, "_has_unnamed", lambda _: False)
+    elif not atomic._has_unnamed(tmp_path):
+        pytest.skip("this file system has no files without a name")
+    return request.param
+
+
+@pytest.mark.usefixtures("way")
+def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
+    path = tmp_path / "o"
+    with atomic_output(path) as file:
+        file.write(b"whole")
+        assert not path.exists()
+    assert path.read_bytes() == b"whole"
+    (tmp_path / "plain").write_bytes(b"")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.usefixtures("way")
+def test_an_old_file_stays_until_the_new_one_is_complete(tmp_path):
+    path = tmp_path / "o"
+    path.write_bytes(b"old")
+    with atomic_output(path, overwrite=True) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("way")
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "o"
+    output = atomic_output(path)
+    output.__enter__().write(b"ours")
+    path.write_bytes(b"theirs")
+    with pytest.raises(InputError, match="exists already"):
+        output.__exit__(None, None, None)
+    assert path.read_bytes() == b"theirs"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("way")
+def test_an_exception_leaves_nothing(tmp_path):
+    def interrupted() -> None:
+        with atomic_output(tmp_path / "o") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_impossible_places_are_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="its folder does not exist"):
+        atomic_output(tmp_path / "none" / "o").__enter__()
+    with pytest.raises(InputError, match="it is a folder"):
+        atomic_output(tmp_path, overwrite=True).__enter__()
+    if os.getuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(InputError, match="Permission denied"):
+            atomic_output(tmp_path / "o").__enter__()
+        tmp_path.chmod(0o700)
+
+
+WRITER = (
+    "import sys, time\n"
+    "from pathlib import Path\n"
+    "from deniable.tables import atomic\n"
+    "if sys.argv[2] == 'aside': atomic._has_unnamed = lambda folder: False\n"
+    "with atomic.atomic_output(sys.argv[1], overwrite=True) as file:\n"
+    "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, existing):
+    if way == "aside" and number == signal.SIGKILL:
+        pytest.skip("without nameless files a kill -9 leaves the temporary name, never the file's")
+    path = tmp_path / "o"
+    if existing:
+        path.write_bytes(b"old")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, path, way], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.wait(timeout=30) != 0
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == ([b"old"] if existing else [])

@@ -1,0 +1,269 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.schema import Attribute
+from deniable.tables.encode import ColumnEncoder, integer_fits
+
+PETS = Attribute("pet", ("cat", "dog", "NA", "null", "nan"))
+DIGITS = Attribute("grade", ("1", "2", "-3", "04"))
+FLAG = Attribute("flag", ("true", "false"))
+HOURS = Attribute("hours", bins=(0, 1, 20, 40.5), missing="unknown")
+
+TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view()]
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+def encode(attribute: Attribute, column: pa.Array, **options: bool) -> list[int]:
+    return ColumnEncoder(attribute, "t.csv", **options).encode(column).tolist()
+
+
+def refusal(attribute: Attribute, column: pa.Array, first_row: int = 1, **options: bool) -> str:
+    with pytest.raises(InputError) as caught:
+        ColumnEncoder(attribute, "t.csv", **options).encode(column, first_row)
+    message = str(caught.value)
+    assert "'" + attribute.name + "'" in message
+    assert "t.csv" in message
+    return message
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
+def test_text_of_every_type_is_matched_exactly(kind):
+    column = pa.array(["dog", "cat", "NA", "null", "nan"], kind)
+    assert encode(PETS, column) == [1, 0, 2, 3, 4]
+    assert encode(PETS, column.slice(1, 2)) == [0, 2]
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
+@pytest.mark.parametrize("text", ["Dog", " dog", "dog ", "do", "dogs", "na", "dog\x00"])
+def test_a_text_that_differs_in_anything_is_refused_without_showing_it(kind, text):
+    message = refusal(PETS, pa.array(["cat", text], kind), first_row=11)
+    assert message.startswith("t.csv, row 12, column 'pet': the value is not one of the declared")
+    assert text not in message
+
+
+def test_the_value_is_shown_only_on_request_and_escaped():
+    message = refusal(PETS, pa.array(["c\x1b[31mow"]), show_values=True)
+    assert r"'c\x1b[31mow'" in message
+    assert "\x1b" not in message
+
+
+@pytest.mark.parametrize("index", ["int8", "uint8", "int32", "uint32", "int64"])
+def test_dictionaries_that_differ_from_batch_to_batch_are_mapped_to_the_declared_order(index):
+    encoder = ColumnEncoder(PETS, "t")
+    for values in (["dog", "cat"], ["NA", "cat", "dog"], ["cat"]):
+        column = pa.array(values + values).dictionary_encode()
+        column = column.cast(pa.dictionary(pa.type_for_alias(index), pa.string()))
+        expected = [PETS.categories.index(v) for v in values] * 2
+        assert encoder.encode(column).tolist() == expected
+
+
+def test_a_dictionary_may_list_values_that_no_row_has():
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 1]), pa.array(["cow", "dog"]))
+    assert encode(PETS, column) == [1, 1]
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["cow", "dog"]))
+    assert "row 2" in refusal(PETS, column)
+
+
+def test_nulls_are_missing_whether_in_the_indices_or_in_the_dictionary():
+    attribute = Attribute("pet", ("cat", "dog"), missing="NA")
+    in_indices = pa.DictionaryArray.from_arrays(pa.array([0, None]), pa.array(["cat", "dog"]))
+    in_values = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["cat", None]))
+    for column in (in_indices, in_values):
+        assert encode(attribute, column) == [0, 2]
+        message = refusal(Attribute("pet", ("cat", "dog")), column)
+        assert "row 2" in message
+        assert 'missing = "category:NA"' in message
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["x", None, "", "x"]),
+        pa.array(["x", None, "", "x"], pa.large_string()),
+        pa.array(["x", None, "", "x"], pa.string_view()),
+        pa.array(["x", None, "", "x"]).dictionary_encode(),
+    ],
+    ids=lambda c: str(c.type)[:14],
+)
+def test_null_and_the_empty_text_stand_for_the_missing_category(column):
+    assert encode(Attribute("a", ("x", "y"), missing="NA"), column) == [0, 2, 2, 0]
+    assert encode(Attribute("a", ("x", "y"), missing="y"), column) == [0, 1, 1, 0]
+    assert "row 2" in refusal(Attribute("a", ("x", "y")), column)
+
+
+def test_a_column_of_nothing_but_nulls_is_missing_everywhere():
+    assert encode(Attribute("a", ("x", "y"), missing="NA"), pa.nulls(3)) == [2, 2, 2]
+    assert "missing" in refusal(Attribute("a", ("x", "y")), pa.nulls(3))
+    assert encode(HOURS, pa.nulls(2)) == [3, 3]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_match_their_decimal_text(name):
+    kind = pa.type_for_alias(name)
+    assert encode(DIGITS, pa.array([2, 1], kind)) == [1, 0]
+    if not name.startswith("u"):
+        assert encode(DIGITS, pa.array([-3], kind)) == [2]
+    # "04" is no number's decimal text: as an integer, 4 is unknown.
+    message = refusal(DIGITS, pa.array([1, 1, 4], kind))
+    assert "row 3" in message
+    assert "4" not in message.replace("t.csv, row 3", "")
+
+
+def test_a_category_that_does_not_fit_the_integer_type_does_not_disturb():
+    attribute = Attribute("n", ("1", "300", "99999999999999999999"), missing="NA")
+    assert encode(attribute, pa.array([1, None], pa.uint8())) == [0, 3]
+    assert encode(attribute, pa.array([300], pa.int64())) == [1]
+
+
+def test_booleans_match_true_and_false():
+    assert encode(FLAG, pa.array([True, False, True])) == [0, 1, 0]
+    assert encode(Attribute("f", ("true", "x"), missing="x"), pa.array([True, None])) == [0, 1]
+    assert "row 2" in refusal(Attribute("f", ("true", "x")), pa.array([True, False]))
+    assert "missing" in refusal(FLAG, pa.array([True, None]))
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(5, 1)], ids=str)
+def test_fractional_numbers_without_bins_are_refused_with_the_way_out(kind):
+    message = refusal(DIGITS, pa.array([1.0, 2.0]).cast(kind))
+    assert "declare bins" in message
+    assert 'astype("Int64")' in message
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("s"), pa.date32(), pa.binary(), pa.list_(pa.string())], ids=str
+)
+def test_types_that_cannot_be_matched_are_refused_by_name(kind):
+    for attribute in (PETS, HOURS):
+        message = refusal(attribute, pa.nulls(1, kind))
+        assert str(kind) in message
+        with pytest.raises(InputError, match="convert it to text"):
+            ColumnEncoder(attribute, "t", column_type=kind)
+
+
+def test_booleans_have_no_place_in_bins():
+    assert "bool" in refusal(HOURS, pa.array([True]))
+
+
+NUMBERS = [0, 0.5, 1, 19, 20, 40, 40.5]
+PLACES = [0, 0, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(6, 2)], ids=str)
+def test_numbers_go_into_half_open_intervals_with_the_last_one_closed(kind):
+    assert encode(HOURS, pa.array(NUMBERS).cast(kind)) == PLACES
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
+def test_numeric_text_goes_into_the_same_intervals(kind):
+    texts = ["0", ".5", "1.", "1.9e1", "+20", "4E1", "40.5"]
+    column = pa.array(texts, kind)
+    assert encode(HOURS, column) == PLACES
+    if kind != pa.string_view():
+        assert encode(HOURS, column.dictionary_encode()) == PLACES
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_go_into_bins(name):
+    assert encode(HOURS, pa.array([0, 1, 20, 40], pa.type_for_alias(name))) == [0, 1, 2, 2]
+
+
+def test_an_interval_that_is_already_named_is_that_interval():
+    assert encode(HOURS, pa.array(["[0,1)", "25", "[20,40.5]", "unknown"])) == [0, 2, 2, 3]
+
+
+def test_missing_numbers_are_null_nan_and_empty_text():
+    assert encode(HOURS, pa.array([1.0, None, float("nan")])) == [1, 3, 3]
+    assert encode(HOURS, pa.array([1, None])) == [1, 3]
+    assert encode(HOURS, pa.array(["1", None, ""])) == [1, 3, 3]
+    strict = Attribute("hours", bins=(0, 1, 20))
+    for column in (pa.array([1.0, float("nan")]), pa.array(["1", ""]), pa.array([1, None])):
+        assert "row 2, column 'hours': the value is missing" in refusal(strict, column)
+
+
+@pytest.mark.parametrize("number", [-0.001, 40.6, 1e300, float("inf"), float("-inf")])
+def test_a_number_outside_the_edges_is_refused_without_showing_it(number):
+    columns = [pa.array([1.0, number])]
+    if np.isfinite(number):
+        columns.append(pa.array(["1", repr(number)]))
+    for column in columns:
+        message = refusal(HOURS, column)
+        assert "row 2" in message
+        assert "outside the declared bins" in message
+        assert repr(number) not in message
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1,5", "1_0", " 1", "0x1", "one", "[0,2)", "1e"])
+def test_text_that_is_neither_number_nor_interval_is_refused(text):
+    message = refusal(HOURS, pa.array(["1", text]))
+    assert "neither a number nor the label" in message
+    assert text not in message
+
+
+def test_a_number_that_stands_for_missing_is_that_category_in_every_type():
+    attribute = Attribute("hours", bins=(0, 1, 20), missing="-9")
+    for column in (pa.array([-9, 0]), pa.array([-9.0, 0.5]), pa.array(["-9", "0"])):
+        assert encode(attribute, column) == [2, 0]
+
+
+def test_many_categories_and_an_empty_batch_work():
+    many = Attribute("m", tuple(f"c{i}" for i in range(70_000)))
+    assert encode(many, pa.array(["c69999", "c0", "c300"])) == [69_999, 0, 300]
+    assert encode(many, pa.array([], pa.string())) == []
+    assert encode(many, pa.array([], pa.string()).dictionary_encode()) == []
+
+
+@given(
+    values=st.lists(st.one_of(st.none(), st.sampled_from(["", "a", "b,", '"', "é", "NA", "x"]))),
+    as_dictionary=st.booleans(),
+    missing=st.sampled_from([None, "NA", "other"]),
+)
+def test_encoding_agrees_with_a_loop_over_the_values(values, as_dictionary, missing):
+    attribute = Attribute("v", ("a", "b,", '"', "é", "NA"), missing=missing)
+    column = pa.array(values, pa.string())
+    column = column.dictionary_encode() if as_dictionary else column
+    expected = []
+    for value in values:
+        value = value or missing
+        if value not in attribute.categories:
+            assert f"row {len(expected) + 1}," in refusal(attribute, column)
+            return
+        expected.append(attribute.categories.index(value))
+    assert encode(attribute, column) == expected
+
+
+@given(st.lists(st.floats(-1, 60, allow_nan=False), min_size=1))
+def test_binning_agrees_with_comparisons(numbers):
+    edges = HOURS.bins
+    expected = [
+        next((j for j in range(3) if edges[j] <= x < edges[j + 1]), 2 if x == edges[3] else None)
+        for x in numbers
+    ]
+    for column in (pa.array(numbers), pa.array([repr(x) for x in numbers])):
+        if None in expected:
+            assert f"row {expected.index(None) + 1}," in refusal(HOURS, column)
+        else:
+            assert encode(HOURS, column) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fits"),
+    [
+        ("127", pa.int8(), True),
+        ("128", pa.int8(), False),
+        ("-128", pa.int8(), True),
+        ("-129", pa.int8(), False),
+        ("255", pa.uint8(), True),
+        ("256", pa.uint8(), False),
+        ("-1", pa.uint8(), False),
+        ("01", pa.int8(), False),
+        ("-0", pa.int8(), False),
+        ("1.0", pa.int8(), False),
+        ("١", pa.int8(), False),
+    ],
+)
+def test_only_the_decimal_text_of_a_number_in_range_fits_an_integer_type(text, kind, fits):
+    assert integer_fits(text, kind) is fits

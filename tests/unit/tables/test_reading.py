@@ -1,0 +1,302 @@
+import gzip
+import io
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable.errors import InputError
+from deniable.schema import Attribute
+from deniable.tables import csv_source, open_table
+
+A = Attribute("a", ("x", "y", "z"))
+B = Attribute("b", ("no", "yes"), missing="NA")
+SECRET = "secret-value"
+CSV = "a,b,k\nx,no,1\ny,,2\nz,yes,3\n"
+
+
+def rows(source, attributes=(A, B), keep=("k",), **options):
+    with open_table(source, attributes, keep, **options) as reader:
+        batches = list(reader)
+    codes = [
+        np.concatenate([b.codes[i] for b in batches]).tolist() if batches else []
+        for i in range(len(attributes))
+    ]
+    kept = {name: [v for b in batches for v in b.kept[name].to_pylist()] for name in keep}
+    first = 1
+    for batch in batches:
+        assert batch.first_row == first
+        assert all(len(c) == batch.n_rows for c in batch.codes)
+        first += batch.n_rows
+    return codes, kept
+
+
+def written(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def refusal(source, attributes=(A, B), keep=("k",), **options) -> str:
+    with pytest.raises(InputError) as caught:
+        rows(source, attributes, keep, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    if not options.get("show_values"):
+        assert SECRET not in message
+    return message
+
+
+def test_csv_gives_codes_in_the_order_asked_and_kept_columns_as_text(tmp_path):
+    path = written(tmp_path, CSV)
+    assert rows(path, (B, A)) == ([[0, 2, 1], [0, 1, 2]], {"k": ["1", "2", "3"]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CSV.replace("\n", "\r\n"),
+        CSV.rstrip("\n"),
+        "\ufeff" + CSV,
+        "\n\n" + CSV + "\n\n",
+        CSV.replace("y,", "\ny,"),
+        'a,b,"k"\n"x","no","1"\ny,"",2\nz,yes,3\n',
+        CSV.replace("\n", "\r"),
+    ],
+    ids=["crlf", "no-last-newline", "bom", "blank-ends", "blank-middle", "quotes", "cr"],
+)
+def test_the_usual_dialects_of_csv_read_the_same(tmp_path, text):
+    expected = ([[0, 1, 2], [0, 2, 1]], {"k": ["1", "2", "3"]})
+    assert rows(written(tmp_path, text)) == expected
+
+
+def test_only_the_empty_field_is_missing_in_csv(tmp_path):
+    words = ["NA", "null", "NULL", "nan", "NaN", "None", "N/A", "#N/A", "-", "true", "1"]
+    attribute = Attribute("a", tuple(words), missing="gone")
+    path = written(tmp_path, "a,k\n" + "".join(f"{w},{w}\n" for w in words) + ',\n"",""\n')
+    codes, kept = rows(path, (attribute,))
+    assert codes == [[*range(len(words)), len(words), len(words)]]
+    assert kept["k"] == [*words, None, None]
+
+
+def test_numbers_stay_text_in_csv_whatever_comes_before_them(tmp_path):
+    lines = "".join(f"{i % 2},00{i}\n" for i in range(5000)) + "x,1e5\n"
+    codes, kept = rows(written(tmp_path, "a,k\n" + lines), (Attribute("a", ("0", "1", "x")),))
+    assert codes[0][-1] == 2
+    assert kept["k"][:2] == ["000", "001"]
+    assert kept["k"][-1] == "1e5"
+
+
+def test_newlines_and_commas_in_quotes_belong_to_the_value(tmp_path):
+    text = 'a,"b\nb",k\nx,"p,q\r\n""r""",1\n'
+    attribute = Attribute("b\nb", ('p,q\r\n"r"', "other"))
+    assert rows(written(tmp_path, text), (A, attribute)) == ([[0], [0]], {"k": ["1"]})
+
+
+def test_blank_lines_are_missing_values_in_a_table_of_one_column(tmp_path):
+    attribute = Attribute("b", ("no", "yes"), missing="NA")
+    assert rows(written(tmp_path, "b\nno\n\nyes\n"), (attribute,), ()) == ([[0, 2, 1]], {})
+    assert rows(written(tmp_path, "b\n\n"), (attribute,), ()) == ([[2]], {})
+
+
+@pytest.mark.parametrize("text", ["a,b,k\n", "a,b,k", "a,b,k\n\n\n"])
+def test_a_header_without_rows_is_an_empty_table(tmp_path, text):
+    assert rows(written(tmp_path, text)) == ([[], []], {"k": []})
+
+
+def test_rows_keep_their_numbers_across_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 100)
+    path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999 + f"{SECRET},no,1\n")
+    assert refusal(path).startswith(f"{path}, row 1000, column 'a': the value is not one of")
+    path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999 + f"x,no,1,{SECRET}\n")
+    assert refusal(path).startswith(f"{path}, row 1000: 4 fields instead of 3")
+    assert len(rows(written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999))[0][0]) == 999
+
+
+def test_gzip_is_recognised_by_content_and_may_have_several_members(tmp_path):
+    packed = gzip.compress(CSV.encode()) + gzip.compress(b"x,no,4\n")
+    for name in ("t.csv.gz", "t.csv"):
+        codes, kept = rows(written(tmp_path, packed, name))
+        assert codes == [[0, 1, 2, 0], [0, 2, 1, 0]]
+        assert kept["k"] == ["1", "2", "3", "4"]
+
+
+def test_an_open_file_and_a_bytes_buffer_are_read_as_csv(tmp_path):
+    expected = rows(written(tmp_path, CSV))
+    with written(tmp_path, CSV).open("rb") as file:
+        assert rows(file) == expected
+    assert rows(io.BytesIO(CSV.encode())) == expected
+    assert rows(io.BytesIO(gzip.compress(CSV.encode()))) == expected
+
+
+def test_a_dash_reads_a_real_pipe_on_standard_input():
+    script = (
+        "from deniable.tables import open_table; from deniable.schema import Attribute\n"
+        "A = Attribute('a', ('x', 'y'))\n"
+        "with open_table('-', [A]) as r: print(sum(int(b.codes[0].sum()) for b in r), r.fraction)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=b"a\n" + b"x\ny\n" * 200_000,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout.split() == [b"200000", b"None"], done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=b"a\nx\nsecret\n", capture_output=True, check=False
+    )
+    assert b"InputError: standard input, row 2, column 'a'" in done.stderr
+    assert b"secret" not in done.stderr
+
+
+TYPES = {
+    "string": pa.array(["x", "y", None]),
+    "large": pa.array(["x", "y", None], pa.large_string()),
+    "view": pa.array(["x", "y", None], pa.string_view()),
+    "dictionary": pa.array(["x", "y", None]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", list(TYPES))
+def test_parquet_text_columns_of_every_type_are_read(tmp_path, kind):
+    table = pa.table({"a": TYPES[kind], "k": pa.array([1.5, None, 2.5])})
+    pq.write_table(table, tmp_path / "t.parquet")
+    attribute = Attribute("a", ("y", "x"), missing="NA")
+    with open_table(tmp_path / "t.parquet", [attribute], ["k"]) as reader:
+        assert reader.columns == (("a", table["a"].type), ("k", pa.float64()))
+    assert rows(tmp_path / "t.parquet", (attribute,)) == ([[1, 0, 2]], {"k": [1.5, None, 2.5]})
+
+
+def test_parquet_is_recognised_by_content_and_read_in_small_batches(tmp_path):
+    table = pa.table({"a": ["x", "y"] * 50, "n": list(range(100)), "drop": [SECRET] * 100})
+    pq.write_table(table, tmp_path / "t.csv", row_group_size=33)
+    number = Attribute("n", bins=(0, 50, 99))
+    with open_table(tmp_path / "t.csv", [number, A], other_columns="drop", batch_rows=10) as reader:
+        seen = [(b.first_row, b.n_rows, reader.fraction) for b in reader]
+        assert reader.fraction == 1
+    assert max(n for _, n, _ in seen) <= 10
+    assert sum(n for _, n, _ in seen) == 100
+    codes, _ = rows(tmp_path / "t.csv", (number, A), (), other_columns="drop")
+    assert codes == [[0] * 50 + [1] * 50, [0, 1] * 50]
+
+
+def test_columns_with_dots_in_their_names_are_not_confused(tmp_path):
+    pq.write_table(pa.table({"a": ["x"], "a.b": ["y"]}), tmp_path / "t.parquet")
+    dotted = Attribute("a.b", ("x", "y"))
+    assert rows(tmp_path / "t.parquet", (dotted,), (), other_columns="drop") == ([[1]], {})
+    assert rows(tmp_path / "t.parquet", (A,), (), other_columns="drop") == ([[0]], {})
+    assert "'a.b'" in refusal(tmp_path / "t.parquet", (A,), ())
+
+
+def test_an_error_in_parquet_says_the_row_over_all_batches(tmp_path):
+    pq.write_table(pa.table({"a": ["x"] * 70 + [SECRET]}), tmp_path / "t.parquet")
+    message = refusal(tmp_path / "t.parquet", (A,), (), batch_rows=8)
+    assert "t.parquet, row 71, column 'a'" in message
+
+
+# --- bad input, one test each -------------------------------------------------------------------
+
+
+def test_an_unknown_category_names_file_row_and_column_and_no_value(tmp_path):
+    path = written(tmp_path, f"a,b,k\nx,no,1\nx,{SECRET},2\n")
+    message = refusal(path)
+    assert message.startswith(f"{path}, row 2, column 'b':")
+    assert "add it to the categories in the schema, or correct the table" in message
+    assert SECRET in refusal(path, show_values=True)
+
+
+def test_a_ragged_row_is_refused_with_its_number_and_not_its_text(tmp_path):
+    for row in (f"{SECRET},no", f"{SECRET},no,1,2"):
+        path = written(tmp_path, f"a,b,k\nx,no,1\n\nx,no,1\n{row}\nx,no,1\n")
+        message = refusal(path)
+        assert message.startswith(f"{path}, row 3: {row.count(',') + 1} fields instead of 3")
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    for text in ("", "\n\n", "\ufeff"):
+        assert "the file is empty" in refusal(written(tmp_path, text))
+
+
+def test_a_missing_column_is_named_with_those_that_are_there(tmp_path):
+    message = refusal(written(tmp_path, "a,k\nx,1\n"))
+    assert "there is no column 'b'" in message
+    assert "'a', 'k'" in message
+
+
+def test_a_duplicate_name_is_refused_even_for_a_column_not_asked_for(tmp_path):
+    message = refusal(written(tmp_path, "a,b,k,n,n\n"), other_columns="drop")
+    assert "two columns are called 'n'" in message
+    table = pa.table([["x"], ["x"]], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", table):
+        assert "two columns are called 'a'" in refusal(source, (A,), ())
+
+
+def test_undeclared_columns_are_refused_by_name_or_left_out(tmp_path):
+    path = written(tmp_path, f"id,a,b,k,note\n{SECRET},x,no,1,{SECRET}\n")
+    message = refusal(path)
+    assert "'id', 'note'" in message
+    assert "--drop-other-columns" in message
+    assert rows(path, other_columns="drop") == ([[0], [0]], {"k": ["1"]})
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path):
+    header = written(tmp_path, "a,b,é\n".encode("latin-1"))
+    assert "header row is not UTF-8" in refusal(header)
+    body = written(tmp_path, b"a,b,k\nx,no,1\nx,no,2\nx,no,\xe9\n")
+    assert "not UTF-8 text; save the table as UTF-8" in refusal(body)
+    wide = written(tmp_path, CSV.encode("utf-16"))
+    assert "UTF-8" in refusal(wide)
+
+
+def test_what_is_not_a_table_is_refused(tmp_path):
+    assert "not a Parquet file" in refusal(written(tmp_path, CSV, "t.parquet"))
+    assert "not readable as Parquet" in refusal(written(tmp_path, b"PAR1" + b"x" * 99))
+    assert "Excel" in refusal(written(tmp_path, b"PK\x03\x04" + b"x" * 99 + b"\n", "t.xlsx"))
+    assert "no such file" in refusal(tmp_path / "nowhere.csv")
+    assert "this is a folder" in refusal(tmp_path)
+    assert "no table that can be read" in refusal(3)
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    packed = gzip.compress(("a,b,k\n" + "x,no,1\n" * 99_999).encode())
+    assert "cut off, damaged" in refusal(written(tmp_path, packed[:-300], "t.csv.gz"))
+    damaged = bytearray(packed)
+    damaged[len(damaged) // 2] ^= 255
+    assert "cut off, damaged" in refusal(written(tmp_path, bytes(damaged), "t.csv.gz"))
+    pq.write_table(pa.table({"a": ["x"] * 1000}), tmp_path / "t.parquet")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    assert "not readable as Parquet" in refusal(written(tmp_path, whole[:-9], "t.parquet"))
+
+
+def test_a_quote_that_is_never_closed_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 1000)
+    path = written(tmp_path, "a,b,k\nx,no,1\n" + f'x,no,"{SECRET}\n' + "x,no,1\n" * 999)
+    assert "a quote is opened and never closed" in refusal(path)
+    path = written(tmp_path, f'a,b,"k\nx,no,{SECRET}\n')
+    assert "header" in refusal(path)
+
+
+def test_wrong_column_types_are_refused_before_any_row_is_read(tmp_path):
+    pq.write_table(pa.table({"a": [1.5]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="declare bins"):
+        open_table(tmp_path / "t.parquet", [A])
+
+
+def test_files_are_closed_and_threads_end_when_reading_stops_early(tmp_path):
+    path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 500_000)
+    opened = Path("/proc/self/fd")
+    before = len(list(opened.iterdir())) if opened.exists() else 0
+    with open_table(path, (A, B), ("k",)) as reader:
+        batches = iter(reader)
+        next(batches)
+        batches.close()
+    assert not [t for t in threading.enumerate() if t.name == "deniable-read-ahead"]
+    with pytest.raises(InputError):
+        open_table(path, (A,))
+    assert (len(list(opened.iterdir())) if opened.exists() else 0) == before
