@@ -339,7 +339,10 @@ def estimate(
         Path | None, Parameter(help="A table of counts (column count) instead of rows.")
     ] = None,
     where: Annotated[
-        str | None, Parameter(help="Only rows with column=value; kept columns only.")
+        list[str] | None,
+        Parameter(
+            negative=(), help="Only rows with column=value; kept columns only; may be repeated."
+        ),
     ] = None,
     weights: Annotated[str | None, Parameter(help="Kept column with a weight per row.")] = None,
     mean: Annotated[bool, Parameter(negative=(), help="Estimate the mean score instead.")] = False,
@@ -367,7 +370,7 @@ def estimate(
     question = analysis.Question(
         of=tuple(options.split_names(of)),
         by=tuple(options.split_names(by or "")),
-        where=options.pairs(where, "--where") if where else {},
+        where=options.pairs(where or [], "--where"),
         weights=weights,
         method=method,
         target=target,

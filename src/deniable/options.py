@@ -139,17 +139,18 @@ def numbers(text: str, option: str) -> list[float]:
     return [_number(str(entry), option) for entry in _entries(text, option)]
 
 
-def pairs(text: str, option: str) -> dict[str, str]:
-    """Return name=value pairs.
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return name=value pairs, one a text; the value may contain anything.
 
     Raises:
         InputError: if an entry is something else, or a name is repeated.
     """
     found: dict[str, str] = {}
-    for entry in _entries(text, option):
-        if not isinstance(entry, tuple):
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
             raise InputError(f"{option}: expected column=value")
-        if entry[0] in found:
-            raise InputError(f"{option}: '{entry[0]}' is given twice")
-        found[entry[0]] = entry[1]
+        if name in found:
+            raise InputError(f"{option}: '{name}' is given twice")
+        found[name] = value
     return found

@@ -1,7 +1,8 @@
-"""The command line as a user runs it: a process with standard streams."""
+"""The command line as a user runs it: arguments, standard streams, an exit status."""
 
+import io
 import json
-import subprocess
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from deniable.cli import main
 
 
 @dataclass
@@ -26,19 +29,28 @@ class Result:
 
 
 @pytest.fixture
-def deniable(tmp_path: Path) -> Callable[..., Result]:
-    """Run the command in an empty folder."""
+def deniable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run the command in an empty folder, in this process: a new one takes half a second."""
+    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object, stdin: str = "") -> Result:
-        done = subprocess.run(
-            [sys.executable, "-m", "deniable", *map(str, arguments)],
-            cwd=tmp_path,
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
-        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        words = [str(argument) for argument in arguments]
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        status = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["deniable", *words])
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            # Errors are exceptions here too, so that a traceback would be seen.
+            terminate = signal.getsignal(signal.SIGTERM)
+            try:
+                main()
+            except SystemExit as end:
+                status = int(end.code or 0)
+            finally:
+                signal.signal(signal.SIGTERM, terminate)
+        return Result(status, *(s.buffer.getvalue().decode() for s in (out, err)))
 
     return run
 
