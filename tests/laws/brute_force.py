@@ -13,6 +13,7 @@ from math import inf, isinf, nextafter
 
 from deniable.families import (
     Identity,
+    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -70,6 +71,15 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
         for j, weight in enumerate(law.change_weights):
             single = tuple(int(i == j) for i in range(k))
             found[single] += Fraction(weight, 2**law.bits)
+    elif isinstance(law, JointLaw):
+        # The record is kept, or replaced by one of the others, all equally likely.
+        keep = Fraction(law.keep_weight, 2**law.bits)
+        others = sum(1 for _ in records(law.n_categories)) - 1
+        for pattern in found:
+            ways = 1
+            for changed, n in zip(pattern, law.n_categories, strict=True):
+                ways *= n - 1 if changed else 1
+            found[pattern] = (1 - keep) * ways / others if any(pattern) else keep
     else:
         raise TypeError(type(law))
     return found

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from deniable.errors import InputError
 from deniable.families import (
     Identity,
+    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -67,6 +68,12 @@ def single_change_mixtures(draw: st.DrawFn, n: Sequence[int]) -> SingleChangeMix
 
 
 @st.composite
+def joint_laws(draw: st.DrawFn, n: Sequence[int]) -> JointLaw:
+    bits = draw(st.sampled_from([3, 16, 64, 130]))
+    return JointLaw(tuple(n), bits, draw(st.integers(1, (1 << bits) - 1)))
+
+
+@st.composite
 def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
     """Square or tall, with or without zeros."""
     m = n + draw(st.integers(0, 3))
@@ -90,7 +97,11 @@ def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
 def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     """Any law that draws patterns."""
     return st.one_of(
-        product_laws(n), pattern_tables(n), single_change_mixtures(n), st.just(Identity(tuple(n)))
+        product_laws(n),
+        pattern_tables(n),
+        single_change_mixtures(n),
+        joint_laws(n),
+        st.just(Identity(tuple(n))),
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deniable import privacy, transforms
 from deniable.families import (
     Identity,
+    JointLaw,
     Law,
     MatrixChannel,
     PatternLaw,
@@ -56,6 +57,10 @@ def fixed_laws() -> list[Law]:
         SingleChangeMixture((3, 4), 4, 16, 0, (0, 0)),
         SingleChangeMixture((2, 6, 3), 10, 24, 0, (0, 0, 1000)),
         SingleChangeMixture((2, 6, 3), 10, 24, 100, (500, 300, 100)),
+        JointLaw((2,), 3, 5),
+        JointLaw((2, 2, 3), 4, 1),  # keeps less often than by chance
+        JointLaw((2, 2), 2, 1),  # by chance: releases nothing
+        JointLaw((3, 2, 5), 200, (1 << 200) - 1),
         MatrixChannel((2,), 1, ((2, 0), (0, 2))),
         MatrixChannel((2,), 3, ((7, 1), (1, 7), (0, 0))),
         MatrixChannel((2,), 3, ((7, 1), (1, 4), (0, 3))),

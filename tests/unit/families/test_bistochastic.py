@@ -108,7 +108,7 @@ def good() -> NDArray[np.float64]:
 def test_a_row_that_does_not_add_up_is_named() -> None:
     matrix = good()
     matrix[1] += [0.1, -0.05, -0.02]
-    with pytest.raises(InputError, match="row 2 .* 1.03"):
+    with pytest.raises(InputError, match=r"row 2 .* 1\.03"):
         check_bistochastic(matrix)
 
 
