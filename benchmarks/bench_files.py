@@ -27,10 +27,9 @@ import pyarrow.parquet as pq
 
 from deniable.families import ProductLaw
 from deniable.mechanism import Block, Mechanism
-from deniable.randomize import Randomizer
 from deniable.randomness import SystemRandomness
+from deniable.release import Options, randomize_table
 from deniable.schema import Attribute, Schema
-from deniable.tables import randomize_table
 
 DOMAIN = {
     "sex": ["female", "male"],
@@ -87,8 +86,7 @@ def randomize(source: Path, target: Path) -> None:
     schema = Schema(tuple(Attribute(name, tuple(texts)) for name, texts in DOMAIN.items()))
     law = ProductLaw.from_levels(schema.n_categories, [EPSILON] * len(DOMAIN))
     mechanism = Mechanism(schema, (Block(tuple(range(len(DOMAIN))), law),))
-    randomizer = Randomizer(mechanism, SystemRandomness())
-    randomize_table(source, target, schema.attributes, randomizer.randomize, overwrite=True)
+    randomize_table(source, mechanism, target, Options(overwrite=True), SystemRandomness())
 
 
 def make(size: Path, target: Path) -> None:

@@ -9,7 +9,6 @@ from deniable.tables.atomic import atomic_output
 from deniable.tables.columns import Column, released_columns
 from deniable.tables.frames import randomize_frame, released_frame
 from deniable.tables.reading import Batch, TableReader, open_table
-from deniable.tables.stream import randomize_table
 from deniable.tables.writing import TableWriter, table_format
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "atomic_output",
     "open_table",
     "randomize_frame",
-    "randomize_table",
     "released_columns",
     "released_frame",
     "table_format",

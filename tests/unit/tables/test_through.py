@@ -1,3 +1,5 @@
+"""Whole tables through the reader and the writer, as the commands send them."""
+
 import gzip
 import io
 
@@ -9,7 +11,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.schema import Attribute
-from deniable.tables import csv_source, randomize_table
+from deniable.tables import TableWriter, csv_source, open_table, released_columns
 
 A = Attribute("a", ("x", "y", "z"))
 N = Attribute("n", ("1", "2"))
@@ -22,6 +24,17 @@ def same(codes):
 
 def turned(codes):
     return [(c + 1) % n for c, n in zip(codes, (3, 2), strict=True)]
+
+
+def through(source, target, attributes, randomize, keep=(), *, overwrite=False, progress=None):
+    with open_table(source, attributes, keep) as reader:
+        columns = released_columns(reader.columns, attributes, keep)
+        with TableWriter(target, columns, overwrite=overwrite) as writer:
+            for batch in reader:
+                writer.write(randomize(batch.codes), batch.kept)
+                if progress is not None:
+                    progress(writer.n_rows, reader.fraction)
+    return writer.n_rows
 
 
 def table(n_rows: int) -> pa.Table:
@@ -46,7 +59,7 @@ def test_every_format_goes_through_to_every_other(tmp_path, monkeypatch, n_rows,
         text = io.BytesIO()
         pc_csv.write_csv(table(n_rows), text)
         path.write_bytes(text.getvalue() if source == "t.csv" else gzip.compress(text.getvalue()))
-    assert randomize_table(path, out, (A, N), turned, KEEP) == n_rows
+    assert through(path, out, (A, N), turned, KEEP) == n_rows
     expected = [
         (f"row {i}", str(1 + (i + 1) % 2), A.categories[(i + 1) % 3]) for i in range(n_rows)
     ]
@@ -70,12 +83,12 @@ def test_progress_is_told_after_each_batch(tmp_path, monkeypatch):
 
     text = b"a,n\n" + b"x,1\n" * 1000
     (tmp_path / "t.csv").write_bytes(text)
-    randomize_table(tmp_path / "t.csv", io.BytesIO(), (A, N), same, progress=progress)
+    through(tmp_path / "t.csv", io.BytesIO(), (A, N), same, progress=progress)
     assert len(told) >= 4
     assert told == sorted(told)
     assert told[-1] == (1000, 1.0)
     told.clear()
-    randomize_table(io.BytesIO(text), io.BytesIO(), (A, N), same, progress=progress)
+    through(io.BytesIO(text), io.BytesIO(), (A, N), same, progress=progress)
     assert told[-1] == (1000, None)
 
 
@@ -83,21 +96,21 @@ def test_bad_input_in_the_middle_leaves_no_output(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_source, "BLOCK_BYTES", 1000)
     (tmp_path / "t.csv").write_text("k,n,a\n" + "k,1,x\n" * 5000 + "k,1,secret\n")
     with pytest.raises(InputError, match=r"t\.csv, row 5001, column 'a'"):
-        randomize_table(tmp_path / "t.csv", tmp_path / "o.csv", (A, N), same, KEEP)
+        through(tmp_path / "t.csv", tmp_path / "o.csv", (A, N), same, KEEP)
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
 
 def test_a_table_can_be_replaced_by_its_own_release_and_survives_an_error(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,n\nx,1\ny,2\n")
-    randomize_table(path, path, (A, N), turned, overwrite=True)
+    through(path, path, (A, N), turned, overwrite=True)
     assert path.read_text() == "a,n\ny,2\nz,1\n"
 
     def broken(codes):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        randomize_table(path, path, (A, N), broken, overwrite=True)
+        through(path, path, (A, N), broken, overwrite=True)
     assert path.read_text() == "a,n\ny,2\nz,1\n"
 
 
@@ -110,7 +123,7 @@ def test_every_batch_is_randomized_exactly_once(tmp_path, monkeypatch):
         counts.append(len(codes[0]))
         return [np.full_like(c, 1) for c in codes]
 
-    randomize_table(tmp_path / "t.csv", tmp_path / "o.csv", (A, N), counted)
+    through(tmp_path / "t.csv", tmp_path / "o.csv", (A, N), counted)
     assert sum(counts) == 3000
     assert len(counts) > 5
     assert (tmp_path / "o.csv").read_text() == "a,n\n" + "y,2\n" * 3000
