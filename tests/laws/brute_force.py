@@ -221,21 +221,26 @@ def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
     return [row[n:] for row in work]
 
 
-_PRECISE = Context(prec=90, Emax=10**9, Emin=-(10**9))
+_PRECISE = Context(prec=200, Emax=10**9, Emin=-(10**9))
 
 
 def true_logarithm(ratio: Fraction) -> Decimal:
-    """ln of a fraction to about 80 digits."""
+    """ln of a fraction, right to about 190 decimals."""
     return _PRECISE.subtract(
         _PRECISE.ln(Decimal(ratio.numerator)), _PRECISE.ln(Decimal(ratio.denominator))
     )
 
 
 def is_rounded_up(epsilon: float, ratio: Fraction | None) -> bool:
-    """Whether ε is not below ln(ratio) and at most one unit in the last place above it."""
+    """Whether ε is not below ln(ratio) and at most one unit in the last place above it.
+
+    The unit is taken up to a factor 1 + 1e-27: where the logarithm is that close under a float, the
+    next float but one may be returned.
+    """
     if ratio is None:
         return isinf(epsilon)
     if ratio == 1:
         return epsilon == 0
     true = true_logarithm(ratio)
-    return Decimal(epsilon) >= true and Decimal(nextafter(epsilon, -inf)) < true
+    below = Decimal(nextafter(epsilon, -inf))
+    return Decimal(epsilon) >= true and below < true * (1 + Decimal("1e-27"))

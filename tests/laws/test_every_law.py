@@ -66,6 +66,7 @@ def fixed_laws() -> list[Law]:
         MatrixChannel((2,), 3, ((7, 1), (1, 4), (0, 3))),
         MatrixChannel((3,), 4, ((8, 4, 4), (4, 8, 4), (4, 4, 8))),
         MatrixChannel((2,), 4, ((1, 8), (3, 4), (4, 3), (8, 1))),
+        PatternTable((2,), 192, ((1 << 191) + 1, (1 << 191) - 1)),  # a ratio close to one
         Identity((3, 2)),
         Identity((4,)),
     ]
