@@ -1,0 +1,63 @@
+"""The program itself: how it starts, how it fails, how it prints JSON."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from cyclopts import App, CycloptsError
+
+from deniable.errors import InputError
+
+app = App(
+    name="deniable",
+    help="Share or collect sensitive records about people, with plausible deniability for each.",
+    version=lambda: f"deniable {version('deniable')}",
+    help_format="plaintext",
+)
+schema_app = App(name="schema", help="Work with schema files.")
+app.command(schema_app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app(
+            sys.argv[1:] if arguments is None else list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except InputError as error:
+        _stop(str(error))
+    except CycloptsError as error:
+        _stop(f"{_one_line(str(error))} (deniable --help shows how)")
+    except BrokenPipeError:
+        # Whoever read our output has gone, as in "deniable … | head": not an error of ours.
+        sys.stderr.close()
+        sys.exit(141)
+    except KeyboardInterrupt:
+        _stop("interrupted; nothing was left half-written", status=130)
+
+
+def _terminate(number: int, _frame: object) -> None:
+    # As an exception, so that what was half-written is removed on the way out.
+    raise SystemExit(128 + number)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
+
+
+def _stop(sentence: str, status: int = 2) -> None:
+    print(f"deniable: {sentence}", file=sys.stderr)
+    sys.exit(status)
+
+
+def print_json(plain: Any) -> None:
+    """Print a result for scripts: strict JSON on stdout."""
+    from deniable.record import to_json
+
+    sys.stdout.write(to_json(plain).decode())

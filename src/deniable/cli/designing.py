@@ -1,0 +1,171 @@
+"""design, inspect, schema init: what needs no table, or makes none."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from deniable.cli.app import app, print_json, schema_app
+from deniable.cli.arguments import (
+    INPUT,
+    AllowChanged,
+    AsJson,
+    AttributeEpsilon,
+    Epsilon,
+    Force,
+    GivenRestCap,
+    HeuristicOrder,
+    MethodName,
+    SchemaPath,
+)
+from deniable.errors import InputError
+
+
+@app.command
+def design(
+    *,
+    schema: SchemaPath = None,
+    categories: Annotated[
+        str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
+    ] = None,
+    epsilon: Epsilon = None,
+    attribute_epsilon: AttributeEpsilon = None,
+    method: MethodName = None,
+    given_rest: GivenRestCap = None,
+    order: HeuristicOrder = "given",
+    allow_changed_levels: AllowChanged = False,
+    output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find a mechanism. Needs no data.
+
+    Example: deniable design --categories 5,5,3 --attribute-epsilon 1,2,1.5 --method lp
+    """
+    from deniable import console, options, record
+    from deniable.outputs import write_file
+    from deniable.schema import Schema
+
+    if (schema is None) == (categories is None):
+        raise InputError("give either --schema FILE or --categories 5,5,3")
+    chosen = (
+        Schema.from_toml(schema)
+        if schema is not None
+        else Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
+    )
+    result = find_design(
+        chosen, epsilon, attribute_epsilon, method, given_rest, order, allow_changed_levels
+    )
+    statements = record.design_to_plain(result)
+    if output is not None:
+        write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
+    if as_json:
+        print_json(statements)
+        return
+    console.show_design(statements)
+    if output is not None:
+        console.note(f"The mechanism is in {output}")
+
+
+def find_design(
+    schema: Any,
+    epsilon: float | None,
+    attribute_epsilon: str | None,
+    method: str | None,
+    given_rest: str | None,
+    order: str,
+    allow_changed_levels: bool,
+) -> Any:
+    """Return the design that the options of ``design`` and ``share`` ask for."""
+    from deniable import console, options
+    from deniable.designing import default_method
+    from deniable.designing import design as find
+
+    if order not in ("given", "descending"):
+        raise InputError(f"--order is given or descending, not '{order}'")
+    names = [schema.names[i] for i in schema.protected]
+    if method is None:
+        console.note(
+            f"Method {default_method(len(names))} (for {len(names)} protected attributes; "
+            "--method chooses another)"
+        )
+    levels = (
+        None
+        if attribute_epsilon is None
+        else options.numbers_per_attribute(attribute_epsilon, names, "--attribute-epsilon")
+    )
+    return find(
+        schema,
+        epsilon=epsilon,
+        attribute_epsilon=levels,
+        method=method,  # type: ignore[arg-type]  # design() checks it
+        given_rest=None if given_rest is None else options.caps(given_rest, names),
+        order=order,  # type: ignore[arg-type]  # checked above
+        allow_changed_levels=allow_changed_levels,
+    )
+
+
+@app.command
+def inspect(
+    source: Annotated[
+        Path, Parameter(name="MECHANISM", help="mechanism.json, record.json, or its folder.")
+    ],
+    /,
+    *,
+    subset: Annotated[
+        str | None, Parameter(help="Also ε against someone who sees only these columns: a,b.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute every number from the law, and check what the file states.
+
+    Example: deniable inspect mechanism.json --subset a1,a2
+    """
+    from deniable import console, options, record
+    from deniable.release_record import verify
+
+    design = record.read_design(source)
+    verify(source)
+    statements = {**record.design_to_plain(design), "verified": True}
+    if subset is not None:
+        names = options.split_names(subset)
+        statements["subset"] = names
+        statements["subset_epsilon"] = record.finite_or_none(design.mechanism.subset_epsilon(names))
+    if as_json:
+        print_json(statements)
+        return
+    console.show_design(statements)
+    if subset is not None:
+        console.say(
+            f"ε against someone who sees only {', '.join(statements['subset'])}: "
+            f"{statements['subset_epsilon']:.6g}"
+        )
+    console.say("Verified: every number was recomputed from the law and agrees with the file.")
+
+
+@schema_app.command
+def init(
+    source: Annotated[str, Parameter(name="TABLE", allow_leading_hyphen=True, help=INPUT)],
+    /,
+    *,
+    output: Annotated[
+        str,
+        Parameter(allow_leading_hyphen=True, help="Schema file to write, or - for the screen."),
+    ] = "-",
+    force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
+) -> None:
+    """Draft a schema from a table, to be replaced by the public codebook.
+
+    Example: deniable schema init insurance.csv --output draft.toml
+    """
+    from deniable import console
+    from deniable.drafting import WARNING, draft_schema
+    from deniable.outputs import write_file
+
+    text = draft_schema(source)
+    if output == "-":
+        sys.stdout.write(text)
+    else:
+        write_file(Path(output), text.encode(), overwrite=force)
+    console.note(WARNING)

@@ -1,0 +1,144 @@
+"""share and randomize: a table in, a table out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import (
+    INPUT,
+    AllowChanged,
+    AsJson,
+    AttributeEpsilon,
+    DropOthers,
+    Epsilon,
+    Force,
+    GivenRestCap,
+    HeuristicOrder,
+    InsecureSeed,
+    MethodName,
+    ShowValues,
+)
+from deniable.cli.designing import find_design
+
+
+@app.command
+def share(
+    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
+    /,
+    *,
+    schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
+    output: Annotated[Path, Parameter(help="Folder to make.")],
+    epsilon: Epsilon = None,
+    attribute_epsilon: AttributeEpsilon = None,
+    method: MethodName = None,
+    given_rest: GivenRestCap = None,
+    order: HeuristicOrder = "given",
+    allow_changed_levels: AllowChanged = False,
+    shuffle: Annotated[
+        bool,
+        Parameter(
+            negative=(), help="Release the rows in random order; the table is held in memory."
+        ),
+    ] = False,
+    person: Annotated[
+        str | None,
+        Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
+    ] = None,
+    drop_other_columns: DropOthers = False,
+    force: Force = False,
+    show_values: ShowValues = False,
+    insecure_seed: InsecureSeed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Randomize a table and write a folder to publish: rows, record, codebook, report.
+
+    Example: deniable share insurance.csv --schema insurance.toml --epsilon 4 --output release
+    """
+    from deniable import console, release
+    from deniable.outputs import refuse_existing
+    from deniable.schema import Schema
+
+    refuse_existing(output, overwrite=force)
+    chosen = Schema.from_toml(schema)
+    result = find_design(
+        chosen, epsilon, attribute_epsilon, method, given_rest, order, allow_changed_levels
+    )
+    if force and output.exists():
+        console.note(
+            f"Replacing {output}: releases of the same people add up, and a copy of the old one "
+            "that someone has still counts"
+        )
+    options = release.Options(
+        shuffle=shuffle,
+        person=person,
+        drop_other_columns=drop_other_columns,
+        overwrite=force,
+        show_values=show_values,
+        command=_repeatable(source, schema, output),
+    )
+    with console.progress("Randomizing") as advance:
+        record = release.share(source, result, output, options, _bits(insecure_seed), advance)
+    if as_json:
+        print_json(record)
+        return
+    console.show_design(record["mechanism"])
+    console.say(record["guarantee"]["sentence"])
+    console.say(f"Read {output / 'report.html'} before you publish {output}")
+
+
+def _repeatable(source: str, schema: Path, output: Path) -> str:
+    """Return the command line as typed, with the names of files instead of their paths."""
+    names = {source: Path(source).name, str(schema): schema.name, str(output): output.name}
+    words = [names.get(word, word) for word in sys.argv[1:]]
+    return shlex.join(["deniable", *words])
+
+
+@app.command
+def randomize(
+    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
+    /,
+    *,
+    mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],
+    output: Annotated[
+        str,
+        Parameter(allow_leading_hyphen=True, help="Output table, or - for CSV on standard output."),
+    ] = "-",
+    drop_other_columns: DropOthers = False,
+    force: Force = False,
+    show_values: ShowValues = False,
+    insecure_seed: InsecureSeed = None,
+) -> None:
+    """Randomize a table, or a single row, with a mechanism. Streams.
+
+    Example: deniable randomize insurance.csv --mechanism mechanism.json --output out.csv
+    """
+    from deniable import console, record, release
+
+    design = record.read_design(mechanism)
+    with console.progress("Randomizing") as advance:
+        release.randomize_table(
+            source,
+            design.mechanism,
+            output,
+            release.Options(
+                drop_other_columns=drop_other_columns, overwrite=force, show_values=show_values
+            ),
+            _bits(insecure_seed),
+            advance,
+        )
+
+
+def _bits(insecure_seed: int | None) -> Any:
+    from deniable import console
+    from deniable.randomness import SeededRandomness, SystemRandomness
+
+    if insecure_seed is None:
+        return SystemRandomness()
+    console.note(
+        "NOT PRIVATE: the randomness comes from a seed; whoever knows it can undo the release"
+    )
+    return SeededRandomness(insecure_seed)

@@ -1,0 +1,128 @@
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.designing import design
+from deniable.errors import InputError
+from deniable.record import (
+    design_to_plain,
+    mechanism_from_plain,
+    mechanism_to_plain,
+    read_design,
+    to_json,
+)
+from deniable.schema import Attribute, Schema
+
+SCHEMA = Schema(
+    (
+        Attribute("sex", ("f", "m"), labels={"f": "female"}),
+        Attribute("age", bins=(0, 30, 60.5, 120), missing="NA"),
+        Attribute("region", ("n", "s")),
+    ),
+    title="People",
+    keep=("region", "weight"),
+)
+
+
+def stored(method="lp"):
+    return json.loads(to_json(mechanism_to_plain(a_design(method))))
+
+
+def a_design(method="lp"):
+    return design(SCHEMA, attribute_epsilon=(2, 1), method=method, allow_changed_levels=True)
+
+
+@pytest.mark.parametrize("method", ["kronecker", "lp", "closed-form", "heuristic"])
+def test_a_record_gives_the_same_design_back(method):
+    assert mechanism_from_plain(stored(method)) == a_design(method)
+
+
+def test_a_record_repeats_byte_for_byte():
+    assert to_json(mechanism_to_plain(a_design())) == to_json(
+        mechanism_to_plain(mechanism_from_plain(stored()))
+    )
+
+
+def test_unbounded_levels_are_null_and_listed():
+    plain = design_to_plain(a_design())
+    assert plain["attributes"][2]["epsilon"] is None
+    assert plain["unprotected"] == ["region", "weight"]
+    json.dumps(plain, allow_nan=False)
+
+
+def paths(value, path=()):
+    """Yield the place of every plain value in a document."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from paths(item, (*path, key))
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from paths(item, (*path, place))
+    else:
+        yield path
+
+
+CHECKED = [
+    path
+    for path in paths(stored())
+    # Free text, and statements about how the law was found that the law cannot contradict.
+    if path[0] not in ("software", "method", "budget", "epsilon_lower_bound")
+    and "requested_epsilon" not in path
+    and not {"title", "labels"} & set(path)
+]
+
+
+@given(st.sampled_from(CHECKED), st.data())
+def test_any_number_or_name_changed_by_hand_is_noticed(path, data):
+    plain = stored()
+    place = plain
+    for key in path[:-1]:
+        place = place[key]
+    old = place[path[-1]]
+    if isinstance(old, str) and "law" in path and "weights" in path:
+        new = f"{int(old, 16) + data.draw(st.sampled_from([-1, 1, 1 << 40])):x}"
+    elif isinstance(old, str):
+        new = old + "x"
+    elif old is None:
+        new = 1.0
+    else:
+        new = old * 1.001 + 1
+    place[path[-1]] = new
+    try:
+        found = mechanism_from_plain(plain)
+    except InputError as error:
+        noticed = "\n" not in str(error)
+    else:
+        # A schema edited consistently describes another codebook, and no check can know.
+        noticed = path[0] == "schema" and found != a_design()
+    assert noticed, path
+
+
+def test_a_lower_bound_above_the_level_is_noticed():
+    plain = stored()
+    plain["epsilon_lower_bound"] = plain["epsilon"] + 1e-6
+    with pytest.raises(InputError, match="bound"):
+        mechanism_from_plain(plain)
+
+
+@pytest.mark.parametrize("key", ["schema", "blocks", "attributes", "epsilon", "method"])
+def test_a_record_with_a_part_missing_is_refused(key):
+    plain = copy.deepcopy(stored())
+    del plain[key]
+    with pytest.raises(InputError, match="altered"):
+        mechanism_from_plain(plain)
+
+
+def test_a_later_version_is_said_to_be_one():
+    with pytest.raises(InputError, match="later version"):
+        mechanism_from_plain(stored() | {"format_version": 99})
+
+
+def test_a_file_is_named_in_the_error(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_bytes(to_json(stored() | {"epsilon": 0.1}))
+    with pytest.raises(InputError, match=r"m\.json: .*breaks its claim"):
+        read_design(path)

@@ -1,0 +1,120 @@
+import math
+import os
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from deniable.designing import design
+from deniable.errors import InputError
+from deniable.randomness import SystemRandomness
+from deniable.release import Options, randomize_table, share
+from deniable.release_record import pair_attenuations, verify
+from deniable.schema import Attribute, Schema
+from deniable.statements import guarantee_sentence
+
+SCHEMA = Schema(
+    (Attribute("a", ("x", "y")), Attribute("b", ("1", "2", "3")), Attribute("c", ("n", "s"))),
+    title="Letters",
+    keep=("c",),
+)
+DESIGN = design(SCHEMA, attribute_epsilon=(1, 1))
+ROWS = {"a": ["x", "y", "x", "y"], "b": [1, 2, 3, 1], "c": ["n", "s", "s", "n"]}
+
+
+def released(tmp_path, rows, name="r", **options):
+    share(pa.table(rows), DESIGN, tmp_path / name, Options(**options), SystemRandomness())
+    return tmp_path / name
+
+
+def test_nothing_but_the_rows_depends_on_the_true_values(tmp_path, monkeypatch):
+    """Two different tables whose released rows are forced to be equal."""
+    import deniable.release as module
+
+    class Fixed:
+        def __init__(self, mechanism, source):
+            pass
+
+        def randomize(self, columns):
+            return [column * 0 for column in columns]
+
+    monkeypatch.setattr(module, "Randomizer", Fixed)
+    other = ROWS | {"a": ["y", "y", "y", "x"], "b": [3, 3, 3, 2]}
+    first, second = released(tmp_path, ROWS, "one"), released(tmp_path, other, "two")
+    for name in sorted(os.listdir(first)):  # noqa: PTH208  (names, not paths)
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
+    folder = released(tmp_path, ROWS)
+    verify(folder)
+    record = (folder / "record.json").read_text()
+    for old, new in (
+        ('"single": {\n      "a": 0.', '"single": {\n      "a": 1.'),
+        ('"sentence": "Every', '"sentence": "No'),
+        ('"attenuation": {\n    "single"', '"attenuation": {\n    "double"'),
+    ):
+        assert old in record
+        (folder / "record.json").write_text(record.replace(old, new))
+        with pytest.raises(InputError, match=r"record\.json"):
+            verify(folder)
+
+
+def test_types_of_a_dataframe_survive(tmp_path):
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(released(tmp_path, ROWS) / "data.parquet")
+    assert table.schema.types == pa.table(ROWS).schema.types
+    assert table["c"].to_pylist() == ROWS["c"]
+
+
+def test_shuffling_moves_whole_rows(tmp_path):
+    import pyarrow.parquet as pq
+
+    n = 3000
+    rows = {"a": ["x"] * n, "b": [1] * n, "c": [str("ns"[i >= n // 2]) for i in range(n)]}
+    table = pq.read_table(released(tmp_path, rows, shuffle=True) / "data.parquet")
+    kept = table["c"].to_pylist()
+    assert sorted(kept) == sorted(rows["c"])
+    assert kept != rows["c"]
+
+
+def test_pair_attenuations_are_the_laws(tmp_path):
+    (pair,) = pair_attenuations(DESIGN.mechanism)
+    assert pair["attributes"] == ["a", "b"]
+    law = DESIGN.mechanism.blocks[0].law
+    assert pair["attenuation"] == law.eigenvalues((0, 1))[1, 1]
+
+
+def test_a_table_without_rows_is_refused_and_leaves_nothing(tmp_path):
+    empty = {name: pa.array([], type=pa.string()) for name in ("a", "b", "c")}
+    with pytest.raises(InputError, match="no rows"):
+        released(tmp_path, empty)
+    assert not list(tmp_path.iterdir())
+
+
+def test_randomize_table_counts_rows(tmp_path):
+    path = tmp_path / "out.csv"
+    count = randomize_table(pa.table(ROWS), DESIGN.mechanism, path, Options(), SystemRandomness())
+    assert count == 4
+    assert len(path.read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0, 100.0, 1000.0])
+def test_the_guarantee_is_never_rounded_down(epsilon):
+    sentence = guarantee_sentence(DESIGN.mechanism, epsilon)
+    said = Decimal(sentence.split("ε = ")[1].split()[0].replace(",", ""))
+    factor = sentence.split("at most ")[1].split()[0].replace(",", "")
+    mantissa, _, power = factor.rpartition("^")
+    stated = Decimal(10) ** int(power) if mantissa else Decimal(factor)
+    assert said >= Decimal(epsilon)
+    assert Decimal(epsilon).exp() <= stated <= Decimal(epsilon).exp() * 10
+
+
+def test_an_unbounded_mechanism_promises_nothing():
+    sentence = guarantee_sentence(DESIGN.mechanism, math.inf)
+    assert sentence.startswith("No ε-differential privacy")
+
+
+def test_an_epsilon_just_above_a_round_number_is_rounded_up():
+    assert "ε = 4.00001" in guarantee_sentence(DESIGN.mechanism, math.nextafter(4.0, 5.0))
