@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate import estimate_table
+from deniable.estimation import estimate_table
 from deniable.families import PatternTable
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema

@@ -1,1 +1,58 @@
-"""Plausible deniability for multi-attribute records."""
+"""Plausible deniability for multi-attribute records, with numbers that hold.
+
+    import deniable
+
+    schema = deniable.Schema.from_toml("insurance.toml")
+    plan = deniable.design(schema, epsilon=4)
+    released = deniable.randomize(frame, plan)
+    deniable.estimate(released, plan, of=["race", "hhi"]).table()
+
+The names below are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deniable.api import (
+        Attribute,
+        Design,
+        Estimate,
+        InputError,
+        Mechanism,
+        Schema,
+        design,
+        estimate,
+        estimate_mean,
+        estimate_quantile,
+        randomize,
+        read_design,
+        share,
+    )
+
+__all__ = [
+    "Attribute",
+    "Design",
+    "Estimate",
+    "InputError",
+    "Mechanism",
+    "Schema",
+    "design",
+    "estimate",
+    "estimate_mean",
+    "estimate_quantile",
+    "randomize",
+    "read_design",
+    "share",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    from deniable import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -8,7 +8,7 @@ from typing import Any
 
 from deniable.counting import Count, count_rows, read_counts
 from deniable.errors import InputError
-from deniable.estimate import Estimate, estimate_table
+from deniable.estimation import Estimate, estimate_table
 from deniable.mechanism import Mechanism
 from deniable.ordered import Summary, estimate_mean, estimate_quantile
 from deniable.record import read_design, read_json

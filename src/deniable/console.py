@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deniable.analysis import Answer
-    from deniable.estimate import Estimate
+    from deniable.estimation import Estimate
     from deniable.ordered import Summary
 
 _PIPE_WIDTH = 120
@@ -150,7 +150,7 @@ def say(text: str) -> None:
 
 def show_answers(answers: Sequence["Answer"], level: float) -> None:
     """Print estimates, one table per group, or means and quantiles in one table."""
-    from deniable.estimate import Estimate
+    from deniable.estimation import Estimate
     from deniable.ordered import Summary
 
     for answer in answers:

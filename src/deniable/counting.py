@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate import check_filter
+from deniable.estimation import check_filter
 from deniable.mechanism import Mechanism
 from deniable.schema import Attribute
 from deniable.tables import Batch, open_table

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.channel import Channel
 from deniable.errors import InputError
-from deniable.estimate import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
 from deniable.inference import Inference, Target
 from deniable.mechanism import Mechanism
 from deniable.schema import Attribute
@@ -87,7 +87,7 @@ def estimate_mean(
 
     Raises:
         InputError: if the attribute has no scores, or as in
-            :func:`~deniable.estimate.estimate_table`.
+            :func:`~deniable.estimation.estimate_table`.
     """
     inference = Inference(Channel(mechanism, (attribute, *by)), tabulation, target)
     declared = mechanism.schema.attributes[mechanism.schema.position(attribute)]
@@ -148,7 +148,7 @@ def estimate_quantile(
 
     Raises:
         InputError: if the attribute has no order, the probability is not between 0 and 1, or as in
-            :func:`~deniable.estimate.estimate_table`.
+            :func:`~deniable.estimation.estimate_table`.
     """
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")

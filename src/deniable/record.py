@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from deniable.design import METHODS, Design
+from deniable.designing import METHODS, Design
 from deniable.errors import InputError
 from deniable.families import PatternLaw, law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism

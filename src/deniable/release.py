@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design import Design
+from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.mechanism import Mechanism
 from deniable.outputs import replaced_folder
-from deniable.randomize import Randomizer
+from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json
 from deniable.release_record import Released, release_to_plain

@@ -12,7 +12,7 @@ import msgspec
 
 from deniable.analysis import released_file
 from deniable.channel import Channel
-from deniable.design import Design
+from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.inference import expected_error
 from deniable.mechanism import Mechanism

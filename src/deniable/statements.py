@@ -4,9 +4,10 @@ The wording follows the definitions in `docs/guarantees.md`; a stated ε or fact
 """
 
 import math
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING
 
 from deniable.mechanism import Mechanism
+from deniable.report.wording import factor_text, significant
 
 
 def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
@@ -19,23 +20,13 @@ def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
             f"No ε-differential privacy holds for the whole record, because nothing bounds what is "
             f"revealed of {unprotected}."
         )
+    level = significant(per_person, 6, ROUND_CEILING)
     return (
-        f"Every record was randomized on its own with ε = {_rounded_up(per_person)} (local "
+        f"Every record was randomized on its own with ε = {level} (local "
         f"differential privacy): whatever is released of a person, it is at most "
-        f"{_factor(per_person)} times as likely under that person's true values as under any "
+        f"{factor_text(per_person)} times as likely under that person's true values as under any "
         f"other values{among}."
     )
-
-
-def _rounded_up(value: float | Decimal) -> str:
-    # A stated ε or factor must not be below the true one.
-    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{digits.normalize():f}" if digits < 10**6 else f"{digits:.3e}"
-
-
-def _factor(epsilon: float) -> str:
-    context = Context(prec=6, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-    return _rounded_up(context.next_plus(context.exp(Decimal(epsilon))))
 
 
 def small_print(

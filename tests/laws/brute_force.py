@@ -221,13 +221,16 @@ def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
     return [row[n:] for row in work]
 
 
-_PRECISE = Context(prec=200, Emax=10**9, Emin=-(10**9))
-
-
 def true_logarithm(ratio: Fraction) -> Decimal:
-    """ln of a fraction, right to about 190 decimals."""
-    return _PRECISE.subtract(
-        _PRECISE.ln(Decimal(ratio.numerator)), _PRECISE.ln(Decimal(ratio.denominator))
+    """ln of a fraction, right to a hundred significant digits.
+
+    A fraction of b-bit integers that is not 1 differs from it by at least 2^-b, so b/3 decimals
+    more than wanted are enough to leave that many after the subtraction.
+    """
+    bits = max(ratio.numerator.bit_length(), ratio.denominator.bit_length())
+    precise = Context(prec=110 + bits // 3, Emax=10**9, Emin=-(10**9))
+    return precise.subtract(
+        precise.ln(Decimal(ratio.numerator)), precise.ln(Decimal(ratio.denominator))
     )
 
 

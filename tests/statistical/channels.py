@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanism import Mechanism
-from deniable.randomize import Randomizer
+from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from laws import brute_force as oracle
 

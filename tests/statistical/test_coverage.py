@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from deniable.channel import Channel
-from deniable.estimate import estimate_table
+from deniable.estimation import estimate_table
 from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import Inference, Target
 from deniable.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean
-from deniable.randomize import Randomizer
+from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation, Tabulator

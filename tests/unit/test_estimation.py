@@ -8,7 +8,7 @@ import pytest
 
 from deniable.channel import Channel
 from deniable.errors import InputError
-from deniable.estimate import Method, check_filter, estimate_table, normal_quantile
+from deniable.estimation import Method, check_filter, estimate_table, normal_quantile
 from deniable.families import Identity, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema

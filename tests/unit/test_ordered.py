@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from deniable.errors import InputError
-from deniable.estimate import estimate_table
+from deniable.estimation import estimate_table
 from deniable.families import ProductLaw
 from deniable.inference import Target
 from deniable.mechanism import Block, Mechanism

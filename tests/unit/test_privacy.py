@@ -12,29 +12,21 @@ from deniable import privacy
 from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw
 from laws.brute_force import is_rounded_up, true_logarithm
 
-wide = st.integers(1, 1 << 4000)
+wide = st.integers(1, 1 << 900)
 
 
 @given(wide, wide)
-@example(1 << 4000, 1)
-@example((1 << 4000) - 1, 1)
+@example(1 << 2000, 1)
+@example((1 << 2000) - 1, 1)
 @example((1 << 256) + 1, 1 << 256)
 @example((1 << 300) + 1, 1 << 300)
 @example((1 << 61) + 1, 1 << 61)
-@example((1 << 3000) + (1 << 2930) + 1, 1 << 3000)
+@example((1 << 890) + (1 << 820) + 1, 1 << 890)
 @example(3, 2)
 @example(5, 5)
 def test_a_level_is_never_below_the_logarithm_and_at_most_one_ulp_above(a: int, b: int) -> None:
     high, low = max(a, b), min(a, b)
-    ratio = Fraction(high, low)
-    if ratio != 1 and ratio - 1 < Fraction(1, 1 << 90):
-        # Ninety digits of the oracle's logarithms are not enough here; d − d²/2 < ln(1 + d) < d.
-        level = Fraction(privacy.epsilon_of([(high, low)]))
-        d = ratio - 1
-        assert level >= d - d * d / 2
-        assert Fraction(math.nextafter(float(level), 0)) <= d
-    else:
-        assert is_rounded_up(privacy.epsilon_of([(high, low)]), ratio)
+    assert is_rounded_up(privacy.epsilon_of([(high, low)]), Fraction(high, low))
 
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 200), st.integers(0, 1 << 200)), max_size=6))
@@ -45,6 +37,8 @@ def test_the_level_of_several_factors_is_rounded_once(parts: list[tuple[int, int
 
 
 @given(wide, wide)
+@example((1 << 890) + 1, 1 << 890)
+@example((1 << 890) + (1 << 835), 1 << 890)
 def test_the_bound_before_rounding_to_a_float_is_above_the_logarithm(a: int, b: int) -> None:
     if a == b:
         return

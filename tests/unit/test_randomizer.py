@@ -6,7 +6,7 @@ import pytest
 from deniable import randomize
 from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
-from deniable.randomize import Randomizer
+from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 

@@ -62,8 +62,8 @@ class ProductLaw(PatternLaw):
     ) -> "ProductLaw":
         """Return the Kronecker product of k-ary responses at given levels in nats, shape (k,).
 
-        p_i = e^ε_i/(e^ε_i + a_i − 1) is rounded down at a width where that costs less than 2⁻⁵⁰
-        of ε_i's own scale, so no level is above the request.
+        p_i = e^ε_i/(e^ε_i + a_i − 1) is rounded down at a width where that costs less than 2⁻⁵⁶
+        of ε_i, so no level is above the request.
         """
         # d ε = d p/(p (1 − p)): rounding p to b bits moves ε by at most 2^−b/(p (1 − p)), and
         # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a). A level below one nat needs
@@ -75,10 +75,11 @@ class ProductLaw(PatternLaw):
         bits = 64 * math.ceil((57 + spread) / 64)
         with localcontext(Context(prec=40 + bits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
             scale = Decimal(2) ** bits
-            # One unit below the floor: p·2^b may be an integer but for a term in ε², and then the
-            # level would be too close under the request for sixty digits to tell.
+            # A part in 2⁶⁰ below the request: less than a float can show, but enough for the sixty
+            # digits of the accountant to see which side of it the law is on.
+            aim = 1 - Decimal(2) ** -60
             weights = tuple(
-                int((_keep(n, level) * scale).to_integral_value(ROUND_FLOOR)) - 1
+                int((_keep(n, Decimal(level) * aim) * scale).to_integral_value(ROUND_FLOOR))
                 for n, level in zip(n_categories, attribute_epsilon, strict=True)
             )
         return cls(tuple(int(n) for n in n_categories), bits, weights)
@@ -139,9 +140,9 @@ class ProductLaw(PatternLaw):
         return cls(n_categories, bits_from_plain(plain), weights)
 
 
-def _keep(n_categories: int, epsilon: float) -> Decimal:
+def _keep(n_categories: int, epsilon: Decimal) -> Decimal:
     # e^−ε form: no overflow at large ε.
-    return 1 / (1 + (n_categories - 1) * (-Decimal(epsilon)).exp())
+    return 1 / (1 + (n_categories - 1) * (-epsilon).exp())
 
 
 class ProductSampler(ShiftSampler):

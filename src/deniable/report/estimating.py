@@ -101,7 +101,7 @@ def python_example(file: str, names: list[str]) -> str:
     """Return two lines of Python that print a table of estimates."""
     return (
         "import deniable\n"
-        f"print(deniable.estimate({file!r}, deniable.read_design('.').mechanism, "
+        f"print(deniable.estimate({file!r}, deniable.read_design('.'), "
         f"of={names!r}).table())"
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deniable.channel import Channel
-from deniable.design import Design, design
+from deniable.designing import Design, design
 from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import expected_error
 from deniable.mechanism import Block, Mechanism

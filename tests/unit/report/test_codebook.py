@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from release_records import VARIANTS, attribute, kept_columns, release_record
 
-from deniable.design import design
+from deniable.designing import design
 from deniable.errors import InputError
 from deniable.report import render_codebook
 from deniable.schema import Attribute, Schema

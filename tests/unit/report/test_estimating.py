@@ -21,8 +21,8 @@ from release_records import (
     three_attributes,
 )
 
-from deniable.design import design
-from deniable.estimate import estimate_table
+from deniable.designing import design
+from deniable.estimation import estimate_table
 from deniable.record import mechanism_from_plain
 from deniable.report import render_report
 from deniable.report.estimating import invert, python_example, worked_example
