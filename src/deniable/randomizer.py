@@ -37,13 +37,16 @@ class Randomizer:
             One array per attribute, shape (n,), in a type that holds its outputs.
         """
         count = len(columns[0])
-        pieces = [
-            self._piece([column[start : start + _ROWS] for column in columns])
-            for start in range(0, count, _ROWS)
-        ] or [self._piece(columns)]
-        if len(pieces) == 1:
-            return pieces[0]
-        return [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+        outputs = self._piece([column[:_ROWS] for column in columns])
+        if count <= _ROWS:
+            return outputs
+        whole = [np.empty(count, dtype=output.dtype) for output in outputs]
+        for start in range(0, count, _ROWS):
+            if start:
+                outputs = self._piece([column[start : start + _ROWS] for column in columns])
+            for target, output in zip(whole, outputs, strict=True):
+                target[start : start + len(output)] = output
+        return whole
 
     def _piece(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         outputs: dict[int, NDArray[Any]] = {}

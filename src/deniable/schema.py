@@ -9,6 +9,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -174,17 +175,17 @@ class Schema:
         if not self.protected:
             raise InputError("the schema protects no attribute; declare at least one [[attribute]]")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, in order."""
         return tuple(a.name for a in self.attributes)
 
-    @property
+    @cached_property
     def n_categories(self) -> tuple[int, ...]:
         """The attributes' numbers of categories, in order."""
         return tuple(a.n_categories for a in self.attributes)
 
-    @property
+    @cached_property
     def protected(self) -> tuple[int, ...]:
         """Positions of the attributes that are randomized: those not kept."""
         kept = set(self.keep)
@@ -197,12 +198,16 @@ class Schema:
             InputError: if there is no such attribute.
         """
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._positions[name]
+        except KeyError:
             known = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
             raise InputError(
                 f"there is no attribute '{name}' in the schema; it has {known}"
             ) from None
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return several attributes' positions, in the order asked.
