@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable import randomize
+from deniable import randomizer
 from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
@@ -48,7 +48,7 @@ def test_every_column_comes_back_in_its_place_when_the_laws_hardly_change_anythi
 def test_batches_are_joined_without_losing_or_repeating_a_row(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(randomize, "_ROWS", 7)
+    monkeypatch.setattr(randomizer, "_ROWS", 7)
     mechanism = mixed_mechanism()
     given = columns(mechanism.schema.n_categories, count)
     released = Randomizer(mechanism, SeededRandomness(2)).randomize(given)

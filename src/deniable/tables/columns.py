@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.schema import Attribute
+from deniable.tables.arrays import from_numpy, from_values
 from deniable.tables.encode import integer_fits
 
 
@@ -108,8 +109,8 @@ class Decoder:
         self._categorical = pa.types.is_dictionary(column.kind)
         value_type = column.kind.value_type if self._categorical else column.kind
         # Views have no kernels of their own yet; they are made from the text at the end.
-        self._values = pa.array(
-            values, type=pa.string() if pa.types.is_string_view(value_type) else value_type
+        self._values = from_values(
+            values, pa.string() if pa.types.is_string_view(value_type) else value_type
         )
         self.index_type = (
             column.kind.index_type if self._categorical else _signed_index(len(values))
@@ -126,8 +127,8 @@ class Decoder:
     def dictionary(self, codes: NDArray[Any]) -> Any:
         """Return text as a dictionary array, which Parquet stores without looking at any row."""
         if not self._is_text and not self._categorical:
-            return self._values.take(pa.array(codes))
-        indices = pa.array(codes.astype(self.index_type.to_pandas_dtype(), copy=False))
+            return self._values.take(from_numpy(codes))
+        indices = from_numpy(codes.astype(self.index_type.to_pandas_dtype(), copy=False))
         ordered = self._categorical and self.kind.ordered
         return pa.DictionaryArray.from_arrays(indices, self._values, ordered=ordered)
 
@@ -135,7 +136,7 @@ class Decoder:
         """Return a column of exactly the declared type."""
         if self._categorical:
             return self.dictionary(codes)
-        column = self._values.take(pa.array(codes))
+        column = self._values.take(from_numpy(codes))
         return column if column.type == self.kind else column.cast(self.kind)
 
 

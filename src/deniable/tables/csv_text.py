@@ -16,10 +16,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.tables.arrays import from_numpy, from_values, text_scalar
 from deniable.tables.columns import Column, label_values
 
 _PIECES = 4096
 """At most this many ready pieces per group of columns: they should stay in the cache."""
+
+_EMPTY = text_scalar("")
+_QUOTE = text_scalar('"')
 
 _SPECIAL = np.zeros(256, dtype=bool)
 _SPECIAL[list(b'",\r\n')] = True
@@ -68,7 +72,9 @@ class _Run:
         self.groups[-1].add(position, fields)
 
     def freeze(self) -> None:
-        self._pieces = pa.array([text for group in self.groups for text in group.texts])
+        self._pieces = from_values(
+            [text for group in self.groups for text in group.texts], pa.string()
+        )
         sizes = [len(group.texts) for group in self.groups]
         self._starts = [sum(sizes[:i]) for i in range(len(sizes))]
 
@@ -80,7 +86,7 @@ class _Run:
         places = np.empty((len(codes[0]), len(self.groups)), dtype=np.int32)
         for i, (group, start) in enumerate(zip(self.groups, self._starts, strict=True)):
             np.add(group.combine(codes), np.int32(start), out=places[:, i], casting="unsafe")
-        return self._pieces.take(pa.array(places.ravel()))
+        return self._pieces.take(from_numpy(places.ravel()))
 
     def rows(self, codes: Sequence[NDArray[Any]]) -> Any:
         """Return the text of each row's part, shape (n,)."""
@@ -111,7 +117,7 @@ class CsvText:
             end = "," if i < len(columns) - 1 else "\n"
             if column.position is None:
                 _check_has_text(column)
-                self._parts += [column.name, pa.scalar(end)]
+                self._parts += [column.name, text_scalar(end)]
                 continue
             if not self._parts or not isinstance(self._parts[-1], _Run):
                 self._parts.append(_Run())
@@ -133,7 +139,7 @@ class CsvText:
                 parts.append(_quoted(kept[part]))
             else:
                 parts.append(part)
-        return _content(pc.binary_join_element_wise(*parts, ""))
+        return _content(pc.binary_join_element_wise(*parts, _EMPTY))
 
 
 def _field(value: str | int | bool | None) -> str:
@@ -157,12 +163,12 @@ def _quoted(column: Any) -> Any:
     if column.type != pa.string():
         column = column.cast(pa.string())
     if column.null_count:
-        column = column.fill_null("")
+        column = column.fill_null(_EMPTY)
     if not _SPECIAL[np.frombuffer(_content(column), dtype=np.uint8)].any():
         return column
     special = pc.match_substring_regex(column, '[",\\r\\n]')
     doubled = pc.replace_substring(column, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), column)
+    return pc.if_else(special, pc.binary_join_element_wise(_QUOTE, doubled, _QUOTE, _EMPTY), column)
 
 
 def _content(texts: Any) -> memoryview:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.patterns import code_type
 from deniable.schema import Attribute, category_text
+from deniable.tables.arrays import booleans, from_numpy, from_values, to_numpy
 
 _UNKNOWN = -1
 _MISSING = -2
@@ -57,7 +58,7 @@ class ColumnEncoder:
         missing = attribute.missing
         self._missing_code = _MISSING if missing is None else attribute.categories.index(missing)
         self._missing_number = math.nan
-        if missing is not None and pc.match_substring_regex(pa.scalar(missing), _NUMBER).as_py():
+        if missing is not None and re.match(_NUMBER, missing):
             self._missing_number = float(missing)
         if column_type is not None:
             self._check_type(column_type)
@@ -97,12 +98,13 @@ class ColumnEncoder:
             value_codes = self._numeric_text_codes(values)
         else:
             value_codes = self._codes(values)
-        indices = column.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(values))
-            value_codes = np.append(value_codes.astype(np.int32), np.int32(self._missing_code))
+        if len(values) == 0:  # then every index is null
+            return np.full(len(column), self._missing_code, dtype=np.int32)
         # A dictionary may list values that no row has: only the rows decide.
-        codes: NDArray[Any] = value_codes[np.asarray(indices)]
+        codes: NDArray[Any] = value_codes[to_numpy(column.indices, null=0)]
+        if column.indices.null_count:
+            absent = to_numpy(column.indices.is_null())
+            codes = np.where(absent, np.int32(self._missing_code), codes)
         return codes
 
     def _category_codes(self, column: Any) -> NDArray[Any]:
@@ -115,16 +117,16 @@ class ColumnEncoder:
         places = pc.index_in(column, value_set=categories)
         unknown = places.null_count > 0
         if unknown:
-            places = places.fill_null(len(categories))
             category_codes = np.append(category_codes, np.int32(_UNKNOWN))
-        codes: NDArray[np.int32] = np.asarray(places)
+        codes: NDArray[np.int32] = to_numpy(places, null=len(categories))
         if unknown or len(category_codes) != self.attribute.n_categories:
             codes = category_codes[codes]
         if unknown:
-            absent = column.is_null()
             if _is_text(kind):
-                absent = pc.or_(absent, pc.equal(pc.binary_length(column).fill_null(0), 0))
-            codes = np.where(np.asarray(absent), np.int32(self._missing_code), codes)
+                absent = to_numpy(pc.binary_length(column), null=0) == 0
+            else:
+                absent = to_numpy(column.is_null())
+            codes = np.where(absent, np.int32(self._missing_code), codes)
         return codes
 
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:
@@ -141,7 +143,7 @@ class ColumnEncoder:
             else:
                 values = list(names)
             self._categories[kind] = (
-                pa.array(values, type=kind),
+                from_values(values, kind),
                 np.array(codes, dtype=np.int32),
             )
         return self._categories[kind]
@@ -149,10 +151,9 @@ class ColumnEncoder:
     def _interval_codes(self, column: Any) -> NDArray[np.int32]:
         assert self._edges is not None
         # Widening to 64-bit floats may round an integer beyond 2⁵³, where edges are rounded too.
-        numbers = column.cast(pa.float64(), safe=False).fill_null(math.nan)
-        return self._place(np.asarray(numbers), np.asarray(column.is_null()))
+        return self._place(to_numpy(column.cast(pa.float64(), safe=False), null=math.nan))
 
-    def _place(self, numbers: NDArray[np.float64], absent: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def _place(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
         assert edges is not None
         codes = (np.searchsorted(edges, numbers, side="right") - 1).astype(np.int32)
@@ -162,7 +163,7 @@ class ColumnEncoder:
         codes[(codes > last) | (codes < 0)] = _OUTSIDE
         if not math.isnan(self._missing_number):
             codes[numbers == self._missing_number] = self._missing_code
-        codes[absent | np.isnan(numbers)] = self._missing_code
+        codes[np.isnan(numbers)] = self._missing_code
         return codes
 
     def _numeric_text_codes(self, values: Any) -> NDArray[Any]:
@@ -171,12 +172,12 @@ class ColumnEncoder:
         open_places = np.flatnonzero(codes == _UNKNOWN)
         if not len(open_places):
             return codes
-        texts = values.cast(pa.large_string()).take(pa.array(open_places))
-        numeric = np.asarray(pc.match_substring_regex(texts, _NUMBER))
+        texts = values.cast(pa.large_string()).take(from_numpy(open_places))
+        numeric = to_numpy(pc.match_substring_regex(texts, _NUMBER))
         places = open_places[numeric]
-        numbers = np.asarray(texts.filter(pa.array(numeric)).cast(pa.float64()))
+        numbers = to_numpy(texts.filter(booleans(numeric)).cast(pa.float64()))
         codes = codes.astype(np.int32, copy=True)
-        codes[places] = self._place(numbers, np.zeros(len(numbers), dtype=bool))
+        codes[places] = self._place(numbers)
         return codes
 
     def _check_type(self, kind: Any) -> None:
