@@ -1,0 +1,57 @@
+"""The whole way on UCI Adult: 48,842 records, ten attributes, ``?`` as a category."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+ADULT = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "adult"
+COLUMNS = [
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country", "income",
+]  # fmt: skip
+CATEGORICAL = [
+    "workclass", "education", "marital-status", "occupation", "relationship", "race", "sex",
+    "native-country", "income",
+]  # fmt: skip
+
+
+def records():
+    for name in ("adult.data", "adult.test"):
+        for line in (ADULT / name).read_text().splitlines():
+            fields = [field.strip().rstrip(".") for field in line.split(",")]
+            if len(fields) == len(COLUMNS):
+                yield dict(zip(COLUMNS, fields, strict=True))
+
+
+@pytest.mark.skipif(not ADULT.is_dir(), reason="UCI Adult is not beside this checkout")
+def test_adult_is_released_and_its_tables_recovered(deniable, tmp_path):
+    rows = list(records())
+    assert len(rows) == 48_842
+    domains = {name: sorted({row[name] for row in rows}) for name in CATEGORICAL}
+    assert "?" in domains["workclass"]
+    with (tmp_path / "adult.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    text = "".join(
+        f'[[attribute]]\nname = "{name}"\ncategories = {domain!r}\n'
+        for name, domain in domains.items()
+    )
+    text += '[[attribute]]\nname = "hours-per-week"\nbins = [0, 20, 35, 41, 61, 99]\n'
+    (tmp_path / "adult.toml").write_text(text)
+    done = deniable(
+        "share", "adult.csv", "--schema", "adult.toml", "--epsilon", "8", "--drop-other-columns",
+        "--output", "r", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert done.json["release"]["rows"] == 48_842
+    assert done.json["guarantee"]["epsilon"] <= 8
+    assert set(done.json["release"]["columns"]) == {*CATEGORICAL, "hours-per-week"}
+    for names in (["workclass"], ["sex", "income"]):
+        plain = deniable("estimate", "r", "--of", ",".join(names), "--json").json
+        for cell in plain["cells"]:
+            true = sum([row[n] for n in names] == cell["values"] for row in rows) / len(rows)
+            # Seven standard errors: fails by chance less than once in ten billion runs.
+            assert abs(cell["estimate"] - true) <= 7 * cell["standard_error"]
