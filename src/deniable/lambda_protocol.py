@@ -1,0 +1,207 @@
+"""From λ, strengths and covariances to be kept, to a product law: Ruiz's protocol, step 1 and 2.
+
+Each attribute gets its λ in one of three ways: named outright; as the least randomization that has
+a given strength; or as part of the strongest law that keeps given shares of covariances (see
+:mod:`deniable.solvers.preserve`). The law is in integers, rounded to the side of the promise: a λ
+or a strength is a promise of protection, so the keep probability is rounded down; a share of a
+covariance is a promise of use, so it is rounded up.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from deniable.conversions import Response, check_attenuation
+from deniable.errors import InputError
+from deniable.families import ProductLaw
+from deniable.schema import Schema
+from deniable.solvers import preserve as solver
+from deniable.strength import response_entropy
+
+_GUARD_BITS = 64
+
+Rounding = Literal["down", "up"]
+
+
+@dataclass(frozen=True)
+class LambdaChoice:
+    """The product law of the protected attributes, and what is known about it.
+
+    Args:
+        law: its attributes are the schema's protected ones, in order.
+        attenuation: λ per protected attribute, shape (k,); as asked for where it was.
+        epsilon_lower_bound: if covariances were to be kept: no λ that keep them, with the rest as
+            asked for, have a smaller ε of the record, in nats. None otherwise.
+    """
+
+    law: ProductLaw
+    attenuation: tuple[float, ...]
+    epsilon_lower_bound: float | None
+
+
+def choose(
+    schema: Schema,
+    *,
+    attenuation: Mapping[str, float] | None = None,
+    strength: Mapping[str, float] | None = None,
+    preserve: Mapping[tuple[str, str], float] | None = None,
+) -> LambdaChoice:
+    """Return the product law that meets one wish per protected attribute.
+
+    Args:
+        schema: the attributes.
+        attenuation: λ by attribute.
+        strength: least H(P)/log₂ a by attribute (Ruiz, Definition 1).
+        preserve: least share of a covariance by pair of attributes, λ_a λ_b (equation (9)).
+            Attributes in a pair may also have a λ or strength, which then stays as it is.
+
+    Raises:
+        InputError: if an attribute is unknown, released as it is, has two wishes or none, or a wish
+            is out of range or out of reach.
+    """
+    attenuation, strength, preserve = attenuation or {}, strength or {}, preserve or {}
+    _check_names(schema, attenuation, strength, preserve)
+    protected = [schema.attributes[i] for i in schema.protected]
+    sizes = [attribute.n_categories for attribute in protected]
+    place = {attribute.name: i for i, attribute in enumerate(protected)}
+    paired = {name for pair in preserve for name in pair}
+    laws: dict[int, ProductLaw] = {}
+    asked: dict[int, float] = {}
+    for name, value in attenuation.items():
+        i = place[name]
+        asked[i] = check_attenuation(value, f"attribute '{name}': ")
+        rounding: Rounding = "up" if name in paired else "down"
+        laws[i] = product_law([sizes[i]], [asked[i]], rounding)
+    for name, value in strength.items():
+        i = place[name]
+        try:
+            laws[i] = strong_law(sizes[i], value)
+        except InputError as error:
+            raise InputError(f"attribute '{name}': {error}") from None
+        asked[i] = float(laws[i].attenuations()[0])
+    bound = None
+    if preserve:
+        shares = _shares_by_position(preserve, place)
+        solution = _solve(protected_names=list(place), sizes=sizes, shares=shares, fixed=asked)
+        bound = solution.lower_bound
+        for i, value in enumerate(solution.attenuation.tolist()):
+            if i not in laws:
+                asked[i], laws[i] = value, product_law([sizes[i]], [value], "up")
+    law = merged([laws[i] for i in range(len(sizes))])
+    return LambdaChoice(law, tuple(asked[i] for i in range(len(sizes))), bound)
+
+
+def _check_names(
+    schema: Schema,
+    attenuation: Mapping[str, float],
+    strength: Mapping[str, float],
+    preserve: Mapping[tuple[str, str], float],
+) -> None:
+    paired = [name for pair in preserve for name in pair]
+    for name in (*attenuation, *strength, *paired):
+        schema.position(name)
+        if name in schema.keep:
+            raise InputError(f"'{name}' is released as it is, so it has no λ; leave it out")
+    if both := sorted(set(attenuation) & set(strength)):
+        raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
+    wished = {*attenuation, *strength, *paired}
+    for i in schema.protected:
+        if (name := schema.names[i]) not in wished:
+            raise InputError(
+                f"nothing says how strongly to randomize '{name}'; give its λ or its strength"
+                + (", or a covariance of it to preserve" if preserve else "")
+            )
+
+
+def _shares_by_position(
+    preserve: Mapping[tuple[str, str], float], place: Mapping[str, int]
+) -> dict[tuple[int, int], float]:
+    shares: dict[tuple[int, int], float] = {}
+    for (first, second), share in preserve.items():
+        if first == second:
+            raise InputError(f"'{first}' is paired with itself; a covariance is of two attributes")
+        pair = (min(place[first], place[second]), max(place[first], place[second]))
+        if pair in shares:
+            raise InputError(f"the covariance of '{first}' and '{second}' is asked for twice")
+        shares[pair] = share
+    return shares
+
+
+def _solve(
+    protected_names: Sequence[str],
+    sizes: Sequence[int],
+    shares: Mapping[tuple[int, int], float],
+    fixed: Mapping[int, float],
+) -> solver.PreservingSolution:
+    # The solver knows positions only; what can go wrong with a wish is said here, by name.
+    for (a, b), share in shares.items():
+        first, second = protected_names[a], protected_names[b]
+        if not 0 < share < 1:
+            raise InputError(
+                f"the share of the covariance of '{first}' and '{second}' that is to be kept lies "
+                f"between 0 and 1, not at {share:g}"
+            )
+        allowed = fixed.get(a, 1.0) * fixed.get(b, 1.0)
+        if allowed < share or (allowed == share and not (a in fixed and b in fixed)):
+            raise InputError(
+                f"the λ or strengths given leave at most {allowed:.6g} of the covariance of "
+                f"'{first}' and '{second}', so {share:g} of it cannot be kept; ask for less or "
+                "randomize them less"
+            )
+    return solver.solve(sizes, shares, fixed)
+
+
+def product_law(
+    n_categories: Sequence[int], attenuation: Sequence[float], rounding: Rounding = "down"
+) -> ProductLaw:
+    """Return the product of the matrices λ_i I + (1 − λ_i)P*, shape (k,) (Ruiz, equation (6)).
+
+    The floating-point λ_i are taken as exact; p_i = λ_i + (1 − λ_i)/a_i is rounded to a width at
+    which λ_i and 1 − λ_i keep all their digits.
+
+    Raises:
+        InputError: if a λ is not between 0 and 1.
+    """
+    laws = []
+    for n, value in zip(n_categories, attenuation, strict=True):
+        share = Fraction(check_attenuation(value))
+        small = min(math.log2(value), math.log2(1 - value))
+        bits = 64 * math.ceil((_GUARD_BITS + math.log2(n) - small) / 64)
+        keep = (share + (1 - share) / n) * (1 << bits)
+        weight = math.floor(keep) if rounding == "down" else math.ceil(keep)
+        laws.append(ProductLaw((int(n),), bits, (weight,)))
+    return merged(laws)
+
+
+def strong_law(n_categories: int, strength: float) -> ProductLaw:
+    """Return the least randomization of one attribute whose strength is not below this.
+
+    The strength meant is that of the integers, as :mod:`deniable.strength` computes it.
+
+    Raises:
+        InputError: if it is not between 0 and 1, or out of reach.
+    """
+    level = Response.from_strength(n_categories, strength).epsilon
+    step = 2.0**-50
+    while True:
+        law = ProductLaw.from_levels([n_categories], [level])
+        keep = law.keep_weights[0]
+        entropy = response_entropy(n_categories, keep, (1 << law.bits) - keep)
+        if entropy / math.log2(n_categories) >= strength:
+            return law
+        # The two ways to compute a strength may differ in the last place; next to 1, where the
+        # strength hardly depends on the level, it takes more than a last place to get back.
+        level *= 1 - step
+        step = min(2 * step, 0.5)
+
+
+def merged(laws: Sequence[ProductLaw]) -> ProductLaw:
+    """Return the law of independent product laws together, each with its own probabilities."""
+    bits = max(law.bits for law in laws)
+    return ProductLaw(
+        tuple(n for law in laws for n in law.n_categories),
+        bits,
+        tuple(weight << (bits - law.bits) for law in laws for weight in law.keep_weights),
+    )

@@ -1,0 +1,220 @@
+"""The strongest product law that keeps given shares of given covariances.
+
+Under λ-randomization a covariance of attributes a and b is multiplied by λ_a λ_b (Ruiz,
+"λ-randomization", equation (9)). Asked for λ_a λ_b ≥ c_ab for some pairs, this finds the λ with the
+smallest ε of the whole record, Σ ε_i.
+
+In x_i = −ln λ_i > 0 the demands are linear, x_a + x_b ≤ −ln c_ab, and
+
+    ε_i = f_i(x_i) = ln(1 + a_i/(y − 1)),   f_i' = −a_i y/((y + a_i − 1)(y − 1)),   y = e^{x_i}.
+
+f_i decreases, and is convex: d ln|f_i'|/dx = (a_i − 1)/(y + a_i − 1) − y/(y − 1) < 1 − 1 = 0. So
+the optimum is unique, and a primal–dual interior-point method finds it. For prices ν ≥ 0 of the
+demands, Σ_i min_x (f_i(x) + s_i x) + ν·ln c with s_i the sum of the prices at attribute i is a
+lower bound; its minimum is at a root of s y² + (s(a − 2) − a) y − s(a − 1), so that the bound needs
+no trust in the search.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.problem import FloatArray, problem
+
+_GAP = 1e-12
+_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class PreservingSolution:
+    """Where the search ended.
+
+    Attributes:
+        attenuation: λ_i, shape (k,). Every demanded product is met in exact arithmetic. Next to 1
+            the spacing of floating-point numbers shows in the gap.
+        epsilon: Σ ε_i over all attributes, the fixed ones included, in nats.
+        lower_bound: no λ that meet the demands have a smaller Σ ε_i, in nats.
+    """
+
+    attenuation: FloatArray
+    epsilon: float
+    lower_bound: float
+
+
+def solve(
+    n_categories: Sequence[int],
+    shares: Mapping[tuple[int, int], float],
+    fixed: Mapping[int, float] | None = None,
+) -> PreservingSolution:
+    """Choose λ by minimising Σ ε_i under λ_a λ_b ≥ share.
+
+    Args:
+        n_categories: a_i, at least 2 each, shape (k,).
+        shares: for pairs of positions, the least share of their covariance that has to survive.
+        fixed: λ of attributes that are not to be chosen.
+
+    Raises:
+        InputError: if a share or λ is not between 0 and 1, a pair names one attribute twice or one
+            that does not exist, an attribute is in no pair and not fixed, or fixed λ rule a demand
+            out.
+    """
+    sizes = problem(n_categories, [0.0] * len(n_categories)).n_categories
+    known = dict(fixed or {})
+    _check(len(sizes), shares, known)
+    free = [i for i in range(len(sizes)) if i not in known]
+    rows, limits = _demands(shares, known, free)
+    attenuation = np.empty(len(sizes))
+    for i, value in known.items():
+        attenuation[i] = value
+    bound = math.fsum(_epsilon(sizes[i], value) for i, value in known.items())
+    if free:
+        exponent, prices = _interior_point(sizes[free], rows, limits)
+        attenuation[free] = np.exp(-exponent)
+        bound += _dual_bound(sizes[free], rows, limits, prices)
+        _meet(attenuation, shares, set(free))
+    epsilon = math.fsum(_epsilon(n, value) for n, value in zip(sizes, attenuation, strict=True))
+    return PreservingSolution(attenuation, epsilon, min(bound, epsilon))
+
+
+def _check(k: int, shares: Mapping[tuple[int, int], float], fixed: Mapping[int, float]) -> None:
+    if not shares:
+        raise InputError("preserve: name at least one pair of attributes and a share")
+    for (a, b), share in shares.items():
+        if a == b:
+            raise InputError(f"preserve: attribute {a + 1} is paired with itself")
+        if not (0 <= a < k and 0 <= b < k):
+            raise InputError("preserve: a pair names an attribute that does not exist")
+        if not 0 < share < 1:
+            raise InputError(
+                f"preserve: the share of a covariance lies between 0 and 1, not at {share:g}"
+            )
+    for i, value in fixed.items():
+        if not 0 < value < 1:
+            raise InputError(f"preserve: λ of attribute {i + 1} must lie between 0 and 1")
+    paired = {i for pair in shares for i in pair}
+    for i in range(k):
+        if i not in paired and i not in fixed:
+            raise InputError(
+                f"preserve: attribute {i + 1} is in no pair, so nothing says how much of it is to "
+                "be kept; give its λ or its strength"
+            )
+
+
+def _demands(
+    shares: Mapping[tuple[int, int], float], fixed: Mapping[int, float], free: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return A and b of A x ≤ b over the free attributes."""
+    place = {i: j for j, i in enumerate(free)}
+    rows, limits = [], []
+    for (a, b), share in shares.items():
+        row = np.zeros(len(free))
+        # −ln(c/λ), through the difference where the quotient is near 1.
+        allowed = 1.0
+        for i in (a, b):
+            if i in fixed:
+                allowed *= fixed[i]
+            else:
+                row[place[i]] = 1.0
+        if allowed < share or (allowed == share and row.any()):
+            raise InputError(
+                f"preserve: the λ that are given already lose more of the covariance of attributes "
+                f"{a + 1} and {b + 1} than its share of {share:g} allows; raise them or ask for "
+                "less"
+            )
+        if row.any():
+            rows.append(row)
+            limits.append(math.log1p((allowed - share) / share))
+    return np.array(rows).reshape(len(rows), len(free)), np.array(limits)
+
+
+def _interior_point(
+    sizes: FloatArray, rows: FloatArray, limits: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return x and the prices, from a primal–dual method that stays strictly inside."""
+    # Start at a third of the tightest demand on each attribute.
+    x = np.min(np.where(rows > 0, limits[:, None], np.inf), axis=0) / 3
+    prices = 1.0 / (limits - rows @ x)
+    for _ in range(_STEPS):
+        slack = limits - rows @ x
+        gap = float(slack @ prices)
+        slope, bend = _derivatives(sizes, x)
+        residual = slope + rows.T @ prices
+        if gap <= _GAP and np.abs(residual * x).max() <= 1e-10:
+            break
+        aim = 0.1 * gap / len(limits)
+        matrix = (rows.T * (prices / slack)) @ rows
+        # Where f is flat its bend drowns in rounding; any small bend in its place leads downhill.
+        matrix[np.diag_indices_from(matrix)] += np.maximum(bend, 1e-14 * matrix.diagonal())
+        step = np.linalg.solve(matrix, -(slope + rows.T @ (aim / slack)))
+        price_step = (aim + prices * (rows @ step)) / slack - prices
+        length = _longest(x, step, slack, rows, prices, price_step)
+        x = x + length * step
+        prices = prices + length * price_step
+    return x, prices
+
+
+def _longest(
+    x: FloatArray,
+    step: FloatArray,
+    slack: FloatArray,
+    rows: FloatArray,
+    prices: FloatArray,
+    price_step: FloatArray,
+) -> float:
+    # Nearly all the way to the first wall; x shrinks at most fourfold a step, because f bends like
+    # a logarithm near 0 and its quadratic model holds no further.
+    ratios = [1.0 / 0.99]
+    for value, change, part in (
+        (x, step, 0.75),
+        (slack, -rows @ step, 1.0),
+        (prices, price_step, 1.0),
+    ):
+        falling = change < 0
+        if falling.any():
+            ratios.append(float((part * value[falling] / -change[falling]).min()))
+    return 0.99 * min(ratios)
+
+
+def _derivatives(sizes: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    above = np.expm1(x)  # y − 1
+    y = 1 + above
+    slope = -sizes * y / ((above + sizes) * above)
+    bend = -slope * (y / above - (sizes - 1) / (above + sizes))
+    return slope, bend
+
+
+def _epsilon(n_categories: float, attenuation: float) -> float:
+    return math.log1p(n_categories * (attenuation / (1 - attenuation)))
+
+
+def _dual_bound(
+    sizes: FloatArray, rows: FloatArray, limits: FloatArray, prices: FloatArray
+) -> float:
+    """Return Σ_i min_x (f_i(x) + s_i x) − ν·b, a lower bound of Σ f_i for any prices ν > 0."""
+    s = rows.T @ prices
+    # With z = y − 1 the stationary point solves s z² + a(s − 1) z − a = 0.
+    half = sizes * (s - 1) / 2
+    root = np.sqrt(half**2 + s * sizes)
+    z = np.where(half > 0, sizes / (root + np.maximum(half, 0)), (root - half) / s)
+    return math.fsum(np.log1p(sizes / z) + s * np.log1p(z)) - math.fsum(prices * limits)
+
+
+def _meet(attenuation: FloatArray, shares: Mapping[tuple[int, int], float], free: set[int]) -> None:
+    """Raise free λ by single floats until every product holds exactly."""
+    from fractions import Fraction
+
+    for (a, b), share in shares.items():
+        movable = [i for i in (a, b) if i in free]
+        while movable and (
+            Fraction(float(attenuation[a])) * Fraction(float(attenuation[b])) < Fraction(share)
+        ):
+            for i in movable:
+                attenuation[i] = math.nextafter(attenuation[i], 1.0)
+                if attenuation[i] >= 1:
+                    raise InputError(
+                        f"preserve: a share of {share:g} is too near 1 for attributes {a + 1} "
+                        f"and {b + 1}"
+                    )
