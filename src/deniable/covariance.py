@@ -1,0 +1,238 @@
+"""Covariances of two attributes: what randomization leaves of them, and how to get them back.
+
+For the table π of two attributes with margins α and β, C = π − αβᵀ is the covariance of their
+indicator vectors, and sᵀCt that of scores s, t. A pattern law gives (theory of pattern laws)
+
+    C' = φ_ij C + (φ_ij − φ_i φ_j)(α − 1/a_i)(β − 1/a_j)ᵀ.
+
+Under a product law φ_ij = λ_i λ_j and the second term is gone: Ruiz ("λ-randomization"), equation
+(9). Under a joint law it is not: attributes that are independent come out correlated, and a
+cross-table of the release, read as it stands, misleads. Under response matrices C' = M_i C M_jᵀ.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import Channel
+from deniable.errors import InputError
+from deniable.estimation import normal_quantile
+from deniable.inference import Inference, Target
+from deniable.mechanism import Mechanism
+from deniable.strength import single_attenuations
+from deniable.tabulate import Tabulation
+
+
+@dataclass(frozen=True)
+class CovariancePrediction:
+    """What a mechanism leaves of the covariance of two attributes, before there are data.
+
+    Args:
+        attributes: their names.
+        share: what every covariance of scores, and every entry of the indicators' covariance, is
+            multiplied by, φ_ij. None under a response matrix that treats contrasts differently.
+        spurious: φ_ij − φ_i φ_j: how much of (α − 1/a_i)(β − 1/a_j)ᵀ is added to it.
+        least_share, most_share: between which factors the root of the sum of squares of the
+            indicators' covariance is multiplied; both |share| where there is one.
+    """
+
+    attributes: tuple[str, str]
+    share: float | None
+    spurious: float
+    least_share: float
+    most_share: float
+
+    def of_scores(
+        self, covariance: float, first_excess: float = 0.0, second_excess: float = 0.0
+    ) -> float | None:
+        """Return the expected covariance of scores in the release; None without a share.
+
+        Args:
+            covariance: of the true scores.
+            first_excess, second_excess: mean of the true scores less the plain average of the
+                scores over the categories; matters under joint laws only.
+        """
+        if self.share is None:
+            return None
+        return self.share * covariance + self.spurious * first_excess * second_excess
+
+
+def predict_covariance(mechanism: Mechanism, first: str, second: str) -> CovariancePrediction:
+    """Return what is left of the covariance of two attributes (Ruiz, equation (9), and its general
+    form for joint laws).
+
+    Raises:
+        InputError: if an attribute is unknown, or the two are one.
+    """
+    channel = Channel(mechanism, (first, second))
+    positions = channel.positions
+    blocks = [mechanism.block_of(position) for position in positions]
+    if blocks[0][0] is blocks[1][0]:
+        eigenvalues = channel.forward.eigenvalues
+        if eigenvalues.ndim < 2:  # both released as they are
+            return CovariancePrediction((first, second), 1.0, 0.0, 1.0, 1.0)
+        share = float(eigenvalues[1, 1])
+        spurious = share - float(eigenvalues[1, 0]) * float(eigenvalues[0, 1])
+        # A product law's share is the product itself: no rounding error is to look like a term.
+        spurious = 0.0 if abs(spurious) <= 4e-16 * abs(share) else spurious
+        return CovariancePrediction((first, second), share, spurious, abs(share), abs(share))
+    singles = [single_attenuations(block.law)[place] for block, place in blocks]
+    if singles[0] is not None and singles[1] is not None:
+        share = singles[0] * singles[1]
+        return CovariancePrediction((first, second), share, 0.0, abs(share), abs(share))
+    least = most = 1.0
+    for axis, single in enumerate(singles):
+        if single is None:
+            weakest, strongest = _contrast_range(channel.forward.matrices[axis])
+        else:
+            weakest = strongest = abs(single)
+        least, most = least * weakest, most * strongest
+    return CovariancePrediction((first, second), None, 0.0, least, most)
+
+
+def _contrast_range(matrix: NDArray[np.float64]) -> tuple[float, float]:
+    # Rows and columns of C add up to 0: only what M does to such vectors counts.
+    n = matrix.shape[1]
+    contrasts = np.linalg.svd(np.full((1, n), 1.0))[2][1:].T
+    values = np.linalg.svd(matrix @ contrasts, compute_uv=False)
+    return float(values.min()), float(values.max())
+
+
+def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return π − αβᵀ of a table of shares, shape (a, b)."""
+    shares = np.asarray(table, dtype=np.float64)
+    return shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class CovarianceEstimate:
+    """An estimated covariance of two scored attributes.
+
+    Args:
+        attributes: their names.
+        n_records: rows behind it.
+        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
+        estimate: unbiased for the original covariance.
+        standard_error: by the delta method.
+        released: the covariance of the scores in the release as it stands; None where what is
+            released are not the categories.
+        prediction: what the mechanism was expected to leave.
+    """
+
+    attributes: tuple[str, str]
+    n_records: int
+    target: Target
+    estimate: float
+    standard_error: float
+    released: float | None
+    prediction: CovariancePrediction
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the ends of the interval.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        margin = normal_quantile(level) * self.standard_error
+        return self.estimate - margin, self.estimate + margin
+
+    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        low, high = self.confidence_interval(level)
+        return {
+            "attributes": list(self.attributes),
+            "n": self.n_records,
+            "target": self.target,
+            "level": level,
+            "estimate": self.estimate,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+            "released": self.released,
+            "share": self.prediction.share,
+            "spurious": self.prediction.spurious,
+        }
+
+
+def estimate_covariance(
+    tabulation: Tabulation,
+    mechanism: Mechanism,
+    of: tuple[str, str],
+    *,
+    scores: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+    target: Target = "table",
+) -> CovarianceEstimate:
+    """Estimate the original covariance of two attributes from the released table.
+
+    With ℓ_c = Lᵀc the plug-in θ·ℓ_st − (θ·ℓ_s)(θ·ℓ_t) is off by the covariance of the two estimated
+    means. That covariance is itself linear in what is observed, so adding its estimate leaves no
+    bias at all (``population`` with unequal weights: none of order 1/n):
+
+        table        θ₂·(ℓ_s ℓ_t − ℓ_st)
+        population   θ₂·(ℓ_s − μ_s)(ℓ_t − μ_t)/(1 − Σw²/W²)
+
+    The standard error is that of the linear function with weights (s − μ_s)(t − μ_t), from the
+    joint estimate's exact covariance.
+
+    Args:
+        tabulation: the released records counted by the two attributes.
+        mechanism: what randomized them.
+        of: the two attributes.
+        scores: one number per category of each; None takes the schema's.
+        target: ``table`` or ``population``.
+
+    Raises:
+        InputError: if an attribute is unknown or has no scores, the counts have another shape, the
+            randomization has wiped the covariance out, or a population is asked for from one row.
+    """
+    first, second = of
+    channel = Channel(mechanism, (first, second))
+    inference = Inference(channel, tabulation, target)
+    s, t = (_scores(mechanism, name, given) for name, given in zip(of, scores, strict=True))
+    shape = channel.n_categories
+    back = channel.inverse.transposed()
+    along_first = back.apply(np.broadcast_to(s[:, None], shape))
+    along_second = back.apply(np.broadcast_to(t[None, :], shape))
+    along_both = back.apply(np.outer(s, t))
+    frequencies, squares = tabulation.frequencies, tabulation.square_frequencies
+    mean_first = float((frequencies * along_first).sum())
+    mean_second = float((frequencies * along_second).sum())
+    if target == "table":
+        correction = float((squares * (along_first * along_second - along_both)).sum())
+    else:
+        if tabulation.n_effective <= 1:
+            raise InputError("the covariance in a population cannot be told from a single record")
+        centred = (along_first - mean_first) * (along_second - mean_second)
+        correction = float((squares * centred).sum()) / (1 - 1 / tabulation.n_effective)
+    plug_in = float((frequencies * along_both).sum()) - mean_first * mean_second
+    gradient = np.outer(s - mean_first, t - mean_second)
+    released = None
+    if channel.n_outputs == shape:
+        released = float(s @ indicator_covariance(frequencies) @ t)
+    return CovarianceEstimate(
+        attributes=(first, second),
+        n_records=tabulation.n_records,
+        target=target,
+        estimate=plug_in + correction,
+        standard_error=inference.linear(gradient).standard_error,
+        released=released,
+        prediction=predict_covariance(mechanism, first, second),
+    )
+
+
+def _scores(
+    mechanism: Mechanism, name: str, given: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    attribute = mechanism.schema.attributes[mechanism.schema.position(name)]
+    chosen = attribute.category_scores() if given is None else given
+    if chosen is None:
+        raise InputError(
+            f"'{name}' has no scores, so it has no covariance; write scores = [...] for it in the "
+            "schema, one number per category"
+        )
+    values = np.asarray(chosen, dtype=np.float64)
+    if values.shape != (attribute.n_categories,) or not np.all(np.isfinite(values)):
+        raise InputError(f"'{name}' needs {attribute.n_categories} finite scores, one per category")
+    return values

@@ -1,0 +1,290 @@
+"""What is left of a covariance, and getting it back, against dense matrices and repeated draws."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from deniable.channel import Channel
+from deniable.covariance import (
+    estimate_covariance,
+    indicator_covariance,
+    predict_covariance,
+)
+from deniable.errors import InputError
+from deniable.families import Identity, JointLaw, ProductLaw
+from deniable.families.bistochastic import bistochastic_channel
+from deniable.inference import Target
+from deniable.mechanism import Block, Mechanism
+from deniable.randomizer import Randomizer
+from deniable.randomness import SeededRandomness
+from deniable.schema import Attribute, Schema
+from deniable.tabulate import Tabulation
+from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse, random_table
+
+S, T = np.array([-1.0, 0.0, 2.5]), np.array([3.0, 1.0, 0.0, -2.0])
+
+
+def product() -> Mechanism:
+    return anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (1.5, 2.0))))
+
+
+def joint() -> Mechanism:
+    return anonymous((3, 4), Block((1, 0), JointLaw.from_epsilon((4, 3), 3.5)))
+
+
+def table_law() -> Mechanism:
+    return anonymous((3, 4), Block((0, 1), random_table((3, 4), 3)))
+
+
+def matrices() -> Mechanism:
+    cycle = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
+    return anonymous(
+        (3, 4),
+        Block((0,), bistochastic_channel(cycle)),
+        Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
+    )
+
+
+def half_kept() -> Mechanism:
+    law = ProductLaw.from_levels((3,), (1.5,))
+    return anonymous((3, 4), Block((0,), law), Block((1,), Identity((4,))), keep=(1,))
+
+
+MADE: list[Callable[[], Mechanism]] = [product, joint, table_law, matrices, half_kept]
+every_mechanism = pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__)
+
+
+def truth(seed: int = 2) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).dirichlet(np.full(12, 0.7)).reshape(3, 4)
+
+
+def released(mechanism: Mechanism, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    dense = dense_channel(mechanism, mechanism.schema.names)
+    return (dense @ table.ravel()).reshape(Channel(mechanism, mechanism.schema.names).n_outputs)
+
+
+@every_mechanism
+def test_the_predicted_covariance_is_that_of_the_dense_channel(
+    make: Callable[[], Mechanism],
+) -> None:
+    mechanism, table = make(), truth()
+    prediction = predict_covariance(mechanism, "a1", "a2")
+    before = indicator_covariance(table)
+    after = indicator_covariance(released(mechanism, table))
+    size = np.linalg.norm(after) / np.linalg.norm(before)
+    if prediction.spurious == 0:
+        assert prediction.least_share - 1e-12 <= size <= prediction.most_share + 1e-12
+    if prediction.share is None:
+        assert make is matrices
+        return
+    excess = [table.sum(axis=1) - 1 / 3, table.sum(axis=0) - 1 / 4]
+    expected = prediction.share * before + prediction.spurious * np.outer(*excess)
+    np.testing.assert_allclose(after, expected, atol=1e-14)
+    scored = prediction.of_scores(S @ before @ T, S @ excess[0], T @ excess[1])
+    assert scored == pytest.approx(S @ after @ T, rel=1e-12)
+
+
+def test_under_a_product_law_the_share_is_the_product_of_both_lambda_and_nothing_is_added() -> None:
+    mechanism = product()
+    prediction = predict_covariance(mechanism, "a2", "a1")
+    law = mechanism.blocks[0].law
+    assert isinstance(law, ProductLaw)
+    assert prediction.share == pytest.approx(np.prod(law.attenuations()), rel=1e-15)
+    assert prediction.spurious == 0
+    assert prediction.least_share == prediction.most_share == prediction.share
+
+
+def test_a_joint_law_makes_independent_attributes_correlated() -> None:
+    mechanism = joint()
+    table = np.outer([0.7, 0.2, 0.1], [0.5, 0.3, 0.1, 0.1])
+    prediction = predict_covariance(mechanism, "a1", "a2")
+    after = S @ indicator_covariance(released(mechanism, table)) @ T
+    assert prediction.spurious > 0.1
+    excess = (S @ (table.sum(axis=1) - 1 / 3), T @ (table.sum(axis=0) - 1 / 4))
+    assert prediction.of_scores(0.0, *excess) == pytest.approx(after, rel=1e-12)
+    assert abs(after) > 0.05
+
+
+def test_attributes_both_released_as_they_are_keep_everything() -> None:
+    mechanism = anonymous(
+        (3, 2, 2),
+        Block((0,), ProductLaw.from_levels((3,), (1.0,))),
+        Block((1, 2), Identity((2, 2))),
+        keep=(1, 2),
+    )
+    prediction = predict_covariance(mechanism, "a2", "a3")
+    assert (prediction.share, prediction.spurious) == (1.0, 0.0)
+
+
+def test_a_matrix_of_the_lambda_class_has_a_share_and_any_other_a_range() -> None:
+    prediction = predict_covariance(matrices(), "a1", "a2")
+    assert prediction.share is None
+    assert prediction.of_scores(1.0) is None
+    first = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0)
+    contrasts = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    values = np.linalg.svd(first @ contrasts.T, compute_uv=False) * 0.7
+    assert prediction.least_share == pytest.approx(values.min(), rel=1e-12)
+    assert prediction.most_share == pytest.approx(values.max(), rel=1e-12)
+    alike = anonymous(
+        (3, 4),
+        Block((0,), bistochastic_channel(0.5 * np.eye(3) + 0.5 / 3)),
+        Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
+    )
+    assert predict_covariance(alike, "a1", "a2").share == pytest.approx(0.35, rel=1e-12)
+
+
+def all_tables(n_records: int, cells: int) -> list[tuple[int, ...]]:
+    """Every way to spread records over cells."""
+    if cells == 1:
+        return [(n_records,)]
+    return [
+        (first, *rest)
+        for first in range(n_records + 1)
+        for rest in all_tables(n_records - first, cells - 1)
+    ]
+
+
+@pytest.mark.parametrize("n_records", [2, 3, 5])
+def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records: int) -> None:
+    # All released tables of n records with their multinomial probabilities: exact, no simulation.
+    from math import factorial, prod
+
+    mechanism = anonymous((2, 2), Block((0, 1), random_table((2, 2), 4)))
+    pi = np.array([[0.5, 0.1], [0.15, 0.25]])
+    theta = released(mechanism, pi).ravel()
+    s, t = np.array([0.0, 2.0]), np.array([-1.0, 1.5])
+    expected = 0.0
+    for counts in all_tables(n_records, 4):
+        chance = factorial(n_records) * prod(
+            p**c / factorial(c) for p, c in zip(theta, counts, strict=True)
+        )
+        tabulation = Tabulation.from_counts(np.array(counts).reshape(2, 2))
+        found = estimate_covariance(
+            tabulation, mechanism, ("a1", "a2"), scores=(s, t), target="population"
+        )
+        expected += chance * found.estimate
+    assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bool) -> None:
+    mechanism = anonymous((2, 2), Block((0, 1), random_table((2, 2), 4)))
+    matrix = dense_channel(mechanism, ("a1", "a2"))
+    records = [0, 3, 1, 0]
+    weights = np.array([1.0, 2.0, 0.5, 1.5]) if weighted else np.ones(4)
+    s, t = np.array([0.0, 2.0]), np.array([-1.0, 1.5])
+    pi = np.bincount(records, weights, minlength=4).reshape(2, 2) / weights.sum()
+    expected = 0.0
+    for outcome in np.ndindex((4,) * 4):
+        chance = float(np.prod([matrix[y, x] for x, y in zip(records, outcome, strict=True)]))
+        counts = np.bincount(outcome, weights, minlength=4).reshape(2, 2)
+        squares = np.bincount(outcome, weights**2, minlength=4).reshape(2, 2)
+        tabulation = Tabulation(counts, squares if weighted else None, 4)
+        found = estimate_covariance(tabulation, mechanism, ("a1", "a2"), scores=(s, t))
+        expected += chance * found.estimate
+    assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
+
+
+@every_mechanism
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_the_standard_error_is_the_delta_methods_on_the_dense_covariance(
+    make: Callable[[], Mechanism], target: Target
+) -> None:
+    mechanism = make()
+    counts = np.random.default_rng(5).multinomial(4000, released(mechanism, truth()).ravel())
+    tabulation = Tabulation.from_counts(counts.reshape(3, 4))
+    found = estimate_covariance(tabulation, mechanism, ("a1", "a2"), scores=(S, T), target=target)
+    inverse = dense_inverse(mechanism, ("a1", "a2"))
+    theta = counts / 4000
+    pi = inverse @ theta
+    if target == "table":
+        covariance = inverse @ np.diag(theta) @ inverse.T - np.diag(pi)
+    else:
+        covariance = inverse @ np.diag(theta) @ inverse.T - np.outer(pi, pi)
+    table = pi.reshape(3, 4)
+    # d(Σ π s t − μ_s μ_t)/dπ
+    mean_s, mean_t = S @ table.sum(axis=1), T @ table.sum(axis=0)
+    gradient = (np.outer(S, T) - mean_t * S[:, None] - mean_s * T[None, :]).ravel()
+    expected = np.sqrt(gradient @ covariance @ gradient / 4000)
+    assert found.standard_error == pytest.approx(expected, rel=1e-8)
+    # At n = 4000 the correction is small: the plug-in is near.
+    assert found.estimate == pytest.approx(S @ indicator_covariance(table) @ T, abs=0.2 * expected)
+    assert found.released == pytest.approx(S @ indicator_covariance(theta.reshape(3, 4)) @ T)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("make", [product, joint, matrices], ids=lambda make: make.__name__)
+def test_intervals_cover_the_covariance_they_are_meant_for_over_repeated_releases(
+    make: Callable[[], Mechanism], target: Target
+) -> None:
+    mechanism, pi = make(), truth()
+    random = np.random.default_rng(11)
+    randomizer = Randomizer(mechanism, SeededRandomness(12))
+    n_records, repeats, covered, errors = 1500, 300, 0, []
+    fixed = random.choice(12, size=n_records, p=pi.ravel())
+    for _ in range(repeats):
+        cells = fixed if target == "table" else random.choice(12, size=n_records, p=pi.ravel())
+        drawn = randomizer.randomize([(cells // 4).astype(np.uint8), (cells % 4).astype(np.uint8)])
+        counts = np.bincount(drawn[0].astype(int) * 4 + drawn[1], minlength=12).reshape(3, 4)
+        found = estimate_covariance(
+            Tabulation.from_counts(counts), mechanism, ("a1", "a2"), scores=(S, T), target=target
+        )
+        meant = np.bincount(fixed, minlength=12).reshape(3, 4) / n_records
+        true = S @ indicator_covariance(meant if target == "table" else pi) @ T
+        low, high = found.confidence_interval(0.95)
+        covered += low <= true <= high
+        errors.append((found.estimate - true) / found.standard_error)
+    # Fixed seeds: no false alarm. 285 expected, standard deviation 3.8.
+    assert 270 <= covered <= 298
+    assert abs(np.mean(errors)) < 4 / np.sqrt(repeats)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
+def test_any_two_attributes_of_any_mechanism_have_a_prediction(mechanism: Mechanism) -> None:
+    names = mechanism.schema.names
+    prediction = predict_covariance(mechanism, names[0], names[-1])
+    assert 0 <= prediction.least_share <= prediction.most_share <= 1 + 1e-12
+
+
+def test_scores_come_from_the_schema_where_it_has_them() -> None:
+    schema = Schema(
+        (
+            Attribute("hours", bins=(0, 10, 20, 50)),
+            Attribute("grade", ("low", "mid", "high", "top"), scores=(1, 2, 3, 4)),
+            Attribute("colour", ("red", "blue")),
+        )
+    )
+    law = ProductLaw.from_levels((3, 4, 2), (1.5, 2.0, 1.0))
+    mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
+    tabulation = Tabulation.from_counts(np.arange(12).reshape(3, 4) + 50)
+    found = estimate_covariance(tabulation, mechanism, ("hours", "grade"))
+    given = estimate_covariance(
+        tabulation,
+        mechanism,
+        ("hours", "grade"),
+        scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0)),
+    )
+    assert found == given
+    plain = found.to_plain(0.9)
+    assert plain["attributes"] == ["hours", "grade"]
+    assert plain["low"] < plain["estimate"] < plain["high"]
+    with pytest.raises(InputError, match="'colour' has no scores"):
+        estimate_covariance(Tabulation.from_counts(np.ones((3, 2))), mechanism, ("hours", "colour"))
+
+
+def test_scores_of_the_wrong_number_and_a_single_record_are_refused() -> None:
+    mechanism = product()
+    one = Tabulation.from_counts(np.eye(3, 4) * np.array([[1], [0], [0]]))
+    with pytest.raises(InputError, match="'a1' needs 3 finite scores"):
+        estimate_covariance(one, mechanism, ("a1", "a2"), scores=(T, T))
+    with pytest.raises(InputError, match="single record"):
+        estimate_covariance(one, mechanism, ("a1", "a2"), scores=(S, T), target="population")
+
+
+def test_one_attribute_twice_or_an_unknown_one_is_refused() -> None:
+    with pytest.raises(InputError, match="twice"):
+        predict_covariance(product(), "a1", "a1")
+    with pytest.raises(InputError, match="'b'"):
+        predict_covariance(product(), "a1", "b")
