@@ -181,12 +181,13 @@ def test_rows_of_one_person_are_counted_and_the_column_dropped(deniable, people)
 
 
 def test_the_command_in_the_record_has_names_and_no_paths(deniable, people):
+    (people / "levels").write_text("1,2,1.5")
     done = deniable(
-        "share", people / "people.csv", "--schema", people / "people.toml", *LEVELS,
-        "--output", people / "r", "--json",
+        "share", people / "people.csv", f"--schema={people / 'people.toml'}",
+        "--attribute-epsilon", f"@{people / 'levels'}", "--output", people / "r", "--json",
     )  # fmt: skip
     assert done.json["command"] == (
-        "deniable share people.csv --schema people.toml --attribute-epsilon 1,2,1.5 "
+        "deniable share people.csv --schema=people.toml --attribute-epsilon @levels "
         "--output r --json"
     )
     assert str(people) not in (people / "r" / "record.json").read_text()

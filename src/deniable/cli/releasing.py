@@ -93,8 +93,16 @@ def share(
 def _repeatable(source: str, schema: Path, output: Path) -> str:
     """Return the command line as typed, with the names of files instead of their paths."""
     names = {source: Path(source).name, str(schema): schema.name, str(output): output.name}
-    words = [names.get(word, word) for word in sys.argv[1:]]
-    return shlex.join(["deniable", *words])
+
+    def without_path(word: str) -> str:
+        if word.startswith("--") and "=" in word:
+            option, _, value = word.partition("=")
+            return f"{option}={without_path(value)}"
+        if word.startswith("@"):
+            return f"@{Path(word[1:]).name}"
+        return names.get(word, word)
+
+    return shlex.join(["deniable", *map(without_path, sys.argv[1:])])
 
 
 @app.command
