@@ -42,7 +42,7 @@ ONLY: dict[str, set[str]] = {
     "families": {"errors", "patterns", "randomness"},
     "privacy": {"errors", "families"},
     "mechanism": {"errors", "families", "privacy", "schema"},
-    "tables": {"_checks", "errors", "patterns", "randomizer", "schema"},
+    "tables": {"_checks", "errors", "outputs", "patterns", "randomizer", "schema"},
     "report": {"errors", "schema"},  # a pure function of the record: it sees no law and no data
     "channel": {"errors", "families", "mechanism", "transforms"},
     "randomizer": {"errors", "mechanism", "randomness"},

@@ -212,6 +212,12 @@ class _Task:
             if i not in protected
         ]
         mechanism = Mechanism(self.schema, tuple(blocks))
+        for i, cap in zip(protected, resolve_caps(self.given_rest, levels) or (), strict=False):
+            if cap is not None and mechanism.epsilon_given_rest[i] > cap:
+                raise InputError(
+                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
+                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
+                )
         asked = dict(zip(protected, levels, strict=True))
         requested = tuple(asked.get(i) for i in range(len(self.schema.attributes)))
         return Design(mechanism, self.method, requested, self._bound(mechanism, weights))
@@ -242,6 +248,12 @@ def _linear_program(task: _Task, levels: Sequence[float]) -> _Found:
     from deniable.solvers import linear
 
     caps = resolve_caps(task.given_rest, levels)
+    if caps is not None:
+        # As for the levels, so that rounding ends below the cap; never below the level itself.
+        caps = tuple(
+            None if cap is None else max(cap - _AIM, level) if cap >= level else cap
+            for cap, level in zip(caps, levels, strict=True)
+        )
     solution = linear.solve(task.n_categories, levels, given_rest_cap=caps)
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
     return law, list(solution.weights)

@@ -1,13 +1,74 @@
-"""Small outputs written aside and renamed: a killed run leaves the old file, or none."""
+"""Outputs that appear whole or not at all."""
 
+import errno
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import BinaryIO
 
 from deniable.errors import InputError
+
+
+@contextmanager
+def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that gets its name only when the block has ended without an exception.
+
+    Where the system has files without a name (Linux), the data has none until it is complete and
+    on the disk, so that even a killed process leaves nothing. Elsewhere it is written under a
+    temporary name in the same folder, which an exception, an interrupt or SIGTERM removes.
+
+    Args:
+        path: the file to make.
+        overwrite: whether an existing file may be replaced; until then it stays as it is.
+
+    Raises:
+        InputError: if the file exists, its folder does not, or the disk is full.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder; name a file in it")
+    refuse_existing(path, overwrite=overwrite)
+    write = _unnamed if _has_unnamed(path.parent) else _aside
+    with explain_write_errors(path), write(path, overwrite) as file:
+        yield file
+
+
+@contextmanager
+def explain_write_errors(where: str | Path) -> Iterator[None]:
+    """Turn a failure of the system to write into one sentence.
+
+    A pipe whose reader has gone is left as it is: that is no mistake.
+
+    Raises:
+        InputError: if the system could not write.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(_write_failure(where, error)) from None
+
+
+def _write_failure(where: str | Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        why = "there is no space left for it; free some space, or write it elsewhere"
+    elif error.errno == errno.ENOENT:
+        why = "its folder does not exist; make it first"
+    elif error.errno == errno.EEXIST:
+        why = (
+            "it exists already; choose another name, or replace it with --force (releases of the "
+            "same people add up: an old one that someone has still counts)"
+        )
+    else:
+        why = f"the system says: {error.strerror or type(error).__name__}"
+    return f"{where} cannot be written: {why}"
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -16,38 +77,20 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
     Raises:
         InputError: if so, or if there is no folder to write into.
     """
-    if path.exists() and not overwrite:
-        raise InputError(
-            f"{path} exists; choose another name, or --force to replace it (releases of the same "
-            "people add up: a copy of the old one that someone has still counts)"
-        )
+    if not overwrite and os.path.lexists(path):
+        raise InputError(_write_failure(path, FileExistsError(errno.EEXIST, "")))
     if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}")
+        raise InputError(_write_failure(path, FileNotFoundError(errno.ENOENT, "")))
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
-    """Write a file under a temporary name in the same folder, flush it to disk, and rename it.
+    """Write a small file, whole or not at all.
 
     Raises:
-        InputError: if the file exists and ``overwrite`` is false, or it cannot be written.
+        InputError: as :func:`atomic_output`.
     """
-    refuse_existing(path, overwrite=overwrite)
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.absolute().parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with atomic_output(path, overwrite=overwrite) as file:
+        file.write(content)
 
 
 @contextmanager
@@ -60,26 +103,93 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     Raises:
         InputError: if the folder exists and ``overwrite`` is false, or cannot be made.
     """
-    path = path.absolute()
     refuse_existing(path, overwrite=overwrite)
     aside = None
     try:
-        aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        new = aside / "new"
-        new.mkdir()
-        yield new
-        if path.exists():
-            path.rename(aside / "old")
-        new.rename(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+        with explain_write_errors(path):
+            aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}."))
+            new = aside / "new"
+            new.mkdir()
+            yield new
+            if path.exists():
+                path.rename(aside / "old")
+            new.rename(path)
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def _umask() -> int:
-    # The only way to read the umask is to set it.
+def _has_unnamed(folder: Path) -> bool:
+    """Return whether this folder's file system can hold a file without a name."""
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return False
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _unnamed(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    descriptor = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(descriptor)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            # A link cannot replace a file, which is what is wanted unless overwriting was asked
+            # for; then the complete file takes a temporary name and is renamed over the old one.
+            name = path.name
+            if overwrite:
+                name = f".{path.name}.{os.getpid()}.{descriptor}.partial"
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+            os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
+            if overwrite:
+                os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def _aside(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    descriptor, temporary = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
+    try:
+        with _terminated_as_exception(), os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            if hasattr(os, "fchmod"):
+                os.fchmod(descriptor, 0o666 & ~mask)
+            os.fsync(descriptor)
+        if not overwrite and os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "")
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+@contextmanager
+def _terminated_as_exception() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, unless the program has its own idea of it."""
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+
+    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise SystemExit(128 + number)
+
+    if ours:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

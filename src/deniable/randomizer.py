@@ -35,7 +35,15 @@ class Randomizer:
 
         Returns:
             One array per attribute, shape (n,), in a type that holds its outputs.
+
+        Raises:
+            ValueError: if there is not one column per attribute, or a code is not below its
+                attribute's number of categories.
         """
+        schema = self.mechanism.schema
+        for codes, attribute in zip(columns, schema.attributes, strict=True):
+            if len(codes) and codes.max() >= attribute.n_categories:
+                raise ValueError(f"a code of '{attribute.name}' is not below its categories")
         count = len(columns[0])
         outputs = self._piece([column[:_ROWS] for column in columns])
         if count <= _ROWS:

@@ -37,6 +37,19 @@ _DIRECT_OUTCOMES = 4096
 """Above this many outcomes a 16-bit prefix leaves too many draws undecided to be worth a table."""
 
 
+_forks = 0
+"""How many forks lie between the first process and this one."""
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):  # not on systems that cannot fork
+    os.register_at_fork(after_in_child=_count_fork)
+
+
 class BitSource(Protocol):
     """A supply of uniform random bits."""
 
@@ -87,12 +100,12 @@ class SystemRandomness(_Keystream):
 
     def __init__(self) -> None:
         super().__init__(os.urandom(32), os.urandom(16))
-        self._owner = os.getpid()
+        self._forks = _forks
 
     def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
-        if self._left <= 0 or self._owner != os.getpid():
+        if self._left <= 0 or self._forks != _forks:
             self._start(os.urandom(32), os.urandom(16))
-            self._owner = os.getpid()
+            self._forks = _forks
         return super().bits(dtype, count)
 
 

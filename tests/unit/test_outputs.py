@@ -1,46 +1,145 @@
 import os
+import signal
 import stat
+import subprocess
+import sys
 
 import pytest
 
+from deniable import outputs
 from deniable.errors import InputError
-from deniable.outputs import write_file
+from deniable.outputs import atomic_output, replaced_folder, write_file
 
 
-def test_a_file_appears_whole_with_ordinary_permissions(tmp_path):
-    path = tmp_path / "m.json"
-    write_file(path, b"{}", overwrite=False)
-    assert path.read_bytes() == b"{}"
-    mask = os.umask(0)
-    os.umask(mask)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
-    assert os.listdir(tmp_path) == ["m.json"]
+@pytest.fixture(params=["unnamed", "aside"])
+def way(request, monkeypatch, tmp_path):
+    """Both ways of writing; the second is what systems without nameless files get."""
+    if request.param == "aside":
+        monkeypatch.setattr(outputs, "_has_unnamed", lambda _: False)
+    elif not outputs._has_unnamed(tmp_path):
+        pytest.skip("this file system has no files without a name")
+    return request.param
 
 
-def test_an_existing_file_is_kept_unless_it_is_to_be_replaced(tmp_path):
-    path = tmp_path / "m.json"
+@pytest.mark.usefixtures("way")
+def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
+    path = tmp_path / "o"
+    with atomic_output(path) as file:
+        file.write(b"whole")
+        assert not path.exists()
+    assert path.read_bytes() == b"whole"
+    (tmp_path / "plain").write_bytes(b"")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.usefixtures("way")
+def test_an_old_file_stays_until_the_new_one_is_complete(tmp_path):
+    path = tmp_path / "o"
     path.write_bytes(b"old")
-    with pytest.raises(InputError, match="exists"):
-        write_file(path, b"new", overwrite=False)
-    assert path.read_bytes() == b"old"
-    write_file(path, b"new", overwrite=True)
+    with atomic_output(path, overwrite=True) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match="no folder"):
-        write_file(tmp_path / "nowhere" / "m.json", b"", overwrite=False)
+@pytest.mark.usefixtures("way")
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "o"
+    output = atomic_output(path)
+    output.__enter__().write(b"ours")
+    path.write_bytes(b"theirs")
+    with pytest.raises(InputError, match="exists already"):
+        output.__exit__(None, None, None)
+    assert path.read_bytes() == b"theirs"
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "m.json"
-    path.write_bytes(b"old")
+@pytest.mark.usefixtures("way")
+def test_an_exception_leaves_nothing(tmp_path):
+    def interrupted() -> None:
+        with atomic_output(tmp_path / "o") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
 
-    def full_disk(_descriptor):
-        raise OSError(28, "No space left on device")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
 
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(InputError, match="No space left"):
-        write_file(path, b"new", overwrite=True)
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["m.json"]
+
+def test_impossible_places_are_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="its folder does not exist"):
+        atomic_output(tmp_path / "none" / "o").__enter__()
+    with pytest.raises(InputError, match="it is a folder"):
+        atomic_output(tmp_path, overwrite=True).__enter__()
+    if os.getuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(InputError, match="Permission denied"):
+            atomic_output(tmp_path / "o").__enter__()
+        tmp_path.chmod(0o700)
+
+
+WRITER = (
+    "import sys, time\n"
+    "from pathlib import Path\n"
+    "from deniable import outputs as atomic\n"
+    "if sys.argv[2] == 'aside': outputs._has_unnamed = lambda folder: False\n"
+    "with atomic.atomic_output(sys.argv[1], overwrite=True) as file:\n"
+    "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, existing):
+    if way == "aside" and number == signal.SIGKILL:
+        pytest.skip("without nameless files a kill -9 leaves the temporary name, never the file's")
+    path = tmp_path / "o"
+    if existing:
+        path.write_bytes(b"old")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, path, way], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert process.wait(timeout=30) != 0
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == ([b"old"] if existing else [])
+
+
+def test_a_small_file_is_written_whole(tmp_path):
+    write_file(tmp_path / "m.json", b"{}", overwrite=False)
+    assert (tmp_path / "m.json").read_bytes() == b"{}"
+    with pytest.raises(InputError, match="exists"):
+        write_file(tmp_path / "m.json", b"new", overwrite=False)
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path):
+    with replaced_folder(tmp_path / "r", overwrite=False) as folder:
+        (folder / "a").write_text("new")
+        assert not (tmp_path / "r").exists()
+    assert (tmp_path / "r" / "a").read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+
+
+def test_an_old_folder_stays_until_the_new_one_is_complete(tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "old").write_text("old")
+    with (
+        pytest.raises(InputError, match="exists"),
+        replaced_folder(tmp_path / "r", overwrite=False),
+    ):
+        pass
+    with pytest.raises(ZeroDivisionError), replaced_folder(tmp_path / "r", overwrite=True):
+        raise ZeroDivisionError
+    assert (tmp_path / "r" / "old").read_text() == "old"
+    with replaced_folder(tmp_path / "r", overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert [p.name for p in (tmp_path / "r").iterdir()] == ["new"]
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="folder does not exist"):
+        replaced_folder(tmp_path / "no" / "r", overwrite=False).__enter__()

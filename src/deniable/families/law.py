@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.patterns import rotate
 from deniable.randomness import BitSource
 
 Ratio = tuple[int, int]
@@ -120,8 +121,6 @@ class ShiftSampler(ABC):
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, one array of shape (n,) per attribute."""
-        from deniable.patterns import rotate
-
         shifts = self.shifts(len(columns[0]), source)
         return [
             rotate(codes, shift, n)

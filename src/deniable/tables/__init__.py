@@ -5,7 +5,6 @@ The only place that knows file formats and dataframe libraries. Data flows one w
 or :func:`randomize_frame` makes the table that is released.
 """
 
-from deniable.tables.atomic import atomic_output
 from deniable.tables.columns import Column, released_columns
 from deniable.tables.frames import randomize_frame, released_frame
 from deniable.tables.reading import Batch, TableReader, open_table
@@ -16,7 +15,6 @@ __all__ = [
     "Column",
     "TableReader",
     "TableWriter",
-    "atomic_output",
     "open_table",
     "randomize_frame",
     "released_columns",

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.tables.atomic import atomic_output, explain_write_errors
+from deniable.outputs import atomic_output, explain_write_errors
 from deniable.tables.columns import Column, Decoder
 from deniable.tables.csv_text import CsvText, row_text
 
