@@ -83,9 +83,9 @@ def test_impossible_places_are_one_sentence(tmp_path):
 WRITER = (
     "import sys, time\n"
     "from pathlib import Path\n"
-    "from deniable import outputs as atomic\n"
+    "from deniable import outputs\n"
     "if sys.argv[2] == 'aside': outputs._has_unnamed = lambda folder: False\n"
-    "with atomic.atomic_output(sys.argv[1], overwrite=True) as file:\n"
+    "with outputs.atomic_output(sys.argv[1], overwrite=True) as file:\n"
     "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)\n"
 )
 

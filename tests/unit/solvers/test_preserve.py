@@ -104,6 +104,12 @@ def test_a_chain_of_two_hundred_attributes_is_solved_to_the_same_gap() -> None:
     assert 0 <= found.epsilon - found.lower_bound <= 1e-9
 
 
+def test_a_demand_that_only_just_binds_does_not_exhaust_the_digits() -> None:
+    # At λ = √½ throughout all three demands hold with equality, the middle one for nothing.
+    found = check([2] * 4, {(0, 1): 0.5, (0, 2): 0.5, (1, 3): 0.5})
+    assert found.epsilon == pytest.approx(epsilon([2] * 4, [math.sqrt(0.5)] * 4), abs=1e-9)
+
+
 def test_a_share_near_zero_needs_next_to_nothing() -> None:
     found = check([3, 3], {(0, 1): 1e-300})
     assert found.epsilon < 1e-10
