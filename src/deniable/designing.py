@@ -254,7 +254,10 @@ def _linear_program(task: _Task, levels: Sequence[float]) -> _Found:
             None if cap is None else max(cap - _AIM, level) if cap >= level else cap
             for cap, level in zip(caps, levels, strict=True)
         )
-    solution = linear.solve(task.n_categories, levels, given_rest_cap=caps)
+    try:
+        solution = linear.solve(task.n_categories, levels, given_rest_cap=caps)
+    except linear.SolverError as error:
+        raise InputError(str(error)) from None
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
     return law, list(solution.weights)
 
