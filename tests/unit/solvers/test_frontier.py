@@ -92,9 +92,7 @@ def test_no_random_mechanism_of_any_kind_is_below_the_bound(seed: int) -> None:
         assert error_by_definition(matrix, limits.prior) >= bound * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
-    "limits", [average_limits(SKEWED, 0.4, 0.6), local_limits(SKEWED, 1.0)]
-)
+@pytest.mark.parametrize("limits", [average_limits(SKEWED, 0.4, 0.6), local_limits(SKEWED, 1.0)])
 def test_simulated_error_and_guesses_of_the_mechanism_are_as_promised(limits: Limits) -> None:
     point = frontier.solve(limits)
     generator = np.random.default_rng(2)

@@ -169,9 +169,7 @@ def test_with_a_bound_on_posteriors_the_closed_form_bound_rises_with_privacy(del
         (0.3, 1.1, "most_posterior"),
     ],
 )
-def test_privacy_out_of_reach_is_refused(
-    privacy: float, delta: float | None, message: str
-) -> None:
+def test_privacy_out_of_reach_is_refused(privacy: float, delta: float | None, message: str) -> None:
     with pytest.raises(InputError, match=message):
         average_limits(SKEWED, privacy, delta)
 

@@ -48,7 +48,9 @@ def test_a_score_of_one_s_own_has_the_brute_force_bayes_estimate() -> None:
     score = -np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
     matrix = random_mechanism(generator, 4, 4)
     joint = matrix * SKEWED
-    by_hand = [[sum(score[g, x] * joint[y, x] for x in range(4)) for g in range(4)] for y in range(4)]
+    by_hand = [
+        [sum(score[g, x] * joint[y, x] for x in range(4)) for g in range(4)] for y in range(4)
+    ]
     assert (response.bayes_estimate(matrix, SKEWED, score) == np.argmax(by_hand, axis=1)).all()
     expected = np.max(by_hand, axis=1).sum()
     assert float(response.accuracy(matrix, SKEWED, score)) == pytest.approx(expected)

@@ -1,0 +1,285 @@
+"""What a response matrix gives away and how well it can be estimated from (Huang and Du).
+
+A response matrix M has one row per output and one column per category, M[y, x] = Pr[y | x]; columns
+sum to 1 and there may be more outputs than categories. Every measure takes a batch, shape
+(..., m, n), and returns one number per matrix, shape (...). With the prior p, the joint mass of
+category x and output y is q_y(x) = M[y, x] p(x), and r_y = Σ_x q_y(x) is how often y occurs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+from deniable.solvers.problem import FloatArray
+
+# Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake.
+_SUM_TOLERANCE = 1e-9
+
+
+def checked_prior(prior: npt.ArrayLike) -> FloatArray:
+    """Return a prior as floats that sum to 1, shape (n,), n ≥ 2.
+
+    Raises:
+        InputError: if it is not a flat list of positive numbers that sum to 1 within 1e-9.
+    """
+    try:
+        values = np.array(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("prior: it must be a flat list of numbers") from None
+    if values.ndim != 1 or len(values) < 2:
+        raise InputError("prior: it must be a flat list with one number for each of 2 categories")
+    if not np.isfinite(values).all() or (values <= 0).any():
+        raise InputError(
+            f"prior: entry {int(np.argmin(values > 0)) + 1} is not above 0; leave out categories "
+            "that nobody has, or give them a small share"
+        )
+    total = float(values.sum())
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise InputError(f"prior: its entries sum to {total:.9g}, not to 1")
+    return values / total
+
+
+def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
+    """Return response matrices as floats whose columns sum to 1, shape (..., m, n).
+
+    Raises:
+        InputError: if the shape does not fit, an entry is negative or a column does not sum to 1.
+    """
+    try:
+        values = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("response matrix: it must be rows of numbers of equal length") from None
+    if values.ndim < 2 or values.shape[-1] != n_categories:
+        raise InputError(
+            f"response matrix: it needs one column for each of the {n_categories} categories"
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("response matrix: every entry must be a finite number, at least 0")
+    totals = values.sum(axis=-2, keepdims=True)
+    off = np.abs(totals - 1.0) > _SUM_TOLERANCE
+    if off.any():
+        column = int(np.argwhere(off)[0][-1])
+        raise InputError(f"response matrix: column {column + 1} does not sum to 1")
+    return np.asarray(values / totals)
+
+
+def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
+    """1 − A with A = Σ_y max_x q_y(x): how often the best guess of one answer is wrong.
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,), or (..., n) for a prior of its own per matrix.
+
+    Source: Huang and Du, equation (8).
+    """
+    joint = matrix * prior[..., None, :]
+    return np.asarray(1.0 - joint.max(axis=-1).sum(axis=-1))
+
+
+def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
+    """max_y max_x Pr[x | y]: how sure the luckiest guess can be; outputs that never occur are out.
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,) or (..., n).
+
+    Source: Huang and Du, equation (9); at least max_x p(x) by their Theorem 5.
+    """
+    joint = matrix * prior[..., None, :]
+    total = joint.sum(axis=-1)
+    share = np.divide(joint.max(axis=-1), total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(share.max(axis=-1))
+
+
+def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
+    """N·MSE, the mean squared error of the estimated shares for one record; inf if M is singular.
+
+    The best linear unbiased estimate at this prior has the covariance (J⁻¹ − ppᵀ)/N with
+    J = Mᵀ diag(1/r) M, r = Mp; the MSE is its trace over n. For a square matrix J⁻¹ is
+    M⁻¹ diag(r) M⁻ᵀ, the inversion estimate of equation (2). Theorem 6 as printed counts each
+    covariance twice (a factor 2, and both orders of i ≠ j); this is the correct sum.
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,).
+
+    Source: Huang and Du, equation (10) and Theorem 6, corrected.
+    """
+    occurrence = matrix @ prior
+    n = matrix.shape[-1]
+    if matrix.shape[-2] == n:
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            pass
+        else:
+            trace = ((inverse * inverse).sum(axis=-2) * occurrence).sum(axis=-1)
+            return np.asarray((trace - prior @ prior) / n)
+    if matrix.shape[-2] < n:
+        return np.full(matrix.shape[:-2], np.inf)
+    scale = np.divide(1.0, np.sqrt(occurrence), out=np.zeros_like(occurrence), where=occurrence > 0)
+    # Singular values of diag(r^−1/2) M, whose squares are the eigenvalues of J.
+    values = np.linalg.svd(matrix * scale[..., None], compute_uv=False)
+    singular = values[..., -1] <= values[..., 0] * n * np.finfo(np.float64).eps
+    squares = np.where(singular[..., None], 1.0, values) ** 2
+    trace = np.where(singular, np.inf, (1.0 / squares).sum(axis=-1))
+    return np.asarray((trace - prior @ prior) / n)
+
+
+def mean_squared_error(matrix: FloatArray, prior: FloatArray, n_records: float) -> FloatArray:
+    """The utility of equation (10): `record_mse` over the number of records N.
+
+    Raises:
+        InputError: if `n_records` is not above 0.
+    """
+    if not n_records > 0:
+        raise InputError("n_records: the number of records must be above 0")
+    return np.asarray(record_mse(matrix, prior) / n_records)
+
+
+def condition(matrix: FloatArray) -> FloatArray:
+    """Largest over smallest singular value of M, shape (...); inf if M is singular."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    least = values[..., -1]
+    if matrix.shape[-2] < matrix.shape[-1]:
+        least = np.zeros_like(least)
+    tiny = least <= values[..., 0] * matrix.shape[-1] * np.finfo(np.float64).eps
+    return np.asarray(np.where(tiny, np.inf, values[..., 0] / np.where(tiny, 1.0, least)))
+
+
+def epsilon(matrix: FloatArray) -> FloatArray:
+    """max_y ln(max_x M[y, x]/min_x M[y, x]) in nats, shape (...); inf where an output excludes one.
+
+    This is local differential privacy, and needs no prior. Outputs that never occur are left out.
+    """
+    largest, least = matrix.max(axis=-1), matrix.min(axis=-1)
+    excluded = (least == 0) & (largest > 0)
+    plain = least > 0
+    ratio = np.divide(largest, least, out=np.ones_like(largest), where=plain)
+    return np.asarray(np.where(excluded, np.inf, np.log(ratio)).max(axis=-1))
+
+
+def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
+    """L = J⁻¹ Mᵀ diag(1/r), shape (n, m): shares estimated as L times the observed shares.
+
+    L M = 1, so the estimate is unbiased whatever the truth is; its variance is the least possible
+    if the truth is `prior`. For a square matrix it is M⁻¹.
+
+    Args:
+        matrix: shape (m, n).
+        prior: the prior of the design, shape (n,).
+
+    Raises:
+        InputError: if M is singular.
+    """
+    occurrence = matrix @ prior
+    seen = occurrence > 0
+    scale = np.sqrt(occurrence[seen])
+    left, values, right = np.linalg.svd(matrix[seen] / scale[:, None], full_matrices=False)
+    n = matrix.shape[1]
+    if len(values) < n or values[-1] <= values[0] * n * np.finfo(np.float64).eps:
+        raise InputError(
+            "response matrix: it is singular, so that different truths look alike in its answers"
+        )
+    inverse = np.zeros((n, len(matrix)))
+    inverse[:, seen] = (right.T / values) @ left.T / scale
+    return inverse
+
+
+def bayes_estimate(
+    matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None
+) -> npt.NDArray[np.intp]:
+    """The guess x̂ for each output that scores highest on average, shape (..., m).
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,) or (..., n).
+        score: G[x̂, x], what the guess x̂ earns if x is true, shape (n, n); by default 1 if right
+            and 0 if wrong (equation (6)), for which this is the MAP estimate (Theorem 3).
+
+    Source: Huang and Du, equations (5) to (7).
+    """
+    return np.asarray(np.argmax(_scores(matrix, prior, score), axis=-1))
+
+
+def accuracy(matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None) -> FloatArray:
+    """The average score A of the Bayes estimate, shape (...); 1 − `privacy` for the default score.
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,) or (..., n).
+        score: as in `bayes_estimate`.
+
+    Raises:
+        InputError: if the score is not a finite n x n table.
+
+    Source: Huang and Du, equation (4) at its largest; by Theorem 4 no estimate, consistent or not,
+    does better.
+    """
+    return np.asarray(_scores(matrix, prior, score).max(axis=-1).sum(axis=-1))
+
+
+def _scores(matrix: FloatArray, prior: FloatArray, score: FloatArray | None) -> FloatArray:
+    """Σ_x G[x̂, x] q_y(x), shape (..., m, n), last axis x̂."""
+    joint = matrix * prior[..., None, :]
+    if score is None:
+        return np.asarray(joint)
+    n = matrix.shape[-1]
+    table = np.asarray(score, dtype=np.float64)
+    if table.shape != (n, n) or not np.isfinite(table).all():
+        raise InputError(f"score: it must be a table of {n} x {n} finite numbers")
+    return np.asarray(joint @ table.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """What average privacy becomes if people are not distributed as the design assumed.
+
+    Attributes:
+        privacy: against someone who knows the true distribution, shape (t,).
+        misled_privacy: against someone who guesses by the design's prior, shape (t,); at least
+            `privacy`.
+        worst_posterior: against someone who knows the true distribution, shape (t,).
+    """
+
+    privacy: FloatArray
+    misled_privacy: FloatArray
+    worst_posterior: FloatArray
+
+
+def sensitivity(matrix: FloatArray, prior: FloatArray, truths: FloatArray) -> Sensitivity:
+    """Measure one matrix under other true distributions.
+
+    Args:
+        matrix: shape (m, n).
+        prior: the prior of the design, shape (n,).
+        truths: distributions to try, shape (t, n).
+    """
+    joint = matrix * truths[:, None, :]
+    guess = bayes_estimate(matrix, prior)
+    hits = np.take_along_axis(joint, guess[None, :, None], axis=-1)[..., 0].sum(axis=-1)
+    return Sensitivity(
+        privacy(matrix, truths), np.asarray(1.0 - hits), worst_posterior(matrix, truths)
+    )
+
+
+def blend_to_bound(matrix: FloatArray, prior: FloatArray, bound: float) -> FloatArray:
+    """Mix a matrix with a uniform answer, as little as makes `worst_posterior` at most `bound`.
+
+    With m outputs and h_yx = q_y(x) − δ r_y, mixing in a share t makes h into
+    (1 − t) h + t (p_x − δ)/m, which is at most 0 for every h > 0 once
+    t = max h/(h + (δ − p_x)/m).
+
+    Args:
+        matrix: shape (..., m, n).
+        prior: shape (n,).
+        bound: δ, at least max p.
+    """
+    joint = matrix * prior
+    over = joint - bound * joint.sum(axis=-1, keepdims=True)
+    room = (bound - prior) / matrix.shape[-2]
+    share = np.where(over > 0, over / np.where(over > 0, over + room, 1.0), 0.0)
+    most = share.max(axis=(-2, -1), keepdims=True)
+    return np.asarray((1.0 - most) * matrix + most / matrix.shape[-2])
