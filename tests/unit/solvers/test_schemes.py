@@ -7,7 +7,6 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers import response, schemes
-
 from unit.solvers.priors import NORMAL_TEN, SKEWED
 
 

@@ -1,0 +1,302 @@
+"""Good square response matrices at a given privacy: many starts of an interior-point method.
+
+With as many outputs as categories the error is no convex function of the matrix, so that the result
+is a local optimum, the best of those found; its ratio to the bound of `frontier` says how much is
+left to gain. Variables are the joint mass q (row y: output, column x: category) and the costs t_y:
+
+    minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
+    q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x).
+
+With u_y = q_y/(1·q_y) a change of q changes K by
+
+    dK = Σ_y (dq_y u_yᵀ + u_y dq_yᵀ − (1·dq_y) u_y u_yᵀ)
+
+and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X dK K⁻¹ dK), which is positive
+(Gauss–Newton: what the curvature of f in K contributes). All starts run at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.frontier_rows import Limits
+from deniable.solvers.problem import FloatArray
+from deniable.solvers.response import privacy, record_mse, worst_posterior
+from deniable.solvers.schemes import warner, warner_at
+
+_BACKTRACKS = 25
+_TO_BOUNDARY = 0.995
+
+
+@dataclass(frozen=True, eq=False)
+class SquareDesign:
+    """The best square matrix of all starts; not known to be optimal.
+
+    Attributes:
+        limits: the prior and the privacy asked for.
+        matrix: M[y, x] = Pr[y | x], shape (n, n).
+        record_mse: N·MSE of its estimate at the prior.
+        start_record_mse: what each start reached, shape (number of starts,), Warner's first.
+    """
+
+    limits: Limits
+    matrix: FloatArray
+    record_mse: float
+    start_record_mse: FloatArray
+
+    def ratio(self, lower_bound: float) -> float:
+        """N·MSE over a lower bound on it: at least 1, and how much another mechanism may gain."""
+        return self.record_mse / lower_bound
+
+
+def solve(
+    limits: Limits,
+    generator: np.random.Generator,
+    *,
+    n_starts: int = 20,
+    max_iterations: int = 120,
+    tolerance: float = 1e-7,
+) -> SquareDesign:
+    """Search for the square matrix with the least error.
+
+    Args:
+        limits: average privacy, with or without a worst posterior.
+        generator: draws the starts; the same generator gives the same matrix.
+        n_starts: how many, the first at Warner's matrix.
+        max_iterations: of each start.
+        tolerance: duality gap, as a share of the error, at which a start ends.
+
+    Raises:
+        InputError: if the limits are ε-LDP, or there is no start.
+    """
+    if limits.success is None:
+        raise InputError("limits: a square matrix is sought for average privacy, not for ε-LDP")
+    if n_starts < 1:
+        raise InputError("n_starts: there must be at least one start")
+    starts = _starts(limits, generator, n_starts)
+    joint = _Iteration(limits, starts).run(max_iterations, tolerance)
+    matrices = joint / joint.sum(axis=1, keepdims=True)
+    # Rounding may have carried a limit away by 1e-10; and Warner's matrix competes as it is.
+    share = _share(matrices, limits)
+    matrices = share * matrices + (1.0 - share) / limits.n_categories
+    matrices = np.concatenate([matrices, _warner(limits)[None]])
+    errors = record_mse(matrices, limits.prior)
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    best = int(np.argmin(errors))
+    return SquareDesign(limits, matrices[best], float(errors[best]), errors[:-1])
+
+
+def _warner(limits: Limits) -> FloatArray:
+    assert limits.success is not None
+    return warner(
+        limits.n_categories,
+        warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior),
+    )
+
+
+def _keeps(matrices: FloatArray, limits: Limits) -> FloatArray:
+    assert limits.success is not None
+    kept = privacy(matrices, limits.prior) >= 1.0 - limits.success - 1e-12
+    if limits.most_posterior is not None:
+        kept &= worst_posterior(matrices, limits.prior) <= limits.most_posterior + 1e-12
+    return np.asarray(kept)
+
+
+def _starts(limits: Limits, generator: np.random.Generator, n_starts: int) -> FloatArray:
+    """Random matrices strictly within the limits, as joint masses, shape (n_starts, n, n)."""
+    n = limits.n_categories
+    p = limits.prior
+    matrices = generator.dirichlet(np.full(n, 0.5), size=(n_starts, n)).transpose(0, 2, 1)
+    # Outputs may be renamed: put much of each column on the diagonal.
+    lean = generator.uniform(0.0, 1.0, size=(n_starts, 1, 1))
+    matrices = lean * np.eye(n) + (1.0 - lean) * matrices
+    matrices[0] = _warner(limits)
+    # Towards the uniform answer both limits hold strictly; a tenth of the way from the boundary.
+    share = 0.9 * _share(matrices, limits)
+    return np.asarray((share * matrices + (1.0 - share) / n) * p)
+
+
+def _share(matrices: FloatArray, limits: Limits) -> FloatArray:
+    """The largest share of each matrix, mixed with the uniform answer, that keeps the limits."""
+    high = np.ones((len(matrices), 1, 1))
+    low = np.where(_keeps(matrices, limits)[:, None, None], high, 0.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        mixed = middle * matrices + (1.0 - middle) / matrices.shape[1]
+        good = _keeps(mixed, limits)[:, None, None]
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return np.asarray(low)
+
+
+class _Iteration:
+    """Primal–dual interior-point steps on a batch of starts, shape (b, n, n)."""
+
+    def __init__(self, limits: Limits, joint: FloatArray) -> None:
+        assert limits.success is not None
+        self.p = limits.prior
+        self.n = n = len(self.p)
+        self.success = limits.success
+        self.delta = limits.most_posterior
+        self.square = float(self.p @ self.p)
+        # Slacks are linear in v = (q, t): s = slope v + offset.
+        size = n * n + n
+        rows: list[FloatArray] = [np.eye(n * n, size)]
+        above = np.zeros((n * n, size))
+        above[np.arange(n * n), np.arange(n * n)] = -1.0
+        above[np.arange(n * n), n * n + np.repeat(np.arange(n), n)] = 1.0
+        rows.append(above)
+        total = np.zeros((1, size))
+        total[0, n * n :] = -1.0
+        rows.append(total)
+        offset = [np.zeros(2 * n * n), np.array([self.success])]
+        if self.delta is not None:
+            below = np.zeros((n, size))
+            below[:, : n * n] = np.kron(np.eye(n), np.full(n, self.delta))
+            below[:, n * n :] = -np.eye(n)
+            rows.append(below)
+            offset.append(np.zeros(n))
+        self.slope, self.offset = np.concatenate(rows), np.concatenate(offset)
+        # Column sums stay p: moves of q lie in the null space of these n rows.
+        self.sums = np.zeros((n, size))
+        self.sums[:, : n * n] = np.tile(np.eye(n), (1, n))
+        self.point = np.concatenate([joint.reshape(len(joint), -1), self._costs(joint)], axis=1)
+
+    def _costs(self, joint: FloatArray) -> FloatArray:
+        """t_y strictly between max q_y and what A and δ allow."""
+        least = joint.max(axis=2)
+        room = (self.success - least.sum(axis=1, keepdims=True)) / (2 * self.n)
+        if self.delta is None:
+            return np.asarray(least + room)
+        return np.asarray(least + np.minimum(room, (self.delta * joint.sum(axis=2) - least) / 2))
+
+    def run(self, max_iterations: int, tolerance: float) -> FloatArray:
+        """Iterate until every start has converged or failed; return the joint masses."""
+        n, size = self.n, self.point.shape[1]
+        slack = self.point @ self.slope.T + self.offset
+        value = self._value(self.point)
+        # Multipliers that make every complementarity product the same share of the error.
+        duals = 0.1 * value[:, None] / slack / slack.shape[1]
+        running = np.ones(len(self.point), dtype=bool)
+        for _ in range(max_iterations):
+            at = np.flatnonzero(running)
+            if not len(at):
+                break
+            v, s, z, f = self.point[at], slack[at], duals[at], value[at]
+            gap = (s * z).sum(axis=1)
+            target = 0.15 * gap / s.shape[1]
+            gradient, hessian = self._model(v)
+            system = np.zeros((len(at), size + n, size + n))
+            system[:, :size, :size] = self.slope.T @ ((z / s)[:, :, None] * self.slope)
+            system[:, : n * n, : n * n] += hessian
+            system[:, size:, :size] = self.sums
+            system[:, :size, size:] = self.sums.T
+            right = np.zeros((len(at), size + n))
+            right[:, :size] = (target[:, None] / s) @ self.slope
+            right[:, : n * n] -= gradient
+            right[:, size:] = self.p - v @ self.sums.T
+            try:
+                move = np.linalg.solve(system, right[:, :, None])[:, :size, 0]
+            except np.linalg.LinAlgError:
+                break
+            # The column sums suffer most from an ill-conditioned system: mend them in proportion.
+            left = right[:, size:] - move @ self.sums.T
+            move[:, : n * n] += v[:, : n * n] * np.tile(left / self.p, (1, n))
+            ds = move @ self.slope.T
+            dz = target[:, None] / s - z - z / s * ds
+            step = _reach(s, ds)
+            # Along the step the barrier function f − μ Σ ln s must fall (Armijo).
+            descent = (gradient * move[:, : n * n]).sum(axis=1) - target * (ds / s).sum(axis=1)
+            barrier = f - target * np.log(s).sum(axis=1)
+            found = np.zeros(len(at), dtype=bool)
+            for _ in range(_BACKTRACKS):
+                trial = v + step[:, None] * move
+                trial_value = self._value(trial)
+                trial_slack = s + step[:, None] * ds
+                trial_barrier = trial_value - target * np.log(trial_slack).sum(axis=1)
+                found = trial_barrier <= barrier + 1e-4 * step * np.minimum(descent, 0.0)
+                found |= trial_barrier <= barrier - 1e-13 * np.abs(barrier)
+                if found.all():
+                    break
+                step = np.where(found, step, 0.5 * step)
+            moved = at[found]
+            self.point[moved], value[moved] = trial[found], trial_value[found]
+            slack[moved] = self.point[moved] @ self.slope.T + self.offset
+            duals[moved] = (z + _reach(z, dz)[:, None] * dz)[found]
+            # Keep the products within reach of each other, or steps get short.
+            even = target[found, None] / np.maximum(slack[moved], 1e-300)
+            duals[moved] = np.clip(duals[moved], 1e-8 * even, 1e8 * even)
+            running[at[~found]] = False
+            running[at[found & (gap <= tolerance * (f - self.square))]] = False
+            running &= (slack > 0).all(axis=1)
+        return np.asarray(self.point[:, : n * n].reshape(-1, n, n))
+
+    def _value(self, point: FloatArray) -> FloatArray:
+        """tr(D K⁻¹ D), shape (b,)."""
+        n = self.n
+        joint = point[:, : n * n].reshape(-1, n, n)
+        inverse = np.linalg.inv(joint) * self.p[:, None]
+        return np.asarray(((inverse**2).sum(axis=1) * joint.sum(axis=2)).sum(axis=1))
+
+    def _model(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient (b, n²) and Gauss–Newton Hessian (b, n², n²) in q.
+
+        dK for the entry (y, x) is a uᵀ + u aᵀ with u = u_y, a = e_x − u/2, so for two entries with
+        (a, u) and (b, v): tr(X dK G dK') = (uᵀGb)(vᵀXa) + (uᵀGv)(bᵀXa) + (aᵀGb)(vᵀXu)
+        + (aᵀGv)(bᵀXu), G = K⁻¹.
+        """
+        n = self.n
+        joint = point[:, : n * n].reshape(-1, n, n)
+        occurrence = joint.sum(axis=2)
+        u = joint / occurrence[:, :, None]
+        inverse = np.linalg.inv(joint)
+        G = (inverse * occurrence[:, None, :]) @ inverse.transpose(0, 2, 1)
+        GD = G * self.p
+        X = GD @ GD.transpose(0, 2, 1)
+        ug, ux = u @ G, u @ X  # (b, y, x)
+        ugu, uxu = ug @ u.transpose(0, 2, 1), ux @ u.transpose(0, 2, 1)  # (b, y, z)
+        own = np.einsum("byy->by", uxu)
+        gradient = own[:, :, None] - 2.0 * ux
+
+        return gradient.reshape(len(u), -1), self._hessian(G, X, ug, ux, ugu, uxu)
+
+    def _hessian(
+        self,
+        G: FloatArray,
+        X: FloatArray,
+        ug: FloatArray,
+        ux: FloatArray,
+        ugu: FloatArray,
+        uxu: FloatArray,
+    ) -> FloatArray:
+        n = self.n
+
+        def inner(matrix: FloatArray, row: FloatArray, square: FloatArray) -> FloatArray:
+            """aᵀ G b = G_xw − (G u_z)_x/2 − (G u_y)_w/2 + u_yᵀ G u_z/4, axes (b, y, x, z, w)."""
+            return np.asarray(
+                matrix[:, None, :, None, :]
+                - 0.5 * row.transpose(0, 2, 1)[:, None, :, :, None]
+                - 0.5 * row[:, :, None, None, :]
+                + 0.25 * square[:, :, None, :, None]
+            )
+
+        def left(row: FloatArray, square: FloatArray) -> FloatArray:
+            """u_yᵀ G b = (G u_y)_w − u_yᵀ G u_z/2, axes (b, y, 1, z, w)."""
+            return np.asarray(row[:, :, None, None, :] - 0.5 * square[:, :, None, :, None])
+
+        def right(row: FloatArray, square: FloatArray) -> FloatArray:
+            """aᵀ G u_z = (G u_z)_x − u_yᵀ G u_z/2, axes (b, y, x, z, 1)."""
+            turned = row.transpose(0, 2, 1)[:, None, :, :, None]
+            return np.asarray(turned - 0.5 * square[:, :, None, :, None])
+
+        total = left(ug, ugu) * right(ux, uxu)
+        total += ugu[:, :, None, :, None] * inner(X, ux, uxu)
+        total += inner(G, ug, ugu) * uxu[:, :, None, :, None]
+        total += right(ug, ugu) * left(ux, uxu)
+        return np.asarray(2.0 * total.reshape(len(G), n * n, n * n))
+
+
+def _reach(value: FloatArray, change: FloatArray) -> FloatArray:
+    """The longest step up to 1 that keeps `value` positive, with a margin, shape (b,)."""
+    ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
+    return np.asarray(np.minimum(1.0, _TO_BOUNDARY * ratio.min(axis=1)))
