@@ -1,0 +1,140 @@
+"""A thin adapter to HiGHS: one sparse linear program in, point, multipliers and basis out.
+
+HiGHS drops coefficients below 1e−9 and accepts violations of 1e−7 unless told otherwise. Here both
+are set to the least it allows, 1e−12 and 1e−10; callers scale their rows and columns so that these
+numbers mean something, and correct what is left (`levels`).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from deniable.solvers.orbits import IntArray
+from deniable.solvers.problem import FloatArray
+
+Method = Literal["simplex", "interior-point"]
+Status = Literal["optimal", "infeasible", "failed"]
+
+# Programs that the package builds need a few thousand; what needs more is stalling.
+_MAX_ITERATIONS = 200_000
+_MAX_SECONDS = 300.0
+
+INFINITY = float(highspy.kHighsInf)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A sparse matrix by rows: row r has the entries start[r]:start[r + 1] of index and value."""
+
+    start: IntArray
+    index: IntArray
+    value: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise cost·x subject to row_lower ≤ rows x ≤ row_upper, lower ≤ x ≤ upper."""
+
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    rows: Rows
+    row_lower: FloatArray
+    row_upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What HiGHS found.
+
+    Attributes:
+        status: whether x is claimed to be optimal.
+        x: the point, one entry per column.
+        multipliers: one per row; the cost's derivative by the row's bound.
+        basic, at_upper: basis status of each column.
+        row_basic: basis status of each row; a row that is not basic holds with equality.
+    """
+
+    status: Status
+    x: FloatArray
+    multipliers: FloatArray
+    basic: npt.NDArray[np.bool_]
+    at_upper: npt.NDArray[np.bool_]
+    row_basic: npt.NDArray[np.bool_]
+
+
+def dense_rows(matrix: FloatArray) -> Rows:
+    """Take the nonzero entries of a matrix of shape (rows, columns)."""
+    row, index = np.nonzero(matrix)
+    start = np.searchsorted(row, np.arange(len(matrix) + 1))
+    return Rows(start, index, matrix[row, index])
+
+
+def stack(*blocks: Rows) -> Rows:
+    """Put blocks of rows over the same columns on top of one another."""
+    offsets = np.cumsum([0, *(len(block.index) for block in blocks)])
+    starts = [block.start[:-1] + offset for block, offset in zip(blocks, offsets, strict=False)]
+    return Rows(
+        np.concatenate([*starts, offsets[-1:]]),
+        np.concatenate([block.index for block in blocks]),
+        np.concatenate([block.value for block in blocks]),
+    )
+
+
+def run(program: Program, method: Method = "simplex") -> Answer:
+    """Solve the program on one thread."""
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    options: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "presolve": "off",
+        "small_matrix_value": 1e-12,
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+        "simplex_iteration_limit": _MAX_ITERATIONS,
+        "time_limit": _MAX_SECONDS,
+        "solver": "simplex" if method == "simplex" else "ipm",
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    lp = highspy.HighsLp()
+    lp.num_col_ = len(program.cost)
+    lp.num_row_ = len(program.row_lower)
+    lp.col_cost_ = program.cost
+    lp.col_lower_ = program.lower
+    lp.col_upper_ = program.upper
+    lp.row_lower_ = program.row_lower
+    lp.row_upper_ = program.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = program.rows.start.astype(np.int32)
+    lp.a_matrix_.index_ = program.rows.index.astype(np.int32)
+    lp.a_matrix_.value_ = program.rows.value
+    solver.passModel(lp)
+    solver.run()
+    return _answer(solver)
+
+
+def _answer(solver: highspy.Highs) -> Answer:
+    model = solver.getModelStatus()
+    basis, point = solver.getBasis(), solver.getSolution()
+    is_basic, is_upper = highspy.HighsBasisStatus.kBasic, highspy.HighsBasisStatus.kUpper
+    status: Status = "failed"
+    if model == highspy.HighsModelStatus.kOptimal and basis.valid:
+        status = "optimal"
+    elif model in (
+        highspy.HighsModelStatus.kInfeasible,
+        highspy.HighsModelStatus.kUnboundedOrInfeasible,
+    ):
+        status = "infeasible"
+    columns, rows = list(basis.col_status), list(basis.row_status)
+    return Answer(
+        status,
+        np.array(point.col_value),
+        np.array(point.row_dual),
+        np.array([entry == is_basic for entry in columns], dtype=np.bool_),
+        np.array([entry == is_upper for entry in columns], dtype=np.bool_),
+        np.array([entry == is_basic for entry in rows], dtype=np.bool_),
+    )
