@@ -92,12 +92,12 @@ def _vote_for_all(m: float, n: float, c: float, b: float) -> tuple[float, float]
     """u_0 and u_2 of case I."""
     # Written so that the largest intermediate is max(c, b), not cb, which may overflow.
     keep = (c / m) * ((1.0 + b) / (b + n)) + ((n - 1.0) / n) * (b / (b + n))
-    return keep, (c / m - b / n) / (b + n)
+    # x_0 ≥ x_2 holds in exact arithmetic, with equality at a level of 0; it must survive rounding.
+    return keep, min(keep, (c / m - b / n) / (b + n))
 
 
 def _vote_for_second(m: float, n: float, c: float, b: float) -> tuple[float, float]:
     """u_0 = u_1 and u_2 of case III."""
     denominator = m * (n - 1.0) - c * (1.0 + b)
     keep = ((c / m) * (1.0 + b) + ((n - 1.0) / n) * b) / denominator
-    # x_0 ≥ x_2 holds in exact arithmetic; equality (identical attributes) must survive rounding.
     return keep, min(keep, (c / n) * (b + n) / denominator)
