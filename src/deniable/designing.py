@@ -7,33 +7,29 @@ below, or else reported as changed.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from deniable._checks import check_level, check_levels
+from deniable.budget import largest_monotone, largest_on_a_grid
 from deniable.errors import InputError
-from deniable.families import Identity, PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.families import Identity
 from deniable.mechanism import Block, Mechanism
+from deniable.methods import (
+    LP_MAX_ATTRIBUTES,
+    METHODS,
+    GivenRest,
+    Method,
+    Task,
+    resolve_caps,
+)
 from deniable.schema import Schema
-
-Method = Literal["kronecker", "lp", "closed-form", "heuristic"]
-METHODS: tuple[Method, ...] = ("kronecker", "lp", "closed-form", "heuristic")
-
-LP_MAX_ATTRIBUTES = 12
-"""Largest number of attributes for which the linear program is solved: 2^12 variables."""
 
 EXACT_WITHIN = 1e-9
 """A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
-
-_AIM = 2e-11
-"""Solvers aim this far below the request, so that their rounding never ends above it."""
-
-GivenRest = str | float | Sequence[float | None] | None
-"""A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
-one number (or None) per protected attribute, or None for no cap."""
 
 
 @dataclass(frozen=True)
@@ -119,17 +115,18 @@ def design(
     n_protected = len(schema.protected)
     chosen = method or default_method(n_protected)
     _check_method(chosen, n_protected, given_rest)
-    task = _Task(schema, chosen, given_rest, order)
+    n_categories = tuple(schema.n_categories[i] for i in schema.protected)
+    plan = _Plan(schema, chosen, Task(n_categories, given_rest, order))
     if epsilon is None:
         levels = _requested_levels(schema, attribute_epsilon)
-        result = task.at(levels)
+        result = plan.at(levels)
     else:
         if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
             raise InputError(
                 "a total for the record and a level per attribute were both given, and one decides "
                 "the other; give either epsilon or attribute levels"
             )
-        result = _within_budget(task, check_level(epsilon, "epsilon"), allow_changed_levels)
+        result = _within_budget(plan, check_level(epsilon, "epsilon"), allow_changed_levels)
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
@@ -185,25 +182,17 @@ def _requested_levels(
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Plan:
     """Everything but the levels."""
 
     schema: Schema
     method: Method
-    given_rest: GivenRest
-    order: Literal["given", "descending"]
-
-    @property
-    def n_categories(self) -> tuple[int, ...]:
-        return tuple(self.schema.n_categories[i] for i in self.schema.protected)
+    task: Task
 
     def at(self, levels: Sequence[float]) -> Design:
         """Return the method's design at these levels of the protected attributes, unchecked."""
-        if self.method == "kronecker":  # its weights are rounded down exactly
-            aimed = list(levels)
-        else:
-            aimed = [level - min(_AIM, level * 1e-3) for level in levels]
-        law, weights = _SOLVERS[self.method](self, aimed)
+        found = METHODS[self.method](self.task, levels)
+        law, weights = found.law, found.weights
         protected = self.schema.protected
         blocks = [Block(protected, law)]
         blocks += [
@@ -212,7 +201,8 @@ class _Task:
             if i not in protected
         ]
         mechanism = Mechanism(self.schema, tuple(blocks))
-        for i, cap in zip(protected, resolve_caps(self.given_rest, levels) or (), strict=False):
+        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
+        for i, cap in zip(protected, caps, strict=True):
             if cap is not None and mechanism.epsilon_given_rest[i] > cap:
                 raise InputError(
                     f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
@@ -230,106 +220,15 @@ class _Task:
         levels = [
             math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in self.schema.protected
         ]
-        bound = certificate.best_known_bound(self.n_categories, levels)
+        bound = certificate.best_known_bound(self.task.n_categories, levels)
         if weights is not None:
-            bound = max(bound, certificate.weighted_bound(self.n_categories, levels, weights))
+            bound = max(bound, certificate.weighted_bound(self.task.n_categories, levels, weights))
         return bound
 
 
-_Found = tuple[PatternLaw, Sequence[float] | None]
-"""A law, and weights for the lower bound if the solver has better ones than the levels."""
-
-
-def _kronecker(task: _Task, levels: Sequence[float]) -> _Found:
-    return ProductLaw.from_levels(task.n_categories, levels), None
-
-
-def _linear_program(task: _Task, levels: Sequence[float]) -> _Found:
-    from deniable.solvers import linear
-
-    caps = resolve_caps(task.given_rest, levels)
-    if caps is not None:
-        # As for the levels, so that rounding ends below the cap; never below the level itself.
-        caps = tuple(
-            None if cap is None else max(cap - _AIM, level) if cap >= level else cap
-            for cap, level in zip(caps, levels, strict=True)
-        )
-    try:
-        solution = linear.solve(task.n_categories, levels, given_rest_cap=caps)
-    except linear.SolverError as error:
-        raise InputError(str(error)) from None
-    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
-    return law, list(solution.weights)
-
-
-def _closed_form(task: _Task, levels: Sequence[float]) -> _Found:
-    from deniable.patterns import other_outputs
-    from deniable.solvers import closed_form, linear
-
-    solution = closed_form.solve(task.n_categories, levels)
-    counts = other_outputs(task.n_categories).astype(np.float64)
-    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
-    # The formula gives no dual; the linear program's prices are one.
-    return law, list(linear.solve(task.n_categories, levels).weights)
-
-
-def _heuristic(task: _Task, levels: Sequence[float]) -> _Found:
-    from deniable.solvers import heuristic
-
-    wanted = np.asarray(levels)
-    places = (
-        np.argsort(-wanted, kind="stable") if task.order == "descending" else np.arange(len(wanted))
-    )
-    n = np.asarray(task.n_categories)
-    solution = heuristic.solve(n[places].tolist(), wanted[places].tolist())
-    change_excess = np.empty(len(wanted))
-    change_excess[places] = solution.change_excess
-    law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
-    return law, None
-
-
-_SOLVERS: dict[Method, Callable[[_Task, Sequence[float]], _Found]] = {
-    "kronecker": _kronecker,
-    "lp": _linear_program,
-    "closed-form": _closed_form,
-    "heuristic": _heuristic,
-}
-
-
-def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float | None, ...] | None:
-    """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
-
-    Raises:
-        InputError: if a cap is not a number above zero, or there are too many or too few.
-    """
-    if given_rest is None:
-        return None
-    if isinstance(given_rest, str):
-        multiple = given_rest.removesuffix("x")
-        try:
-            factor = float(multiple)
-        except ValueError:
-            factor = math.nan
-        if multiple == given_rest or not factor >= 1:
-            raise InputError(
-                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
-                "multiple of each attribute's own ε such as 2x, at least 1x"
-            )
-        return tuple(factor * level for level in levels)
-    if isinstance(given_rest, int | float):
-        return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
-    if len(given_rest) != len(levels):
-        raise InputError(
-            f"{len(given_rest)} caps on epsilon_given_rest were given for {len(levels)} attributes"
-        )
-    return tuple(
-        None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
-    )
-
-
-def _within_budget(task: _Task, budget: float, allow_changed_levels: bool) -> Design:
+def _within_budget(plan: _Plan, budget: float, allow_changed_levels: bool) -> Design:
     """Return the largest levels in the schema's ratios whose total keeps the budget."""
-    protected = [task.schema.attributes[i] for i in task.schema.protected]
+    protected = [plan.schema.attributes[i] for i in plan.schema.protected]
     if any(a.importance for a in protected):
         raise InputError(
             "importances divide a budget only under the optimal methods, which this version does "
@@ -340,83 +239,20 @@ def _within_budget(task: _Task, budget: float, allow_changed_levels: bool) -> De
     low, high = budget / ratios.sum(), budget / ratios.max()
 
     def at(scale: float) -> Design:
-        return task.at((scale * ratios).tolist())
+        return plan.at((scale * ratios).tolist())
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
 
-    if task.method == "kronecker":
+    if plan.method == "kronecker":
         found: Design | None = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif task.method == "heuristic":
-        found = _largest_on_a_grid(at, fits, low, high)
+    elif plan.method == "heuristic":
+        found = largest_on_a_grid(at, fits, low, high)
     else:
-        found = _largest_monotone(at, budget, low, high)
+        found = largest_monotone(at, budget, low, high)
     if found is None:
         raise InputError(
-            f"the {task.method} method keeps no levels in these ratios within ε = {budget:g}; use "
+            f"the {plan.method} method keeps no levels in these ratios within ε = {budget:g}; use "
             "method kronecker or lp, or allow changed levels"
         )
     return replace(found, budget=budget)
-
-
-def _largest_monotone(
-    at: Callable[[float], Design], budget: float, low: float, high: float
-) -> Design | None:
-    """Find where the increasing total reaches the budget, and return the end that keeps it.
-
-    A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
-    is halved), until the total is within 1e-10 of the budget or the bracket has closed.
-    """
-    best: Design | None = None
-    at_low, at_high = at(low), at(high)
-    if at_high.epsilon <= budget:
-        return at_high
-    if at_low.epsilon <= budget:
-        best = at_low
-    below, above = at_low.epsilon - budget, at_high.epsilon - budget
-    stayed = 0
-    for _ in range(60):
-        if high - low <= 1e-12 * high or (best is not None and best.epsilon >= budget - 1e-10):
-            break
-        # Aim a little under the root: landing just below it ends the search.
-        scale = low + (high - low) * min(max(below / (below - above), 1e-3), 1 - 1e-3)
-        candidate = at(scale)
-        difference = candidate.epsilon - budget
-        if difference <= 0:
-            low, below, best = scale, min(difference, -1e-300), candidate
-            above = above / 2 if stayed == -1 else above
-            stayed = -1
-        else:
-            high, above = scale, difference
-            below = below / 2 if stayed == 1 else below
-            stayed = 1
-    return best
-
-
-def _largest_on_a_grid(
-    at: Callable[[float], Design],
-    fits: Callable[[Design], bool],
-    low: float,
-    high: float,
-) -> Design | None:
-    """Search scales from large to small, and refine the first that fits upwards.
-
-    The heuristic's total is not monotone in the scale, so no bisection over the whole range finds
-    the largest scale; a fine grid does up to its spacing, and what is returned has been verified.
-    """
-    # Fallback can push the total above Σ ε_i, so smaller scales than low are tried too.
-    grid = np.geomspace(high, low / 4, 400)
-    for position, scale in enumerate(grid):
-        best = at(float(scale))
-        if not fits(best):
-            continue
-        bottom, top = float(scale), float(grid[max(position - 1, 0)])
-        for _ in range(40):
-            middle = (bottom + top) / 2
-            candidate = at(middle)
-            if fits(candidate):
-                bottom, best = middle, candidate
-            else:
-                top = middle
-        return best
-    return None

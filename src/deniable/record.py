@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from deniable.designing import METHODS, Design
+from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.families import PatternLaw, law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
+from deniable.methods import METHODS
 from deniable.schema import Schema
 
 FORMAT = "deniable mechanism"

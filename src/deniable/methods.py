@@ -1,0 +1,149 @@
+"""The methods: from levels to a law, each in one function.
+
+A new method is a function here and an entry in ``METHODS``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deniable._checks import check_level
+from deniable.errors import InputError
+from deniable.families import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+
+Method = Literal["kronecker", "lp", "closed-form", "heuristic"]
+
+LP_MAX_ATTRIBUTES = 12
+"""Largest number of attributes for which the linear program is solved: 2^12 variables."""
+
+_AIM = 2e-11
+"""Solvers aim this far below the request, so that their rounding never ends above it."""
+
+GivenRest = str | float | Sequence[float | None] | None
+"""A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
+one number (or None) per protected attribute, or None for no cap."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is told beside the levels.
+
+    Args:
+        n_categories: of the attributes to randomize, shape (k,).
+        given_rest: cap on ``epsilon_given_rest``.
+        order: in which the heuristic takes the attributes.
+    """
+
+    n_categories: tuple[int, ...]
+    given_rest: GivenRest = None
+    order: Literal["given", "descending"] = "given"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method found.
+
+    Args:
+        law: over the attributes, in their order.
+        weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
+    """
+
+    law: PatternLaw
+    weights: Sequence[float] | None = None
+
+
+def _aimed(levels: Sequence[float]) -> list[float]:
+    return [level - min(_AIM, level * 1e-3) for level in levels]
+
+
+def _kronecker(task: Task, levels: Sequence[float]) -> Found:
+    # Its weights are rounded down exactly; there is no rounding to keep clear of.
+    return Found(ProductLaw.from_levels(task.n_categories, levels))
+
+
+def _linear_program(task: Task, levels: Sequence[float]) -> Found:
+    from deniable.solvers import linear
+
+    aimed = _aimed(levels)
+    caps = resolve_caps(task.given_rest, levels)
+    if caps is not None:
+        # As for the levels, so that rounding ends below the cap; never below the level aimed at.
+        caps = tuple(
+            None if cap is None else max(cap - _AIM, aim) if cap >= level else cap
+            for cap, level, aim in zip(caps, levels, aimed, strict=True)
+        )
+    try:
+        solution = linear.solve(task.n_categories, aimed, given_rest_cap=caps)
+    except linear.SolverError as error:
+        raise InputError(str(error)) from None
+    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
+    return Found(law, list(solution.weights))
+
+
+def _closed_form(task: Task, levels: Sequence[float]) -> Found:
+    from deniable.patterns import other_outputs
+    from deniable.solvers import closed_form, linear
+
+    aimed = _aimed(levels)
+    solution = closed_form.solve(task.n_categories, aimed)
+    counts = other_outputs(task.n_categories).astype(np.float64)
+    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
+    # The formula gives no dual; the linear program's prices are one.
+    return Found(law, list(linear.solve(task.n_categories, aimed).weights))
+
+
+def _heuristic(task: Task, levels: Sequence[float]) -> Found:
+    from deniable.solvers import heuristic
+
+    wanted = np.asarray(_aimed(levels))
+    places = (
+        np.argsort(-wanted, kind="stable") if task.order == "descending" else np.arange(len(wanted))
+    )
+    n = np.asarray(task.n_categories)
+    solution = heuristic.solve(n[places].tolist(), wanted[places].tolist())
+    change_excess = np.empty(len(wanted))
+    change_excess[places] = solution.change_excess
+    law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
+    return Found(law)
+
+
+METHODS: dict[Method, Callable[[Task, Sequence[float]], Found]] = {
+    "kronecker": _kronecker,
+    "lp": _linear_program,
+    "closed-form": _closed_form,
+    "heuristic": _heuristic,
+}
+
+
+def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float | None, ...] | None:
+    """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
+
+    Raises:
+        InputError: if a cap is not a number above zero, or there are too many or too few.
+    """
+    if given_rest is None:
+        return None
+    if isinstance(given_rest, str):
+        multiple = given_rest.removesuffix("x")
+        try:
+            factor = float(multiple)
+        except ValueError:
+            factor = math.nan
+        if multiple == given_rest or not factor >= 1:
+            raise InputError(
+                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
+                "multiple of each attribute's own ε such as 2x, at least 1x"
+            )
+        return tuple(factor * level for level in levels)
+    if isinstance(given_rest, int | float):
+        return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
+    if len(given_rest) != len(levels):
+        raise InputError(
+            f"{len(given_rest)} caps on epsilon_given_rest were given for {len(levels)} attributes"
+        )
+    return tuple(
+        None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
+    )
