@@ -13,7 +13,13 @@ def test_lists_and_pairs_mean_the_same(text):
 
 @pytest.mark.parametrize(
     "content",
-    ["1,2,1.5", "1\n2\n1.5\n", "age=1\nrace=1.5\nsex=2", "[1, 2, 1.5]", '{"sex":2,"age":1,"race":1.5}'],
+    [
+        "1,2,1.5",
+        "1\n2\n1.5\n",
+        "age=1\nrace=1.5\nsex=2",
+        "[1, 2, 1.5]",
+        '{"sex":2,"age":1,"race":1.5}',
+    ],
 )
 def test_a_file_holds_lists_pairs_or_json(content, tmp_path):
     path = tmp_path / "levels"
