@@ -22,7 +22,7 @@ FLOORS: list[set[str]] = [
     {"mechanism", "tables", "report"},
     {"channel", "randomizer", "statements", "drafting", "strength", "pram", "budget"},
     {"simplex", "inference", "lambda_protocol", "audit", "engines"},
-    {"methods", "estimation"},
+    {"methods", "estimation", "lambda_design", "strength_options"},
     {"designing", "covariance", "ordered", "counting"},
     {"record", "studies"},
     {"analysis"},

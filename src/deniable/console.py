@@ -21,7 +21,9 @@ _QUIET_SECONDS = 2.0
 ADVERSARIES = (
     "ε alone: against someone who sees that column only.\n"
     "ε given rest: against someone who sees the whole released record and knows all the other "
-    "true values. Both in nats."
+    "true values. Both in nats.\n"
+    "Strength: how uncertain the released value is on average, entropy over its maximum; λ: what "
+    "is left of a difference of shares. Neither bounds what is learned of one person: ε does."
 )
 
 
@@ -82,7 +84,7 @@ def show_design(statements: Mapping[str, Any]) -> None:
     console.print(_headline(statements), markup=False, soft_wrap=True)
     table = Table()
     table.add_column("attribute", overflow="fold")
-    for header in ("categories", "requested ε", "ε alone", "ε given rest", "kept", "attenuation"):
+    for header in ("categories", "requested ε", "ε alone", "ε given rest", "kept", "strength", "λ"):
         table.add_column(header, justify="right")
     rows = statements["attributes"]
     for row in rows[:_SHOWN_ROWS]:
@@ -93,10 +95,11 @@ def show_design(statements: Mapping[str, Any]) -> None:
             _level(row["epsilon"]),
             _level(row["epsilon_given_rest"]),
             "" if row["keep_probability"] is None else f"{row['keep_probability']:.1%}",
+            "" if row["strength"] is None else f"{row['strength']:.1%}",
             "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
         )
     if len(rows) > _SHOWN_ROWS:
-        table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *[""] * 6)
+        table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *[""] * 7)
     console.print(table)
     console.print(ADVERSARIES, markup=False, soft_wrap=True)
     if statements["changed_levels"]:
@@ -119,6 +122,8 @@ def _headline(statements: Mapping[str, Any]) -> str:
     text = f"Method {statements['method']}: ε of the whole record {statements['epsilon']:.6g} nats"
     if bound is not None:
         text += f"; no law with these levels is below {bound:.6g}"
+    if (strength := statements["strength"]) is not None:
+        text += f"; strength {strength:.1%}"
     return text
 
 

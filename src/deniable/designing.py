@@ -7,16 +7,18 @@ below, or else reported as changed.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_levels
 from deniable.budget import largest_monotone, largest_on_a_grid
 from deniable.errors import InputError
-from deniable.families import Identity
+from deniable.families import Identity, PatternLaw
+from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
 from deniable.mechanism import Block, Mechanism
 from deniable.methods import (
     LP_MAX_ATTRIBUTES,
@@ -39,11 +41,12 @@ class Design:
     Args:
         mechanism: carries the accounted levels as its claim.
         method: how the law was found.
-        requested_epsilon: the level asked for per attribute in nats, shape (k,); None for an
-            attribute released as it is.
+        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
+            was: for an attribute released as it is, and under methods ``lambda`` and ``joint``.
         epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
             record, in nats; None if no bound is known.
         budget: the total that was asked for, or None if levels were.
+        notes: sentences about how the law was found; not part of the record.
     """
 
     mechanism: Mechanism
@@ -51,6 +54,7 @@ class Design:
     requested_epsilon: tuple[float | None, ...]
     epsilon_lower_bound: float | None
     budget: float | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def epsilon(self) -> float:
@@ -86,6 +90,10 @@ def design(
     given_rest: GivenRest = None,
     order: Literal["given", "descending"] = "given",
     allow_changed_levels: bool = False,
+    attenuation: Wish = None,
+    strength: Wish = None,
+    preserve: Mapping[tuple[str, str], float] | None = None,
+    matrices: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Design:
     """Find a mechanism for a schema. Needs no data.
 
@@ -103,6 +111,10 @@ def design(
         order: for the heuristic, the order in which it takes the attributes: as given, or by
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
+        attenuation, strength, preserve, matrices: instead of levels, how strongly to randomize
+            (see :class:`~deniable.lambda_design.StrengthWishes`), for ``"lambda"`` (independent
+            responses; the default if one of these is given) and ``"joint"`` (one response on whole
+            records, which needs one of ``epsilon``, ``attenuation`` and ``strength``).
 
     Returns:
         The mechanism with its claim, and the bound that shows how near the optimum it is.
@@ -110,8 +122,19 @@ def design(
     Raises:
         InputError: if the wish is incomplete, contradictory or out of reach.
     """
+    wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
+    if method in ("lambda", "joint") or (wishes and method is None):
+        return _by_strength(
+            schema, method or "lambda", wishes, epsilon, attribute_epsilon, given_rest
+        )
     if method is not None and method not in METHODS:
-        raise InputError(f"there is no method '{method}'; choose one of {', '.join(METHODS)}")
+        raise InputError(
+            f"there is no method '{method}'; choose one of {', '.join(get_args(Method))}"
+        )
+    if wishes:
+        raise InputError(
+            f"λ, strengths, covariances and matrices are for methods lambda and joint, not {method}"
+        )
     n_protected = len(schema.protected)
     chosen = method or default_method(n_protected)
     _check_method(chosen, n_protected, given_rest)
@@ -130,6 +153,70 @@ def design(
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def _by_strength(
+    schema: Schema,
+    method: Method,
+    wishes: StrengthWishes,
+    epsilon: float | None,
+    attribute_epsilon: Sequence[float] | None,
+    given_rest: GivenRest,
+) -> Design:
+    """Return the design of methods ``lambda`` and ``joint``."""
+    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
+        raise InputError(
+            f"method {method} takes no level per attribute; "
+            + (
+                "give λ, strengths or covariances to preserve, or use method kronecker, which is "
+                "the same law asked for by levels"
+                if method == "lambda"
+                else "its one parameter decides them all: give epsilon, one λ or one strength"
+            )
+        )
+    if given_rest is not None:
+        raise InputError(f"a cap on epsilon_given_rest needs method lp, not {method}")
+    if method == "joint":
+        epsilon = None if epsilon is None else check_level(epsilon, "epsilon")
+        found = joint_blocks(schema, wishes, epsilon)
+    elif epsilon is not None:
+        raise InputError(
+            "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
+            "method kronecker, which is the same law asked for by ε"
+        )
+    elif not wishes:
+        raise InputError(
+            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
+            "to preserve, or matrices"
+        )
+    else:
+        found = lambda_blocks(schema, wishes)
+    mechanism = Mechanism(schema, found.blocks)
+    bound = None
+    if all(isinstance(block.law, PatternLaw) for block in found.blocks):
+        bound = _level_bound(mechanism)
+    return Design(
+        replace(mechanism, claim=mechanism.promise()),
+        method,
+        (None,) * len(schema.attributes),
+        bound,
+        epsilon,
+        found.notes,
+    )
+
+
+def _level_bound(mechanism: Mechanism) -> float | None:
+    """Return a bound from the levels that a law has; None if they are out of the proofs' range."""
+    from deniable.solvers import certificate
+    from deniable.solvers.problem import MAX_LEVEL
+
+    protected = mechanism.schema.protected
+    levels = [math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in protected]
+    if max(levels) > MAX_LEVEL:
+        return None
+    return certificate.best_known_bound(
+        [mechanism.schema.n_categories[i] for i in protected], levels
+    )
 
 
 def _changed_sentence(result: Design) -> str:

@@ -14,7 +14,7 @@ from deniable._checks import check_level
 from deniable.errors import InputError
 from deniable.families import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 
-Method = Literal["kronecker", "lp", "closed-form", "heuristic"]
+Method = Literal["kronecker", "lp", "closed-form", "heuristic", "lambda", "joint"]
 
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""

@@ -29,17 +29,17 @@ def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[s
     Raises:
         InputError: if a value is missing, there are too many, or a name is unknown or repeated.
     """
-    entries = _entries(text, option)
-    named = [entry for entry in entries if isinstance(entry, tuple)]
+    listed = entries(text, option)
+    named = [entry for entry in listed if isinstance(entry, tuple)]
     if not named:
-        if len(entries) != len(names):
+        if len(listed) != len(names):
             raise InputError(
-                f"{option}: {len(entries)} values were given for {len(names)} attributes "
+                f"{option}: {len(listed)} values were given for {len(names)} attributes "
                 f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''}); give one each, in "
                 "this order, or name=value pairs"
             )
-        return [str(entry) for entry in entries]
-    if len(named) != len(entries):
+        return [str(entry) for entry in listed]
+    if len(named) != len(listed):
         raise InputError(f"{option}: write either plain values or name=value pairs, not both")
     values: dict[str, str] = {}
     for name, value in named:
@@ -60,12 +60,17 @@ def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[
         InputError: as :func:`values_per_attribute`, or if a value is not a number.
     """
     return [
-        _number(value, f"{option}, attribute '{name}'")
+        number(value, f"{option}, attribute '{name}'")
         for name, value in zip(names, values_per_attribute(text, names, option), strict=True)
     ]
 
 
-def _number(text: str, where: str) -> float:
+def number(text: str, where: str) -> float:
+    """Return a number.
+
+    Raises:
+        InputError: if the text is none.
+    """
     try:
         return float(text)
     except ValueError:
@@ -79,12 +84,17 @@ def whole_numbers(text: str, option: str) -> list[int]:
         InputError: if an entry is something else.
     """
     try:
-        return [int(str(entry)) for entry in _entries(text, option)]
+        return [int(str(entry)) for entry in entries(text, option)]
     except ValueError:
         raise InputError(f"{option}: expected whole numbers such as 5,5,3") from None
 
 
-def _entries(text: str, option: str) -> list[str | tuple[str, str]]:
+def entries(text: str, option: str) -> list[str | tuple[str, str]]:
+    """Return the parts of a list as typed, or of ``@file``: texts, or (name, value) pairs.
+
+    Raises:
+        InputError: if there is none, or the file cannot be read.
+    """
     if text.startswith("@"):
         path = Path(text[1:])
         try:
@@ -96,12 +106,12 @@ def _entries(text: str, option: str) -> list[str | tuple[str, str]]:
     parts = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
     if not parts:
         raise InputError(f"{option}: no value is given")
-    entries: list[str | tuple[str, str]] = []
+    found: list[str | tuple[str, str]] = []
     for part in parts:
         # The last "=" separates, so that a column's name may contain one.
-        name, found, value = part.rpartition("=")
-        entries.append((name.strip(), value.strip()) if found else part)
-    return entries
+        name, equals, value = part.rpartition("=")
+        found.append((name.strip(), value.strip()) if equals else part)
+    return found
 
 
 def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
@@ -127,7 +137,7 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
         return text
     if text.startswith("@") or "," in text or "=" in text:
         return numbers_per_attribute(text, names, option)
-    return _number(text, option)
+    return number(text, option)
 
 
 def numbers(text: str, option: str) -> list[float]:
@@ -136,7 +146,7 @@ def numbers(text: str, option: str) -> list[float]:
     Raises:
         InputError: if an entry is something else.
     """
-    return [_number(str(entry), option) for entry in _entries(text, option)]
+    return [number(str(entry), option) for entry in entries(text, option)]
 
 
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -10,16 +10,17 @@ import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from deniable.designing import Design
 from deniable.errors import InputError
-from deniable.families import PatternLaw, law_from_plain
+from deniable.families import law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
-from deniable.methods import METHODS
+from deniable.methods import Method
 from deniable.schema import Schema
+from deniable.strength import mechanism_strength
 
 FORMAT = "deniable mechanism"
 FORMAT_VERSION = 1
@@ -33,7 +34,7 @@ def finite_or_none(value: float) -> float | None:
 def attribute_rows(design: Design) -> list[dict[str, Any]]:
     """Return what is said of each attribute, in the schema's order."""
     mechanism = design.mechanism
-    attenuations = single_attenuations(mechanism)
+    found = mechanism_strength(mechanism)
     return [
         {
             "name": attribute.name,
@@ -42,22 +43,17 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "epsilon": finite_or_none(mechanism.attribute_epsilon[i]),
             "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
             "keep_probability": finite_or_none(mechanism.keep_probability[i]),
-            "attenuation": attenuations[i],
+            "attenuation": found.attenuation[i],
+            "lambda": _proper(found.attenuation[i]),
+            "strength": found.attribute_strength[i],
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
     ]
 
 
-def single_attenuations(mechanism: Mechanism) -> list[float | None]:
-    """Return φ_i per attribute, shape (k,); None under a response matrix, which has no single
-    number."""
-    values: dict[int, float | None] = {}
-    for block in mechanism.blocks:
-        if isinstance(block.law, PatternLaw):
-            values.update(zip(block.attributes, map(float, block.law.attenuations()), strict=True))
-        else:
-            values.update(dict.fromkeys(block.attributes))
-    return [values[i] for i in range(len(mechanism.schema.attributes))]
+def _proper(attenuation: float | None) -> float | None:
+    # λI + (1 − λ)P* with 0 < λ < 1: neither released as it is, nor told less often than by chance.
+    return attenuation if attenuation is not None and 0 < attenuation < 1 else None
 
 
 def design_to_plain(design: Design) -> dict[str, Any]:
@@ -67,6 +63,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "epsilon": design.epsilon,
         "epsilon_lower_bound": design.epsilon_lower_bound,
         "budget": design.budget,
+        "strength": mechanism_strength(design.mechanism).strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
         "attributes": attribute_rows(design),
@@ -121,7 +118,7 @@ def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
     mechanism = Mechanism(schema, tuple(blocks), claim)
     design = Design(
         mechanism,
-        stored.method,  # type: ignore[arg-type]  # checked against METHODS in _Stored
+        stored.method,  # type: ignore[arg-type]  # checked in _Stored
         tuple(a.requested_epsilon for a in stored.attributes),
         stored.epsilon_lower_bound,
         stored.budget,
@@ -141,11 +138,14 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
         for key in ("epsilon", "epsilon_given_rest"):
             if true[key] != stated[key]:
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
-        for key in ("keep_probability", "attenuation", "categories"):
+        for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
     if stored.epsilon != finite_or_none(design.epsilon):
         raise _altered("the record", "epsilon", design.epsilon, stored.epsilon)
+    strength = mechanism_strength(design.mechanism).strength
+    if not _close(strength, stored.strength):
+        raise _altered("the record", "strength", strength, stored.strength)
     if list(design.mechanism.unprotected) != stored.unprotected:
         raise InputError("the mechanism has been altered: it lists other unprotected columns")
     if list(design.changed) != stored.changed_levels:
@@ -180,6 +180,8 @@ class _StoredAttribute(msgspec.Struct):
     epsilon_given_rest: float | None
     keep_probability: float | None
     attenuation: float | None
+    attenuation_proper: float | None = msgspec.field(name="lambda")
+    strength: float | None
 
 
 class _StoredBlock(msgspec.Struct):
@@ -192,6 +194,7 @@ class _Stored(msgspec.Struct):
     epsilon: float | None
     epsilon_lower_bound: float | None
     budget: float | None
+    strength: float | None
     unprotected: list[str]
     changed_levels: list[str]
     attributes: list[_StoredAttribute]
@@ -199,7 +202,7 @@ class _Stored(msgspec.Struct):
     blocks: list[_StoredBlock]
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
+        if self.method not in get_args(Method):
             raise ValueError(f"unknown method {self.method!r}")
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from deniable.analysis import released_file
 from deniable.channel import Channel
+from deniable.covariance import predict_covariance
 from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.inference import expected_error
@@ -22,9 +23,9 @@ from deniable.record import (
     mechanism_to_plain,
     read_design,
     read_json,
-    single_attenuations,
 )
 from deniable.statements import guarantee_sentence, small_print
+from deniable.strength import mechanism_strength
 
 FORMAT = "deniable release"
 FORMAT_VERSION = 1
@@ -79,7 +80,7 @@ def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
         "guarantee": _guarantee(mechanism, released.person, released.most_rows),
         "attenuation": {
             "single": dict(
-                zip(mechanism.schema.names, single_attenuations(mechanism), strict=True)
+                zip(mechanism.schema.names, mechanism_strength(mechanism).attenuation, strict=True)
             ),
             "pairs": pair_attenuations(mechanism),
         },
@@ -93,7 +94,7 @@ def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
 
 
 def pair_attenuations(mechanism: Mechanism) -> list[dict[str, Any]] | None:
-    """Return φ of every pair of attributes under pattern laws, or None beyond 50 attributes.
+    """Return φ of every pair of attributes that have one each, or None beyond 50 attributes.
 
     With the single attenuations these are what is needed to invert any table of two attributes
     without this software.
@@ -103,13 +104,15 @@ def pair_attenuations(mechanism: Mechanism) -> list[dict[str, Any]] | None:
         return None
     invertible = [
         name
-        for name, single in zip(schema.names, single_attenuations(mechanism), strict=True)
+        for name, single in zip(
+            schema.names, mechanism_strength(mechanism).attenuation, strict=True
+        )
         if single is not None
     ]
     return [
         {
             "attributes": [a, b],
-            "attenuation": float(Channel(mechanism, (a, b)).forward.eigenvalues[1, 1]),
+            "attenuation": predict_covariance(mechanism, a, b).share,
         }
         for a, b in combinations([n for n in invertible if n not in schema.keep], 2)
     ]
@@ -168,7 +171,9 @@ def verify(path: Path) -> None:
     pairs = [pair.attenuation for pair in stored.attenuation.pairs or []]
     true_pairs = [pair["attenuation"] for pair in pair_attenuations(mechanism) or []]
     single = list(stored.attenuation.single.values())
-    if not (_agree(single, single_attenuations(mechanism)) and _agree(pairs, true_pairs)):
+    if not (
+        _agree(single, mechanism_strength(mechanism).attenuation) and _agree(pairs, true_pairs)
+    ):
         raise InputError(f"{file}: the record's attenuations are not what its mechanism gives")
     if (file.parent / stored.release.file).exists():
         released_file(file.parent)

@@ -56,6 +56,8 @@ def test_design_prints_the_contract(deniable, method):
             "epsilon_given_rest",
             "keep_probability",
             "attenuation",
+            "lambda",
+            "strength",
         }
         assert 4 - 1e-9 <= attribute["epsilon"] <= 4
         assert attribute["epsilon"] <= attribute["epsilon_given_rest"] <= plain["epsilon"]

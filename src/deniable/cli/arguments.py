@@ -1,7 +1,9 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,7 +16,8 @@ AttributeEpsilon = Annotated[
     Parameter(help="Level per attribute, in nats: 1,2,1.5 or name=1,other=2 or @file."),
 ]
 MethodName = Annotated[
-    str | None, Parameter(help="lp, kronecker, closed-form or heuristic; chosen if left out.")
+    str | None,
+    Parameter(help="lp, kronecker, closed-form, heuristic, lambda or joint; chosen if left out."),
 ]
 GivenRestCap = Annotated[
     str | None,
@@ -29,6 +32,64 @@ HeuristicOrder = Annotated[
 AllowChanged = Annotated[
     bool, Parameter(negative=(), help="Accept a law that misses requested levels; they are listed.")
 ]
+Lambda = Annotated[
+    str | None,
+    Parameter(
+        name="--lambda",
+        help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or name=0.9,other=0.5 "
+        "or @file (method lambda); one number (method joint).",
+    ),
+]
+Strength = Annotated[
+    str | None,
+    Parameter(
+        help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
+    ),
+]
+Preserve = Annotated[
+    list[str] | None,
+    Parameter(
+        negative=(),
+        help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
+    ),
+]
+MatrixFiles = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--matrix",
+        negative=(),
+        help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
+        "repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StrengthOptions:
+    """``--lambda``, ``--strength``, ``--preserve`` and ``--matrix`` as they were typed."""
+
+    attenuation: str | None = None
+    strength: str | None = None
+    preserve: list[str] | None = None
+    matrix: list[str] | None = None
+
+    def wishes(self, names: Sequence[str]) -> Any:
+        """Return what they say about these attributes.
+
+        Raises:
+            InputError: if something cannot be read, or a name is unknown.
+        """
+        from deniable import strength_options as read
+        from deniable.lambda_design import StrengthWishes
+
+        return StrengthWishes(
+            read.wish(self.attenuation, names, "--lambda"),
+            read.wish(self.strength, names, "--strength"),
+            read.shares(self.preserve, names),
+            read.matrices(self.matrix, names),
+        )
+
+
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON for scripts.")]
 Force = Annotated[
     bool,

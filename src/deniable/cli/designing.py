@@ -16,8 +16,13 @@ from deniable.cli.arguments import (
     Force,
     GivenRestCap,
     HeuristicOrder,
+    Lambda,
+    MatrixFiles,
     MethodName,
+    Preserve,
     SchemaPath,
+    Strength,
+    StrengthOptions,
 )
 from deniable.errors import InputError
 
@@ -35,6 +40,10 @@ def design(
     given_rest: GivenRestCap = None,
     order: HeuristicOrder = "given",
     allow_changed_levels: AllowChanged = False,
+    attenuation: Lambda = None,
+    strength: Strength = None,
+    preserve: Preserve = None,
+    matrix: MatrixFiles = None,
     output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -55,7 +64,14 @@ def design(
         else Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
     )
     result = find_design(
-        chosen, epsilon, attribute_epsilon, method, given_rest, order, allow_changed_levels
+        chosen,
+        epsilon,
+        attribute_epsilon,
+        method,
+        given_rest,
+        order,
+        allow_changed_levels,
+        StrengthOptions(attenuation, strength, preserve, matrix),
     )
     statements = record.design_to_plain(result)
     if output is not None:
@@ -76,6 +92,7 @@ def find_design(
     given_rest: str | None,
     order: str,
     allow_changed_levels: bool,
+    strength: StrengthOptions,
 ) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
     from deniable import console, options
@@ -85,7 +102,8 @@ def find_design(
     if order not in ("given", "descending"):
         raise InputError(f"--order is given or descending, not '{order}'")
     names = [schema.names[i] for i in schema.protected]
-    if method is None:
+    wishes = strength.wishes(names)
+    if method is None and not wishes:
         console.note(
             f"Method {default_method(len(names))} (for {len(names)} protected attributes; "
             "--method chooses another)"
@@ -95,7 +113,7 @@ def find_design(
         if attribute_epsilon is None
         else options.numbers_per_attribute(attribute_epsilon, names, "--attribute-epsilon")
     )
-    return find(
+    found = find(
         schema,
         epsilon=epsilon,
         attribute_epsilon=levels,
@@ -103,7 +121,14 @@ def find_design(
         given_rest=None if given_rest is None else options.caps(given_rest, names),
         order=order,  # type: ignore[arg-type]  # checked above
         allow_changed_levels=allow_changed_levels,
+        attenuation=wishes.attenuation,
+        strength=wishes.strength,
+        preserve=wishes.preserve,
+        matrices=wishes.matrices,
     )
+    for sentence in found.notes:
+        console.note(sentence)
+    return found
 
 
 @app.command

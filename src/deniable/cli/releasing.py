@@ -19,8 +19,13 @@ from deniable.cli.arguments import (
     GivenRestCap,
     HeuristicOrder,
     InsecureSeed,
+    Lambda,
+    MatrixFiles,
     MethodName,
+    Preserve,
     ShowValues,
+    Strength,
+    StrengthOptions,
 )
 from deniable.cli.designing import find_design
 
@@ -38,6 +43,10 @@ def share(
     given_rest: GivenRestCap = None,
     order: HeuristicOrder = "given",
     allow_changed_levels: AllowChanged = False,
+    attenuation: Lambda = None,
+    strength: Strength = None,
+    preserve: Preserve = None,
+    matrix: MatrixFiles = None,
     shuffle: Annotated[
         bool,
         Parameter(
@@ -65,7 +74,14 @@ def share(
     refuse_existing(output, overwrite=force)
     chosen = Schema.from_toml(schema)
     result = find_design(
-        chosen, epsilon, attribute_epsilon, method, given_rest, order, allow_changed_levels
+        chosen,
+        epsilon,
+        attribute_epsilon,
+        method,
+        given_rest,
+        order,
+        allow_changed_levels,
+        StrengthOptions(attenuation, strength, preserve, matrix),
     )
     if force and output.exists():
         console.note(

@@ -14,9 +14,13 @@ _NOTHING = "–"
 def attributes(contents: Contents) -> str:
     """Return the table of all attributes and the plots."""
     errors = contents.standard_errors()
+    by_strength = contents.asked_by_strength()
     parts = [
         '<div class="box">'
-        + table(_COLUMNS, (_row(a, errors.get(a.name)) for a in contents.mechanism.attributes))
+        + table(
+            [*_COLUMNS, _STRENGTH] if by_strength else _COLUMNS,
+            (_row(a, errors.get(a.name), by_strength) for a in contents.mechanism.attributes),
+        )
         + "</div>",
         paragraph(
             "Kept: the probability that a released value is the true one; otherwise it is drawn "
@@ -26,7 +30,7 @@ def attributes(contents: Contents) -> str:
             f"{wording.count_text(contents.release.rows, 'row', 'rows')} of this table, estimated "
             "from the release (for the category and the truth at which it is largest); about "
             "95 % of estimates are within twice that. Attenuation: what is left of a difference "
-            "between shares, 1 being all of it.",
+            "between shares, 1 being all of it." + (_ABOUT_STRENGTH if by_strength else ""),
             "soft small",
         ),
     ]
@@ -52,7 +56,17 @@ _COLUMNS = [
 ]
 
 
-def _row(attribute: AttributeStatement, standard_error: float | None) -> Row:
+_STRENGTH = ("Strength", "")
+_ABOUT_STRENGTH = (
+    " Here it is the λ of λ-randomization. Strength: how uncertain the released value is on "
+    "average when the true one is known, entropy over its maximum; it bounds nothing about any "
+    "one person, ε does."
+)
+
+
+def _row(
+    attribute: AttributeStatement, standard_error: float | None, by_strength: bool = False
+) -> Row:
     unbounded = attribute.epsilon is None
     return Row(
         escape(attribute.name) + (" (not protected)" if unbounded else ""),
@@ -67,9 +81,14 @@ def _row(attribute: AttributeStatement, standard_error: float | None) -> Row:
             _NOTHING
             if attribute.attenuation is None
             else wording.significant(attribute.attenuation, 4, trailing_zeros=True),
+            *([_strength_text(attribute)] if by_strength else []),
         ),
         "bare" if unbounded else "",
     )
+
+
+def _strength_text(attribute: AttributeStatement) -> str:
+    return _NOTHING if attribute.strength is None else wording.percent_text(attribute.strength)
 
 
 def _level_plot(contents: Contents) -> str:

@@ -70,6 +70,7 @@ class AttributeStatement(msgspec.Struct, frozen=True):
     epsilon_given_rest: float | None
     keep_probability: float | None
     attenuation: float | None
+    strength: float | None
 
 
 class BlockStatement(msgspec.Struct, frozen=True):
@@ -85,6 +86,7 @@ class MechanismStatement(msgspec.Struct, frozen=True):
     method: str
     epsilon: float | None
     epsilon_lower_bound: float | None
+    strength: float | None
     changed_levels: list[str]
     attributes: list[AttributeStatement]
     schema: dict[str, Any]
@@ -127,6 +129,10 @@ class Contents(msgspec.Struct, frozen=True):
         """Return the randomized attributes for which nothing is promised all the same."""
         kept = set(self.kept())
         return [name for name in self.guarantee.unprotected if name not in kept]
+
+    def asked_by_strength(self) -> bool:
+        """Whether λ and strengths were asked for, so that they are to be shown."""
+        return self.mechanism.method in ("lambda", "joint")
 
     def standard_errors(self) -> dict[str, float]:
         """Return the expected standard error of a share per attribute, as a fraction of 1."""

@@ -26,6 +26,9 @@ _METHODS = {
     "Algorithms 1 and 2)",
     "closed-form": "privacy-optimized randomized response, closed form for two attributes "
     "(Yamamoto and Shibuya)",
+    "lambda": "λ-randomization: an independent bistochastic response for each attribute (Ruiz)",
+    "joint": "one randomized response on whole records, the product of all categories (Ruiz, "
+    "section 3)",
     "heuristic": "privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
     "Algorithm 3)",
 }
@@ -159,6 +162,7 @@ def _provenance(contents: Contents) -> str:
                 ("Software", contents.software),
                 ("Method", _METHODS.get(mechanism.method, mechanism.method)),
                 ("How near the optimum", _optimality(contents)),
+                *_strength(contents),
                 (
                     "Randomness",
                     "the operating system's, through AES-256 in counter mode"
@@ -185,6 +189,19 @@ def _provenance(contents: Contents) -> str:
             "soft",
         ),
     )
+
+
+def _strength(contents: Contents) -> list[tuple[str, str]]:
+    strength = contents.mechanism.strength
+    if strength is None or not contents.asked_by_strength():
+        return []
+    return [
+        (
+            "Strength",
+            f"{wording.percent_text(strength)}: the entropy of a released record given the true "
+            "one, over the most it could be",
+        )
+    ]
 
 
 def _optimality(contents: Contents) -> str:

@@ -11,8 +11,9 @@ from deniable.designing import Design, design
 from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import expected_error
 from deniable.mechanism import Block, Mechanism
-from deniable.record import finite_or_none, mechanism_to_plain, single_attenuations, to_json
+from deniable.record import finite_or_none, mechanism_to_plain, to_json
 from deniable.schema import Attribute, Schema
+from deniable.strength import mechanism_strength
 
 ROWS = 22_272
 
@@ -30,7 +31,7 @@ def release_record(
     mechanism = made.mechanism
     schema = mechanism.schema
     protected = [schema.names[i] for i in schema.protected]
-    singles = dict(zip(schema.names, single_attenuations(mechanism), strict=True))
+    singles = dict(zip(schema.names, mechanism_strength(mechanism).attenuation, strict=True))
     invertible = [name for name in protected if singles[name] is not None]
     pairs = [
         {
