@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from deniable.analysis import Answer, Question, answer
-from deniable.designing import Design, design
+from deniable.designing import design
 from deniable.errors import InputError
 from deniable.estimation import Estimate
 from deniable.estimation import Method as EstimationMethod
 from deniable.inference import Target
 from deniable.mechanism import Mechanism
 from deniable.ordered import Summary
+from deniable.plan import Design
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.record import read_design

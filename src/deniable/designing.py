@@ -8,72 +8,27 @@ below, or else reported as changed.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_levels
-from deniable.budget import largest_monotone, largest_on_a_grid
+from deniable.dividing import within_budget
 from deniable.errors import InputError
-from deniable.families import Identity, PatternLaw
+from deniable.families import PatternLaw
 from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism import Mechanism
 from deniable.methods import (
     LP_MAX_ATTRIBUTES,
     METHODS,
     GivenRest,
     Method,
     Task,
-    resolve_caps,
 )
+from deniable.plan import Design, Plan
 from deniable.schema import Schema
-
-EXACT_WITHIN = 1e-9
-"""A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
-
-
-@dataclass(frozen=True)
-class Design:
-    """A mechanism and what is known about it.
-
-    Args:
-        mechanism: carries the accounted levels as its claim.
-        method: how the law was found.
-        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, and under methods ``lambda`` and ``joint``.
-        epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
-            record, in nats; None if no bound is known.
-        budget: the total that was asked for, or None if levels were.
-        notes: sentences about how the law was found; not part of the record.
-    """
-
-    mechanism: Mechanism
-    method: Method
-    requested_epsilon: tuple[float | None, ...]
-    epsilon_lower_bound: float | None
-    budget: float | None = None
-    notes: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def epsilon(self) -> float:
-        """ε of the whole record in nats, rounded up."""
-        return self.mechanism.epsilon
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Names of the attributes whose level is not the requested one."""
-        return tuple(
-            name
-            for name, asked, got in zip(
-                self.mechanism.schema.names,
-                self.requested_epsilon,
-                self.mechanism.attribute_epsilon,
-                strict=True,
-            )
-            if asked is not None and not asked - EXACT_WITHIN <= got <= asked
-        )
 
 
 def default_method(n_attributes: int) -> Method:
@@ -139,7 +94,7 @@ def design(
     chosen = method or default_method(n_protected)
     _check_method(chosen, n_protected, given_rest)
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    plan = _Plan(schema, chosen, Task(n_categories, given_rest, order))
+    plan = Plan(schema, chosen, Task(n_categories, given_rest, order))
     if epsilon is None:
         levels = _requested_levels(schema, attribute_epsilon)
         result = plan.at(levels)
@@ -149,7 +104,7 @@ def design(
                 "a total for the record and a level per attribute were both given, and one decides "
                 "the other; give either epsilon or attribute levels"
             )
-        result = _within_budget(plan, check_level(epsilon, "epsilon"), allow_changed_levels)
+        result = within_budget(plan, check_level(epsilon, "epsilon"), allow_changed_levels)
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
@@ -201,7 +156,7 @@ def _by_strength(
         (None,) * len(schema.attributes),
         bound,
         epsilon,
-        found.notes,
+        notes=found.notes,
     )
 
 
@@ -266,80 +221,3 @@ def _requested_levels(
             "one level per attribute, or an epsilon for every attribute in the schema"
         )
     return tuple(float(a.epsilon) for a in protected if a.epsilon is not None)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Everything but the levels."""
-
-    schema: Schema
-    method: Method
-    task: Task
-
-    def at(self, levels: Sequence[float]) -> Design:
-        """Return the method's design at these levels of the protected attributes, unchecked."""
-        found = METHODS[self.method](self.task, levels)
-        law, weights = found.law, found.weights
-        protected = self.schema.protected
-        blocks = [Block(protected, law)]
-        blocks += [
-            Block((i,), Identity((a.n_categories,)))
-            for i, a in enumerate(self.schema.attributes)
-            if i not in protected
-        ]
-        mechanism = Mechanism(self.schema, tuple(blocks))
-        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
-        for i, cap in zip(protected, caps, strict=True):
-            if cap is not None and mechanism.epsilon_given_rest[i] > cap:
-                raise InputError(
-                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
-                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
-                )
-        asked = dict(zip(protected, levels, strict=True))
-        requested = tuple(asked.get(i) for i in range(len(self.schema.attributes)))
-        return Design(mechanism, self.method, requested, self._bound(mechanism, weights))
-
-    def _bound(self, mechanism: Mechanism, weights: Sequence[float] | None) -> float:
-        # At the levels that the law really has, rounded down: a bound at the requested ones could
-        # end a hair above the law's own ε.
-        from deniable.solvers import certificate
-
-        levels = [
-            math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in self.schema.protected
-        ]
-        bound = certificate.best_known_bound(self.task.n_categories, levels)
-        if weights is not None:
-            bound = max(bound, certificate.weighted_bound(self.task.n_categories, levels, weights))
-        return bound
-
-
-def _within_budget(plan: _Plan, budget: float, allow_changed_levels: bool) -> Design:
-    """Return the largest levels in the schema's ratios whose total keeps the budget."""
-    protected = [plan.schema.attributes[i] for i in plan.schema.protected]
-    if any(a.importance for a in protected):
-        raise InputError(
-            "importances divide a budget only under the optimal methods, which this version does "
-            "not have; give ratios or levels instead"
-        )
-    ratios = np.array([a.ratio or 1.0 for a in protected])
-    # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so the scale lies between these two.
-    low, high = budget / ratios.sum(), budget / ratios.max()
-
-    def at(scale: float) -> Design:
-        return plan.at((scale * ratios).tolist())
-
-    def fits(candidate: Design) -> bool:
-        return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
-
-    if plan.method == "kronecker":
-        found: Design | None = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif plan.method == "heuristic":
-        found = largest_on_a_grid(at, fits, low, high)
-    else:
-        found = largest_monotone(at, budget, low, high)
-    if found is None:
-        raise InputError(
-            f"the {plan.method} method keeps no levels in these ratios within ε = {budget:g}; use "
-            "method kronecker or lp, or allow changed levels"
-        )
-    return replace(found, budget=budget)

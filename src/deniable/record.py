@@ -14,11 +14,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.families import law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.methods import Method
+from deniable.plan import Design
 from deniable.schema import Schema
 from deniable.strength import mechanism_strength
 

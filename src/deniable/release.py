@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.mechanism import Mechanism
 from deniable.outputs import replaced_folder
+from deniable.plan import Design
 from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json

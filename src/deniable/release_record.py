@@ -13,10 +13,10 @@ import msgspec
 from deniable.analysis import released_file
 from deniable.channel import Channel
 from deniable.covariance import predict_covariance
-from deniable.designing import Design
 from deniable.errors import InputError
 from deniable.inference import expected_error
 from deniable.mechanism import Mechanism
+from deniable.plan import Design
 from deniable.privacy import compose
 from deniable.record import (
     finite_or_none,

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.designing import EXACT_WITHIN, default_method, design
+from deniable.designing import default_method, design
 from deniable.errors import InputError
 from deniable.methods import resolve_caps
+from deniable.plan import EXACT_WITHIN
 from deniable.schema import Attribute, Schema
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]

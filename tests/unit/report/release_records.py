@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from deniable.channel import Channel
-from deniable.designing import Design, design
+from deniable.designing import design
 from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import expected_error
 from deniable.mechanism import Block, Mechanism
+from deniable.plan import Design
 from deniable.record import finite_or_none, mechanism_to_plain, to_json
 from deniable.schema import Attribute, Schema
 from deniable.strength import mechanism_strength

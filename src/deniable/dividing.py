@@ -1,36 +1,59 @@
-"""Dividing a total: the largest scale of the levels that keeps the budget.
+"""Dividing a total among the attributes.
 
-Every search returns a design that has been accounted for and fits, never the other end of a
-bracket.
+Every search returns a design that has been accounted for and keeps the budget, never the other end
+of a bracket.
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import replace
 
 import numpy as np
 
-
-class Costed(Protocol):
-    """Anything with a total."""
-
-    @property
-    def epsilon(self) -> float:
-        """ε of the whole record, in nats."""
-        ...
+from deniable.errors import InputError
+from deniable.plan import Design, Plan
 
 
-_D = TypeVar("_D", bound=Costed)
+def within_budget(plan: Plan, budget: float, allow_changed_levels: bool) -> Design:
+    """Return the largest levels in the schema's ratios whose total keeps the budget."""
+    protected = [plan.schema.attributes[i] for i in plan.schema.protected]
+    if any(a.importance for a in protected):
+        raise InputError(
+            "importances divide a budget only under the optimal methods, which this version does "
+            "not have; give ratios or levels instead"
+        )
+    ratios = np.array([a.ratio or 1.0 for a in protected])
+    # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so the scale lies between these two.
+    low, high = budget / ratios.sum(), budget / ratios.max()
+
+    def at(scale: float) -> Design:
+        return plan.at((scale * ratios).tolist())
+
+    def fits(candidate: Design) -> bool:
+        return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
+
+    if plan.method == "kronecker":
+        found: Design | None = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
+    elif plan.method == "heuristic":
+        found = _largest_on_a_grid(at, fits, low, high)
+    else:
+        found = _largest_monotone(at, budget, low, high)
+    if found is None:
+        raise InputError(
+            f"the {plan.method} method keeps no levels in these ratios within ε = {budget:g}; use "
+            "method kronecker or lp, or allow changed levels"
+        )
+    return replace(found, budget=budget)
 
 
-def largest_monotone(
-    at: Callable[[float], _D], budget: float, low: float, high: float
-) -> _D | None:
+def _largest_monotone(
+    at: Callable[[float], Design], budget: float, low: float, high: float
+) -> Design | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
     A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
     is halved), until the total is within 1e-10 of the budget or the bracket has closed.
     """
-    best: _D | None = None
+    best: Design | None = None
     at_low, at_high = at(low), at(high)
     if at_high.epsilon <= budget:
         return at_high
@@ -56,12 +79,12 @@ def largest_monotone(
     return best
 
 
-def largest_on_a_grid(
-    at: Callable[[float], _D],
-    fits: Callable[[_D], bool],
+def _largest_on_a_grid(
+    at: Callable[[float], Design],
+    fits: Callable[[Design], bool],
     low: float,
     high: float,
-) -> _D | None:
+) -> Design | None:
     """Search scales from large to small, and refine the first that fits upwards.
 
     The heuristic's total is not monotone in the scale, so no bisection over the whole range finds

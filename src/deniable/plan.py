@@ -1,0 +1,120 @@
+"""A design, and the plan that turns levels into one: law, mechanism, accounts, lower bound."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deniable.errors import InputError
+from deniable.families import Identity
+from deniable.mechanism import Block, Mechanism
+from deniable.methods import METHODS, Method, Task, resolve_caps
+from deniable.schema import Schema
+
+EXACT_WITHIN = 1e-9
+"""A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism and what is known about it.
+
+    Args:
+        mechanism: carries the accounted levels as its claim.
+        method: how the law was found.
+        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
+            was: for an attribute released as it is, and under methods ``lambda`` and ``joint``.
+        epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
+            record, in nats; None if no bound is known.
+        budget: the total that was asked for, or None if levels were.
+        weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
+            beyond relative entropy; see :mod:`deniable.solvers.certificate`.
+        optimal_epsilon: ε of the record under method ``optimal`` at the same levels, where the
+            method asks for more than levels: what a cap and a floor cost.
+        notes: sentences about how the law was found; not part of the record.
+    """
+
+    mechanism: Mechanism
+    method: Method
+    requested_epsilon: tuple[float | None, ...]
+    epsilon_lower_bound: float | None
+    budget: float | None = None
+    weights: tuple[float, ...] | None = None
+    optimal_epsilon: float | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def epsilon(self) -> float:
+        """ε of the whole record in nats, rounded up."""
+        return self.mechanism.epsilon
+
+    @property
+    def gap(self) -> float | None:
+        """How far ε of the record can be above the smallest possible at most, in nats."""
+        if self.epsilon_lower_bound is None:
+            return None
+        return self.epsilon - self.epsilon_lower_bound
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the attributes whose level is not the requested one."""
+        return tuple(
+            name
+            for name, asked, got in zip(
+                self.mechanism.schema.names,
+                self.requested_epsilon,
+                self.mechanism.attribute_epsilon,
+                strict=True,
+            )
+            if asked is not None and not asked - EXACT_WITHIN <= got <= asked
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a design but the levels.
+
+    Args:
+        schema: the attributes.
+        method: how to find the law.
+        task: what the method is told beside the levels.
+    """
+
+    schema: Schema
+    method: Method
+    task: Task
+
+    def at(self, levels: Sequence[float]) -> Design:
+        """Return the method's design at these levels of the protected attributes, unchecked."""
+        found = METHODS[self.method](self.task, levels)
+        law, weights = found.law, found.weights
+        protected = self.schema.protected
+        blocks = [Block(protected, law)]
+        blocks += [
+            Block((i,), Identity((a.n_categories,)))
+            for i, a in enumerate(self.schema.attributes)
+            if i not in protected
+        ]
+        mechanism = Mechanism(self.schema, tuple(blocks))
+        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
+        for i, cap in zip(protected, caps, strict=True):
+            if cap is not None and mechanism.epsilon_given_rest[i] > cap:
+                raise InputError(
+                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
+                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
+                )
+        asked = dict(zip(protected, levels, strict=True))
+        requested = tuple(asked.get(i) for i in range(len(self.schema.attributes)))
+        return Design(mechanism, self.method, requested, self._bound(mechanism, weights))
+
+    def _bound(self, mechanism: Mechanism, weights: Sequence[float] | None) -> float:
+        # At the levels that the law really has, rounded down: a bound at the requested ones could
+        # end a hair above the law's own ε.
+        from deniable.solvers import certificate
+
+        levels = [
+            math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in self.schema.protected
+        ]
+        bound = certificate.best_known_bound(self.task.n_categories, levels)
+        if weights is not None:
+            bound = max(bound, certificate.weighted_bound(self.task.n_categories, levels, weights))
+        return bound
