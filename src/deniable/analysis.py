@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.counting import Count, count_rows, read_counts
+from deniable.covariance import CovarianceEstimate, PairScores, estimate_covariance
 from deniable.errors import InputError
 from deniable.estimation import Estimate, estimate_table
 from deniable.mechanism import Mechanism
@@ -28,6 +29,8 @@ class Question:
         level: of the intervals.
         mean: whether the mean score is asked for.
         quantile: the probability of a quantile, if one is asked for.
+        covariance: whether the covariance of two attributes is asked for.
+        pair_scores: one number per category of either attribute, for a covariance.
         scores: one number per category, for a mean.
         show_values: let error messages show values of the table.
     """
@@ -42,10 +45,12 @@ class Question:
     mean: bool = False
     quantile: float | None = None
     scores: Sequence[float] | None = None
+    covariance: bool = False
+    pair_scores: PairScores = (None, None)
     show_values: bool = False
 
 
-Answer = Estimate | Summary
+Answer = Estimate | Summary | CovarianceEstimate
 
 
 def answer(
@@ -94,6 +99,8 @@ def answer(
 def _answers(
     question: Question, mechanism: Mechanism, by: Sequence[str], count: Count
 ) -> Sequence[Answer]:
+    if question.covariance:
+        return [_covariance(question, mechanism, by, count)]
     if not question.mean and question.quantile is None:
         if question.scores is not None:
             raise InputError("scores are for a mean; ask for the mean too")
@@ -135,6 +142,31 @@ def _answers(
             level=question.level,
         )
     return [replace(summary, group=count.group + summary.group) for summary in summaries]
+
+
+def _covariance(
+    question: Question, mechanism: Mechanism, by: Sequence[str], count: Count
+) -> CovarianceEstimate:
+    if question.mean or question.quantile is not None:
+        raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
+    if len(question.of) != 2:
+        raise InputError("a covariance is of two attributes; name both of them, as in a,b")
+    if by:
+        raise InputError(
+            f"a covariance is not estimated within subgroups of '{by[0]}', which is randomized; "
+            "group by a column released as it is"
+        )
+    if question.method != "inversion":
+        raise InputError("covariances are estimated by method inversion only")
+    first, second = question.of
+    found = estimate_covariance(
+        count.tabulation,
+        mechanism,
+        (first, second),
+        scores=question.pair_scores,
+        target=question.target,  # type: ignore[arg-type]  # checked there
+    )
+    return replace(found, group=count.group)
 
 
 def _find(
@@ -180,11 +212,11 @@ def released_file(folder: Path) -> Path:
 
 
 def to_plain(answers: Sequence[Answer], level: float) -> dict[str, Any]:
-    """Return answers for strict JSON: one estimate as such, several under ``groups``, means and
-    quantiles under ``summaries``."""
-    if len(answers) == 1 and isinstance(answers[0], Estimate):
+    """Return answers for strict JSON: one estimate or covariance as such, several under ``groups``,
+    means and quantiles under ``summaries``."""
+    if len(answers) == 1 and not isinstance(answers[0], Summary):
         return answers[0].to_plain(level)
-    tables = [a.to_plain(level) for a in answers if isinstance(a, Estimate)]
+    tables = [a.to_plain(level) for a in answers if not isinstance(a, Summary)]
     if tables:
         return {"groups": tables}
     return {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.analysis import Answer, Question, answer
+from deniable.covariance import CovarianceEstimate, PairScores
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.estimation import Estimate
@@ -30,6 +31,7 @@ __all__ = [
     "Schema",
     "design",
     "estimate",
+    "estimate_covariance",
     "estimate_mean",
     "estimate_quantile",
     "randomize",
@@ -202,6 +204,47 @@ def estimate_quantile(
     """
     question = Question((of,), tuple(by), target=target, level=level, quantile=probability)
     return [s for s in _answers(question, released, plan) if isinstance(s, Summary)]
+
+
+def estimate_covariance(
+    released: Any,
+    plan: Design | Mechanism | None = None,
+    *,
+    of: tuple[str, str],
+    scores: PairScores = (None, None),
+    where: Mapping[str, str] | None = None,
+    weights: str | None = None,
+    target: Target = "table",
+) -> CovarianceEstimate:
+    """Estimate the original covariance of two attributes, without bias.
+
+    Args:
+        released: a folder made by :func:`share`, a path, or a dataframe.
+        plan: what randomized it; may be left out for a folder.
+        of: the two attributes.
+        scores: one number per category of either; None takes the schema's, or the middles of bins.
+        where: kept columns and the value that selects rows.
+        weights: a kept column with a weight per row.
+        target: ``table`` or ``population``; decides the standard error.
+
+    Returns:
+        The estimate, with ``.confidence_interval(level)`` and what the mechanism left of it.
+
+    Raises:
+        InputError: if an attribute has no scores, or the question does not fit the release.
+    """
+    question = Question(
+        tuple(of),
+        where=dict(where or {}),
+        weights=weights,
+        target=target,
+        covariance=True,
+        pair_scores=scores,
+    )
+    (found,) = _answers(question, released, plan)
+    if not isinstance(found, CovarianceEstimate):
+        raise TypeError("a covariance was asked for")
+    return found
 
 
 def _answers(question: Question, released: Any, plan: Design | Mechanism | None) -> list[Answer]:

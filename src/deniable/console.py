@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deniable.analysis import Answer
+    from deniable.covariance import CovarianceEstimate, CovariancePrediction
     from deniable.estimation import Estimate
     from deniable.ordered import Summary
 
@@ -155,12 +156,15 @@ def say(text: str) -> None:
 
 def show_answers(answers: Sequence["Answer"], level: float) -> None:
     """Print estimates, one table per group, or means and quantiles in one table."""
+    from deniable.covariance import CovarianceEstimate
     from deniable.estimation import Estimate
     from deniable.ordered import Summary
 
     for answer in answers:
         if isinstance(answer, Estimate):
             _show_estimate(answer, level)
+        if isinstance(answer, CovarianceEstimate):
+            _show_covariance(answer, level)
     if summaries := [a for a in answers if isinstance(a, Summary)]:
         _show_summaries(summaries, level)
 
@@ -194,6 +198,38 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
         say("uncertain: less than two standard errors from zero; not to be used by itself.")
     if not estimate.converged:
         say("EM stopped before it could certify its optimum; treat it as approximate.")
+
+
+def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
+    """Print what a mechanism leaves of a covariance, and a warning if it adds to it."""
+    first, second = prediction.attributes
+    if prediction.share is not None:
+        say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left.")
+    else:
+        say(
+            f"Of the covariance of {first} and {second}, between {prediction.least_share:.6g} and "
+            f"{prediction.most_share:.6g} is left, depending on which categories go together."
+        )
+    if prediction.warning:
+        say(
+            f"WARNING: {prediction.warning} (What is added: {prediction.spurious:.6g} times the "
+            "product of how far their means are from those of even shares.)"
+        )
+
+
+def _show_covariance(found: "CovarianceEstimate", level: float) -> None:
+    first, second = found.attributes
+    where = "".join(f", where {name} = {value}" for name, value in found.group)
+    of = "these rows" if found.target == "table" else "the population they were drawn from"
+    low, high = found.confidence_interval(level)
+    say(f"Covariance of {first} and {second}{where}: {found.n_records} rows, of {of}")
+    show_table(
+        ["estimate", "standard error", *_interval(level), "in the released rows"],
+        [[_number(v) for v in (found.estimate, found.standard_error, low, high, found.released)]],
+        text_columns=0,
+    )
+    if found.prediction.warning:
+        say(f"WARNING: {found.prediction.warning}")
 
 
 def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:

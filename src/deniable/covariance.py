@@ -10,6 +10,7 @@ Under a product law φ_ij = λ_i λ_j and the second term is gone: Ruiz ("λ-ran
 cross-table of the release, read as it stands, misleads. Under response matrices C' = M_i C M_jᵀ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ from deniable.inference import Inference, Target
 from deniable.mechanism import Mechanism
 from deniable.strength import single_attenuations
 from deniable.tabulate import Tabulation
+
+PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
+"""One number per category of either attribute; None takes the schema's, or the middles of bins."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,27 @@ class CovariancePrediction:
     spurious: float
     least_share: float
     most_share: float
+
+    @property
+    def warning(self) -> str:
+        """What a reader of a raw cross-table has to know; empty under independent responses."""
+        if self.spurious == 0:
+            return ""
+        first, second = self.attributes
+        return (
+            f"'{first}' and '{second}' are randomized together: the release shows a covariance "
+            "also where they are independent. Do not read it off the released table; estimate it."
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        return {
+            "attributes": list(self.attributes),
+            "share": self.share,
+            "spurious": self.spurious,
+            "least_share": self.least_share,
+            "most_share": self.most_share,
+        }
 
     def of_scores(
         self, covariance: float, first_excess: float = 0.0, second_excess: float = 0.0
@@ -119,6 +144,7 @@ class CovarianceEstimate:
         released: the covariance of the scores in the release as it stands; None where what is
             released are not the categories.
         prediction: what the mechanism was expected to leave.
+        group: columns released as they are and the values that the rows were selected by.
     """
 
     attributes: tuple[str, str]
@@ -128,6 +154,7 @@ class CovarianceEstimate:
     standard_error: float
     released: float | None
     prediction: CovariancePrediction
+    group: tuple[tuple[str, str], ...] = ()
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval.
@@ -143,6 +170,7 @@ class CovarianceEstimate:
         low, high = self.confidence_interval(level)
         return {
             "attributes": list(self.attributes),
+            "group": dict(self.group),
             "n": self.n_records,
             "target": self.target,
             "level": level,
@@ -161,7 +189,7 @@ def estimate_covariance(
     mechanism: Mechanism,
     of: tuple[str, str],
     *,
-    scores: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+    scores: PairScores = (None, None),
     target: Target = "table",
 ) -> CovarianceEstimate:
     """Estimate the original covariance of two attributes from the released table.
@@ -222,15 +250,13 @@ def estimate_covariance(
     )
 
 
-def _scores(
-    mechanism: Mechanism, name: str, given: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _scores(mechanism: Mechanism, name: str, given: Sequence[float] | None) -> NDArray[np.float64]:
     attribute = mechanism.schema.attributes[mechanism.schema.position(name)]
     chosen = attribute.category_scores() if given is None else given
     if chosen is None:
         raise InputError(
-            f"'{name}' has no scores, so it has no covariance; write scores = [...] for it in the "
-            "schema, one number per category"
+            f"'{name}' has no scores, so it has no covariance; give one number per category, here "
+            "or as scores = [...] in the schema"
         )
     values = np.asarray(chosen, dtype=np.float64)
     if values.shape != (attribute.n_categories,) or not np.all(np.isfinite(values)):

@@ -141,6 +141,9 @@ def inspect(
     subset: Annotated[
         str | None, Parameter(help="Also ε against someone who sees only these columns: a,b.")
     ] = None,
+    covariance: Annotated[
+        str | None, Parameter(help="Also what is left of the covariance of two attributes: a,b.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute every number from the law, and check what the file states.
@@ -157,16 +160,29 @@ def inspect(
         names = options.split_names(subset)
         statements["subset"] = names
         statements["subset_epsilon"] = record.finite_or_none(design.mechanism.subset_epsilon(names))
+    if covariance is not None:
+        prediction = _prediction(design.mechanism, options.split_names(covariance))
+        statements["covariance"] = prediction.to_plain()
     if as_json:
         print_json(statements)
         return
     console.show_design(statements)
+    if covariance is not None:
+        console.show_covariance_prediction(prediction)
     if subset is not None:
         console.say(
             f"ε against someone who sees only {', '.join(statements['subset'])}: "
             f"{statements['subset_epsilon']:.6g}"
         )
     console.say("Verified: every number was recomputed from the law and agrees with the file.")
+
+
+def _prediction(mechanism: Any, names: list[str]) -> Any:
+    from deniable.covariance import predict_covariance
+
+    if len(names) != 2:
+        raise InputError("--covariance: name two attributes, a,b")
+    return predict_covariance(mechanism, *names)
 
 
 @schema_app.command

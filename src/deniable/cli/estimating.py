@@ -1,12 +1,13 @@
-"""estimate: from a release back to marginals, joint tables, means and quantiles."""
+"""estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import AsJson, ShowValues
+from deniable.errors import InputError
 
 
 @app.command
@@ -42,8 +43,15 @@ def estimate(
     quantile: Annotated[
         float | None, Parameter(help="Estimate a quantile instead: 0.5 is the median.")
     ] = None,
+    covariance: Annotated[
+        bool, Parameter(negative=(), help="Estimate the covariance of two attributes instead.")
+    ] = False,
     scores: Annotated[
-        str | None, Parameter(help="One number per category, for --mean; default: bin middles.")
+        str | None,
+        Parameter(
+            help="One number per category, for --mean: 0,1,2; for --covariance one such list per "
+            "attribute: '0,1;0,1,2'. Default: the schema's, or bin middles."
+        ),
     ] = None,
     method: Annotated[str, Parameter(help="inversion, em or projected.")] = "inversion",
     target: Annotated[
@@ -54,7 +62,7 @@ def estimate(
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recover a marginal, a joint table, a mean or a quantile, with error bars.
+    """Recover a marginal, a joint table, a mean, a quantile or a covariance, with error bars.
 
     Example: deniable estimate release --of race,hhi
     """
@@ -70,7 +78,9 @@ def estimate(
         level=level,
         mean=mean,
         quantile=quantile,
-        scores=None if scores is None else options.numbers(scores, "--scores"),
+        covariance=covariance,
+        scores=None if scores is None or covariance else options.numbers(scores, "--scores"),
+        pair_scores=_pair_scores(scores) if covariance else (None, None),
         show_values=show_values,
     )
     answers = analysis.answer(question, source, mechanism, counts)
@@ -78,3 +88,19 @@ def estimate(
         print_json(analysis.to_plain(answers, level))
     else:
         console.show_answers(answers, level)
+
+
+def _pair_scores(text: str | None) -> Any:
+    """Return what --scores means for --covariance: two lists, or None for the schema's."""
+    from deniable import options
+
+    if text is None:
+        return None, None
+    parts = text.split(";")
+    if len(parts) != 2:
+        raise InputError(
+            "--scores: a covariance needs two lists with a semicolon between them, such as "
+            "'0,1;0,1,2'"
+        )
+    first, second = (options.numbers(part, "--scores") if part.strip() else None for part in parts)
+    return first, second
