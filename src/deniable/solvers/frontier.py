@@ -47,12 +47,14 @@ class FrontierPoint:
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs.
         record_mse: N·MSE of its estimate at the prior.
         certificate: the lower bound over all mechanisms.
+        near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
     """
 
     limits: Limits
     matrix: FloatArray
     record_mse: float
     certificate: Certificate
+    near_rows: Indices
 
     @property
     def gap(self) -> float:
@@ -73,20 +75,29 @@ class _Solution:
     budget_multiplier: float
 
 
-def solve(limits: Limits) -> FrontierPoint:
+def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     """Solve the program to a gap of about 1e-8, and read the mechanism off it.
+
+    Args:
+        limits: the prior and the privacy asked for.
+        near: the solution at a nearby privacy, same prior and worst posterior; it saves time and
+            never changes what is proved. Best is the next higher privacy (or lower ε), whose
+            mechanism keeps these limits too.
 
     Raises:
         InputError: if there are more than 16 categories, or the program could not be solved to a
             gap of 1e-4 (limits at the very edge of what is possible).
     """
     rows = extreme_rows(limits)
-    used, solution = _generate(limits, rows)
+    used, solution = _generate(limits, rows, None if near is None else near.near_rows)
+    excess = _excess(rows, solution)
+    close = used[np.argsort(-excess[used], kind="stable")][: _batch(limits.n_categories)]
     certificate = certify(limits, solution.directions, solution.multipliers)
     if limits.epsilon is not None:
         rows = extreme_rows(limits, inside=True)
     matrix = _mechanism(limits, rows[used], solution.weights)
-    point = FrontierPoint(limits, matrix, float(record_mse(matrix, limits.prior)), certificate)
+    error = float(record_mse(matrix, limits.prior))
+    point = FrontierPoint(limits, matrix, error, certificate, np.sort(close))
     if not point.gap < 1e-4:
         raise InputError(
             "privacy: the limits are too near the edge of what is possible to be solved reliably; "
@@ -95,11 +106,19 @@ def solve(limits: Limits) -> FrontierPoint:
     return point
 
 
-def _generate(limits: Limits, rows: FloatArray) -> tuple[Indices, _Solution]:
+def _batch(n_categories: int) -> int:
+    return n_categories * (n_categories + 1)
+
+
+def _generate(
+    limits: Limits, rows: FloatArray, first: Indices | None = None
+) -> tuple[Indices, _Solution]:
     """Solve over a growing set of rows; return their indices and the solution over them."""
     program = _Program(limits)
     used = _first_rows(rows)
-    batch = limits.n_categories * (limits.n_categories + 1)
+    if first is not None and len(first) and first[-1] < len(rows):
+        used = np.union1d(first, used)
+    batch = _batch(limits.n_categories)
     best: tuple[float, Indices, _Solution] | None = None
     for _ in range(_MOST_ROUNDS):
         solution = program.solve(rows[used])
