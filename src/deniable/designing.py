@@ -6,7 +6,6 @@ comes back has been checked against the wish: every level met, never exceeded, a
 below, or else reported as changed.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from deniable._checks import check_level, check_levels
 from deniable.dividing import within_budget
 from deniable.errors import InputError
-from deniable.families import PatternLaw
 from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
 from deniable.mechanism import Mechanism
 from deniable.methods import (
@@ -27,7 +25,7 @@ from deniable.methods import (
     Method,
     Task,
 )
-from deniable.plan import Design, Plan
+from deniable.plan import Design, Plan, lower_bound
 from deniable.schema import Schema
 
 
@@ -94,7 +92,7 @@ def design(
     chosen = method or default_method(n_protected)
     _check_method(chosen, n_protected, given_rest)
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    plan = Plan(schema, chosen, Task(n_categories, given_rest, order))
+    plan = Plan(schema, chosen, Task(n_categories, given_rest, order=order))
     if epsilon is None:
         levels = _requested_levels(schema, attribute_epsilon)
         result = plan.at(levels)
@@ -147,30 +145,13 @@ def _by_strength(
     else:
         found = lambda_blocks(schema, wishes)
     mechanism = Mechanism(schema, found.blocks)
-    bound = None
-    if all(isinstance(block.law, PatternLaw) for block in found.blocks):
-        bound = _level_bound(mechanism)
     return Design(
         replace(mechanism, claim=mechanism.promise()),
         method,
         (None,) * len(schema.attributes),
-        bound,
+        lower_bound(mechanism, None),
         epsilon,
         notes=found.notes,
-    )
-
-
-def _level_bound(mechanism: Mechanism) -> float | None:
-    """Return a bound from the levels that a law has; None if they are out of the proofs' range."""
-    from deniable.solvers import certificate
-    from deniable.solvers.problem import MAX_LEVEL
-
-    protected = mechanism.schema.protected
-    levels = [math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in protected]
-    if max(levels) > MAX_LEVEL:
-        return None
-    return certificate.best_known_bound(
-        [mechanism.schema.n_categories[i] for i in protected], levels
     )
 
 

@@ -14,7 +14,9 @@ from deniable._checks import check_level
 from deniable.errors import InputError
 from deniable.families import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 
-Method = Literal["kronecker", "lp", "closed-form", "heuristic", "lambda", "joint"]
+Method = Literal[
+    "balanced", "optimal", "kronecker", "lp", "closed-form", "heuristic", "lambda", "joint"
+]
 
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""
@@ -24,7 +26,13 @@ _AIM = 2e-11
 
 GivenRest = str | float | Sequence[float | None] | None
 """A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
-one number (or None) per protected attribute, or None for no cap."""
+one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
+2x for ``balanced``, no cap for ``lp``."""
+
+DEFAULT_CAP = "2x"
+DEFAULT_PAIR_FLOOR = 0.5
+"""What ``balanced`` keeps unless told otherwise: see theory of the vanishing eigenvalues in
+docs/proofs/clipped.md."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,13 @@ class Task:
     Args:
         n_categories: of the attributes to randomize, shape (k,).
         given_rest: cap on ``epsilon_given_rest``.
+        pair_floor: least φ_ij/(φ_i φ_j), so that every table of two attributes can be estimated.
         order: in which the heuristic takes the attributes.
     """
 
     n_categories: tuple[int, ...]
     given_rest: GivenRest = None
+    pair_floor: float | None = None
     order: Literal["given", "descending"] = "given"
 
 
@@ -47,12 +57,20 @@ class Found:
     """What a method found.
 
     Args:
-        law: over the attributes, in their order.
+        parts: independent laws, each with the positions of its attributes among those to
+            randomize; nearly always one law for all.
         weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
+        optimal_epsilon: ε of the record at these levels if nothing else were asked, in nats.
     """
 
-    law: PatternLaw
+    parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
     weights: Sequence[float] | None = None
+    optimal_epsilon: float | None = None
+
+    @classmethod
+    def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Found":
+        """Return one law for all attributes, in their order."""
+        return cls(((tuple(range(len(law.n_categories))), law),), weights)
 
 
 def _aimed(levels: Sequence[float]) -> list[float]:
@@ -61,7 +79,7 @@ def _aimed(levels: Sequence[float]) -> list[float]:
 
 def _kronecker(task: Task, levels: Sequence[float]) -> Found:
     # Its weights are rounded down exactly; there is no rounding to keep clear of.
-    return Found(ProductLaw.from_levels(task.n_categories, levels))
+    return Found.one(ProductLaw.from_levels(task.n_categories, levels))
 
 
 def _linear_program(task: Task, levels: Sequence[float]) -> Found:
@@ -80,7 +98,7 @@ def _linear_program(task: Task, levels: Sequence[float]) -> Found:
     except linear.SolverError as error:
         raise InputError(str(error)) from None
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
-    return Found(law, list(solution.weights))
+    return Found.one(law, list(solution.weights))
 
 
 def _closed_form(task: Task, levels: Sequence[float]) -> Found:
@@ -92,7 +110,7 @@ def _closed_form(task: Task, levels: Sequence[float]) -> Found:
     counts = other_outputs(task.n_categories).astype(np.float64)
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
     # The formula gives no dual; the linear program's prices are one.
-    return Found(law, list(linear.solve(task.n_categories, aimed).weights))
+    return Found.one(law, list(linear.solve(task.n_categories, aimed).weights))
 
 
 def _heuristic(task: Task, levels: Sequence[float]) -> Found:
@@ -107,7 +125,7 @@ def _heuristic(task: Task, levels: Sequence[float]) -> Found:
     change_excess = np.empty(len(wanted))
     change_excess[places] = solution.change_excess
     law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
-    return Found(law)
+    return Found.one(law)
 
 
 METHODS: dict[Method, Callable[[Task, Sequence[float]], Found]] = {
@@ -124,7 +142,7 @@ def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float 
     Raises:
         InputError: if a cap is not a number above zero, or there are too many or too few.
     """
-    if given_rest is None:
+    if given_rest is None or given_rest == "none":
         return None
     if isinstance(given_rest, str):
         multiple = given_rest.removesuffix("x")

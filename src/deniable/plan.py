@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from deniable.errors import InputError
-from deniable.families import Identity
+from deniable.families import Identity, PatternLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.methods import METHODS, Method, Task, resolve_caps
 from deniable.schema import Schema
@@ -86,9 +86,10 @@ class Plan:
     def at(self, levels: Sequence[float]) -> Design:
         """Return the method's design at these levels of the protected attributes, unchecked."""
         found = METHODS[self.method](self.task, levels)
-        law, weights = found.law, found.weights
         protected = self.schema.protected
-        blocks = [Block(protected, law)]
+        blocks = [
+            Block(tuple(protected[place] for place in places), law) for places, law in found.parts
+        ]
         blocks += [
             Block((i,), Identity((a.n_categories,)))
             for i, a in enumerate(self.schema.attributes)
@@ -104,17 +105,47 @@ class Plan:
                 )
         asked = dict(zip(protected, levels, strict=True))
         requested = tuple(asked.get(i) for i in range(len(self.schema.attributes)))
-        return Design(mechanism, self.method, requested, self._bound(mechanism, weights))
+        return Design(
+            mechanism,
+            self.method,
+            requested,
+            lower_bound(mechanism, found.weights),
+            weights=None if found.weights is None else tuple(map(float, found.weights)),
+            optimal_epsilon=found.optimal_epsilon,
+        )
 
-    def _bound(self, mechanism: Mechanism, weights: Sequence[float] | None) -> float:
-        # At the levels that the law really has, rounded down: a bound at the requested ones could
-        # end a hair above the law's own ε.
-        from deniable.solvers import certificate
 
-        levels = [
-            math.nextafter(mechanism.attribute_epsilon[i], 0.0) for i in self.schema.protected
-        ]
-        bound = certificate.best_known_bound(self.task.n_categories, levels)
-        if weights is not None:
-            bound = max(bound, certificate.weighted_bound(self.task.n_categories, levels, weights))
-        return bound
+def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:
+    """Return a bound that no pattern law with this mechanism's levels is below, in nats.
+
+    It is computed at the levels that the law really has, rounded down: a bound at the requested
+    ones could end a hair above the law's own ε.
+
+    Args:
+        mechanism: its levels are asked.
+        weights: λ per protected attribute, shape (k,), or None for what needs no search.
+
+    Returns:
+        None if a level is beyond the range of the proofs, or a response matrix is among the laws,
+        to which they do not apply.
+    """
+    if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
+        return None
+    from deniable.solvers import certificate
+    from deniable.solvers.problem import MAX_LEVEL
+
+    protected = mechanism.schema.protected
+    n_categories = [mechanism.schema.n_categories[i] for i in protected]
+    levels = [_surely(mechanism.attribute_epsilon[i]) for i in protected]
+    if max(levels) > MAX_LEVEL:
+        return None
+    bound = certificate.best_known_bound(n_categories, levels)
+    if weights is not None:
+        bound = max(bound, certificate.weighted_bound(n_categories, levels, weights))
+    return bound
+
+
+def _surely(level: float) -> float:
+    # Stated levels are upper bounds: of exact laws within one unit in the last place, of laws
+    # accounted for with error bounds within 1e-9 (:data:`EXACT_WITHIN`).
+    return math.nextafter(level, 0.0)

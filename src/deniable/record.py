@@ -18,7 +18,7 @@ from deniable.errors import InputError
 from deniable.families import law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.methods import Method
-from deniable.plan import Design
+from deniable.plan import Design, lower_bound
 from deniable.schema import Schema
 from deniable.strength import mechanism_strength
 
@@ -62,12 +62,19 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "method": design.method,
         "epsilon": design.epsilon,
         "epsilon_lower_bound": design.epsilon_lower_bound,
+        "gap": design.gap,
+        "optimal_epsilon": design.optimal_epsilon,
         "budget": design.budget,
         "strength": mechanism_strength(design.mechanism).strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
         "attributes": attribute_rows(design),
     }
+
+
+def certificate_to_plain(design: Design) -> dict[str, Any] | None:
+    """Return the proof of the lower bound: the vector λ, one weight per protected attribute."""
+    return None if design.weights is None else {"weights": list(design.weights)}
 
 
 def mechanism_to_plain(design: Design) -> dict[str, Any]:
@@ -79,6 +86,7 @@ def mechanism_to_plain(design: Design) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "software": f"deniable {version('deniable')}",
         **design_to_plain(design),
+        "certificate": certificate_to_plain(design),
         "schema": mechanism.schema.to_plain(),
         "blocks": [
             {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
@@ -122,6 +130,8 @@ def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
         tuple(a.requested_epsilon for a in stored.attributes),
         stored.epsilon_lower_bound,
         stored.budget,
+        None if stored.certificate is None else stored.certificate.weights,
+        stored.optimal_epsilon,
     )
     _check_statements(design, stored)
     return design
@@ -150,9 +160,23 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
         raise InputError("the mechanism has been altered: it lists other unprotected columns")
     if list(design.changed) != stored.changed_levels:
         raise InputError("the mechanism has been altered: it lists other changed levels")
-    bound = stored.epsilon_lower_bound
-    if bound is not None and not bound <= design.epsilon:
+    _check_bound(design, stored)
+
+
+def _check_bound(design: Design, stored: "_Stored") -> None:
+    """Verify the proof: the stored bound must be what the stored λ proves, and lie below ε."""
+    try:
+        proved = lower_bound(design.mechanism, design.weights)
+    except InputError as error:
+        raise InputError(
+            f"the mechanism has been altered: its certificate fails: {error}"
+        ) from None
+    if not _close(proved, stored.epsilon_lower_bound):
+        raise _altered("the record", "epsilon_lower_bound", proved, stored.epsilon_lower_bound)
+    if proved is not None and proved > design.epsilon:
         raise InputError("the mechanism has been altered: its lower bound lies above its ε")
+    if not _close(design.gap, stored.gap):
+        raise _altered("the record", "gap", design.gap, stored.gap)
 
 
 def _altered(what: str, key: str, true: Any, said: Any) -> InputError:
@@ -189,11 +213,18 @@ class _StoredBlock(msgspec.Struct):
     law: dict[str, Any]
 
 
+class _StoredCertificate(msgspec.Struct):
+    weights: tuple[float, ...]
+
+
 class _Stored(msgspec.Struct):
     method: str
     epsilon: float | None
     epsilon_lower_bound: float | None
+    gap: float | None
+    optimal_epsilon: float | None
     budget: float | None
+    certificate: _StoredCertificate | None
     strength: float | None
     unprotected: list[str]
     changed_levels: list[str]

@@ -69,7 +69,7 @@ CHECKED = [
     path
     for path in paths(stored())
     # Free text, and statements about how the law was found that the law cannot contradict.
-    if path[0] not in ("software", "method", "budget", "epsilon_lower_bound")
+    if path[0] not in ("software", "method", "budget", "optimal_epsilon")
     and "requested_epsilon" not in path
     and not {"title", "labels"} & set(path)
 ]

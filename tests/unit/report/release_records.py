@@ -11,7 +11,7 @@ from deniable.designing import design
 from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import expected_error
 from deniable.mechanism import Block, Mechanism
-from deniable.plan import Design
+from deniable.plan import Design, lower_bound
 from deniable.record import finite_or_none, mechanism_to_plain, to_json
 from deniable.schema import Attribute, Schema
 from deniable.strength import mechanism_strength
@@ -110,7 +110,7 @@ def joint_law() -> Design:
     law = PatternTable.from_probabilities(n_categories, np.where(changed <= 1, 4.0, 1.0) * outputs)
     mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
     asked = tuple(mechanism.attribute_epsilon)
-    return Design(mechanism, "lp", asked, epsilon_lower_bound=1.2)
+    return Design(mechanism, "lp", asked, lower_bound(mechanism, None))
 
 
 def twelve_attributes() -> dict[str, Any]:
