@@ -57,7 +57,13 @@ def frapp(n_categories: int, gamma: float) -> FloatArray:
     """
     if not gamma >= 0:
         raise InputError("gamma: the ratio of truth to any other answer must be at least 0")
-    return warner(n_categories, warner_from_gamma(n_categories, gamma))
+    _check(n_categories, 0.0, "gamma")
+    if math.isinf(gamma):
+        return np.eye(n_categories)
+    # Not by way of p, whose 1 − p would lose the digits of a large λ.
+    matrix = np.ones((n_categories, n_categories))
+    np.fill_diagonal(matrix, gamma)
+    return np.asarray(matrix / (gamma + n_categories - 1))
 
 
 def warner_from_retention(n_categories: int, retention: float) -> float:

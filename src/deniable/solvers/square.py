@@ -5,7 +5,9 @@ is a local optimum, the best of those found; its ratio to the bound of `frontier
 left to gain. Variables are the joint mass q (row y: output, column x: category) and the costs t_y:
 
     minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
-    q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x).
+    q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x),
+
+or under ε-LDP   p_x t_y ≤ q_y(x) ≤ e^ε p_x t_y.
 
 With u_y = q_y/(1·q_y) a change of q changes K by
 
@@ -15,6 +17,7 @@ and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X d
 (Gauss–Newton: what the curvature of f in K contributes). All starts run at once.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +25,13 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.solvers.frontier_rows import Limits
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.response import privacy, record_mse, worst_posterior
-from deniable.solvers.schemes import warner, warner_at
+from deniable.solvers.response import epsilon, privacy, record_mse, worst_posterior
+from deniable.solvers.schemes import frapp, warner, warner_at
 
 _BACKTRACKS = 25
 _TO_BOUNDARY = 0.995
+# ε is accounted from integers later on: so far below it, relatively, their rounding stays below.
+_BELOW = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +66,15 @@ def solve(
     """Search for the square matrix with the least error.
 
     Args:
-        limits: average privacy, with or without a worst posterior.
+        limits: average privacy, with or without a worst posterior, or ε-LDP.
         generator: draws the starts; the same generator gives the same matrix.
         n_starts: how many, the first at Warner's matrix.
         max_iterations: of each start.
         tolerance: duality gap, as a share of the error, at which a start ends.
 
     Raises:
-        InputError: if the limits are ε-LDP, or there is no start.
+        InputError: if there is no start.
     """
-    if limits.success is None:
-        raise InputError("limits: a square matrix is sought for average privacy, not for ε-LDP")
     if n_starts < 1:
         raise InputError("n_starts: there must be at least one start")
     starts = _starts(limits, generator, n_starts)
@@ -88,15 +91,17 @@ def solve(
 
 
 def _warner(limits: Limits) -> FloatArray:
-    assert limits.success is not None
-    return warner(
-        limits.n_categories,
-        warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior),
-    )
+    n = limits.n_categories
+    if limits.success is None:
+        assert limits.epsilon is not None
+        return frapp(n, math.exp(limits.epsilon * (1.0 - 2.0 * _BELOW)))
+    return warner(n, warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior))
 
 
 def _keeps(matrices: FloatArray, limits: Limits) -> FloatArray:
-    assert limits.success is not None
+    if limits.success is None:
+        assert limits.epsilon is not None
+        return np.asarray(epsilon(matrices) <= limits.epsilon * (1.0 - _BELOW))
     kept = privacy(matrices, limits.prior) >= 1.0 - limits.success - 1e-12
     if limits.most_posterior is not None:
         kept &= worst_posterior(matrices, limits.prior) <= limits.most_posterior + 1e-12
@@ -129,46 +134,62 @@ def _share(matrices: FloatArray, limits: Limits) -> FloatArray:
     return np.asarray(low)
 
 
+def _slacks(limits: Limits) -> tuple[FloatArray, FloatArray]:
+    """The limits as slope v + offset ≥ 0 in v = (q, t), shapes (rows, n² + n) and (rows,)."""
+    n = limits.n_categories
+    size = n * n + n
+    places = np.arange(n * n)
+    own = n * n + np.repeat(np.arange(n), n)  # t_y beside each q_y(x)
+    if limits.success is None:
+        assert limits.epsilon is not None
+        share = np.tile(limits.prior, n)
+        above, below = np.zeros((n * n, size)), np.zeros((n * n, size))
+        above[places, places], above[places, own] = 1.0, -share
+        below[places, places], below[places, own] = -math.exp(-limits.epsilon), share
+        return np.concatenate([above, below]), np.zeros(2 * n * n)
+    above = np.zeros((n * n, size))
+    above[places, places], above[places, own] = -1.0, 1.0
+    total = np.zeros((1, size))
+    total[0, n * n :] = -1.0
+    rows: list[FloatArray] = [np.eye(n * n, size), above, total]
+    offset = [np.zeros(2 * n * n), np.array([limits.success])]
+    if limits.most_posterior is not None:
+        worst = np.zeros((n, size))
+        worst[:, : n * n] = np.kron(np.eye(n), np.full(n, limits.most_posterior))
+        worst[:, n * n :] = -np.eye(n)
+        rows.append(worst)
+        offset.append(np.zeros(n))
+    return np.concatenate(rows), np.concatenate(offset)
+
+
 class _Iteration:
     """Primal–dual interior-point steps on a batch of starts, shape (b, n, n)."""
 
     def __init__(self, limits: Limits, joint: FloatArray) -> None:
-        assert limits.success is not None
         self.p = limits.prior
         self.n = n = len(self.p)
-        self.success = limits.success
-        self.delta = limits.most_posterior
+        self.limits = limits
         self.square = float(self.p @ self.p)
-        # Slacks are linear in v = (q, t): s = slope v + offset.
         size = n * n + n
-        rows: list[FloatArray] = [np.eye(n * n, size)]
-        above = np.zeros((n * n, size))
-        above[np.arange(n * n), np.arange(n * n)] = -1.0
-        above[np.arange(n * n), n * n + np.repeat(np.arange(n), n)] = 1.0
-        rows.append(above)
-        total = np.zeros((1, size))
-        total[0, n * n :] = -1.0
-        rows.append(total)
-        offset = [np.zeros(2 * n * n), np.array([self.success])]
-        if self.delta is not None:
-            below = np.zeros((n, size))
-            below[:, : n * n] = np.kron(np.eye(n), np.full(n, self.delta))
-            below[:, n * n :] = -np.eye(n)
-            rows.append(below)
-            offset.append(np.zeros(n))
-        self.slope, self.offset = np.concatenate(rows), np.concatenate(offset)
+        self.slope, self.offset = _slacks(limits)
         # Column sums stay p: moves of q lie in the null space of these n rows.
         self.sums = np.zeros((n, size))
         self.sums[:, : n * n] = np.tile(np.eye(n), (1, n))
         self.point = np.concatenate([joint.reshape(len(joint), -1), self._costs(joint)], axis=1)
 
     def _costs(self, joint: FloatArray) -> FloatArray:
-        """t_y strictly between max q_y and what A and δ allow."""
+        """t_y strictly between what q_y asks for and what A and δ, or ε, allow."""
+        success, delta = self.limits.success, self.limits.most_posterior
+        if success is None:
+            assert self.limits.epsilon is not None
+            share = joint / self.p
+            middle = share.min(axis=2) * share.max(axis=2) * math.exp(-self.limits.epsilon)
+            return np.asarray(np.sqrt(middle))
         least = joint.max(axis=2)
-        room = (self.success - least.sum(axis=1, keepdims=True)) / (2 * self.n)
-        if self.delta is None:
+        room = (success - least.sum(axis=1, keepdims=True)) / (2 * self.n)
+        if delta is None:
             return np.asarray(least + room)
-        return np.asarray(least + np.minimum(room, (self.delta * joint.sum(axis=2) - least) / 2))
+        return np.asarray(least + np.minimum(room, (delta * joint.sum(axis=2) - least) / 2))
 
     def run(self, max_iterations: int, tolerance: float) -> FloatArray:
         """Iterate until every start has converged or failed; return the joint masses."""

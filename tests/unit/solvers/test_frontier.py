@@ -199,3 +199,20 @@ def test_sixteen_categories_are_solved_exactly_and_seventeen_refused() -> None:
     assert len(extreme_rows(limits)) == 65_535
     with pytest.raises(InputError, match="at most 16 categories"):
         frontier.solve(average_limits(np.full(17, 1 / 17), 0.3))
+
+
+def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:
+    levels = (0.6, 0.5, 0.4)
+    near = None
+    for level in levels:
+        limits = average_limits(NORMAL_TEN, level, 0.75)
+        near, alone = frontier.solve(limits, near), frontier.solve(limits)
+        assert verify(near.certificate) > 0
+        assert near.gap < 1e-7
+        assert near.record_mse == pytest.approx(alone.record_mse, rel=1e-7)
+
+
+def test_rows_of_a_point_with_other_limits_do_no_harm() -> None:
+    other = frontier.solve(average_limits(NORMAL_TEN, 0.3))
+    limits = average_limits(NORMAL_TEN, 0.5, 0.6)
+    assert frontier.solve(limits, other).gap < 1e-7

@@ -41,6 +41,12 @@ def test_frapp_at_lambda_is_k_ary_response_at_its_logarithm() -> None:
     assert np.allclose(matrix, schemes.frapp(5, math.exp(1.3)))
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 30.0])
+def test_frapp_has_its_level_to_the_last_digits(epsilon: float) -> None:
+    matrix = schemes.frapp(10, math.exp(epsilon))
+    assert float(response.epsilon(matrix)) == pytest.approx(epsilon, rel=1e-13)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("level", [0.01, 1.0, 40.0])
 def test_subset_selection_keeps_its_level_and_has_the_closed_form_error(

@@ -6,6 +6,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.solvers import frontier, response, schemes, square
 from deniable.solvers.frontier_rows import average_limits, local_limits
+from deniable.solvers.problem import FloatArray
 from unit.solvers.priors import NORMAL_TEN, SKEWED, within
 
 LIMITS = [
@@ -88,9 +89,26 @@ def test_gradient_and_hessian_are_those_of_the_error(delta: float | None) -> Non
     assert np.allclose(np.einsum("bi,bij,bj->b", rows, hessian, rows), bend, rtol=1e-3)
 
 
-def test_ldp_limits_and_no_starts_are_refused() -> None:
-    generator = np.random.default_rng(5)
-    with pytest.raises(InputError, match="average privacy"):
-        square.solve(local_limits(SKEWED, 1.0), generator)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("prior", [SKEWED, np.full(6, 1 / 6)], ids=["skewed", "uniform"])
+def test_under_ldp_the_matrix_keeps_epsilon_and_lies_between_the_bound_and_k_ary_response(
+    prior: FloatArray, epsilon: float
+) -> None:
+    limits = local_limits(prior, epsilon)
+    design = square.solve(limits, np.random.default_rng(3), n_starts=12)
+    assert response.epsilon(design.matrix) <= epsilon
+    assert design.ratio(frontier.solve(limits).certificate.record_mse) >= 1.0
+    plain = response.record_mse(schemes.frapp(len(prior), np.exp(epsilon)), prior)
+    assert design.record_mse <= float(plain) * (1 + 1e-9)
+
+
+def test_under_ldp_a_square_matrix_can_do_better_than_k_ary_response() -> None:
+    limits = local_limits(NORMAL_TEN, 0.5)
+    design = square.solve(limits, np.random.default_rng(3))
+    plain = response.record_mse(schemes.frapp(10, np.exp(0.5)), limits.prior)
+    assert design.record_mse < 0.7 * float(plain)
+
+
+def test_a_search_without_a_start_is_refused() -> None:
     with pytest.raises(InputError, match="at least one start"):
-        square.solve(average_limits(SKEWED, 0.3), generator, n_starts=0)
+        square.solve(average_limits(SKEWED, 0.3), np.random.default_rng(5), n_starts=0)
