@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.families import Identity, MatrixChannel, PatternLaw
+from deniable.families import Identity, PatternLaw, ResponseLaw
 from deniable.mechanism import Mechanism
 from deniable.transforms import apply_eigenvalues, eigenvalues_of, kernel_of
 
@@ -144,9 +144,9 @@ class Channel:
         return tuple(self.mechanism.n_outputs[i] for i in self.positions)
 
     @cached_property
-    def _matrix_laws(self) -> dict[int, MatrixChannel]:
+    def _matrix_laws(self) -> dict[int, ResponseLaw]:
         laws = [self.mechanism.block_of(position)[0].law for position in self.positions]
-        return {axis: law for axis, law in enumerate(laws) if isinstance(law, MatrixChannel)}
+        return {axis: law for axis, law in enumerate(laws) if isinstance(law, ResponseLaw)}
 
     @cached_property
     def forward(self) -> TableMap:

@@ -111,16 +111,30 @@ def show_design(statements: Mapping[str, Any]) -> None:
             + (", …" if len(changed) > 10 else ""),
             markup=False,
         )
-    if statements["unprotected"]:
-        console.print(
-            "NOT PROTECTED, released as they are: " + ", ".join(statements["unprotected"]),
-            markup=False,
-        )
+    # A column that is released as it is has no row here, or one that says it is always kept.
+    randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
+    if kept := [name for name in statements["unprotected"] if name not in randomized]:
+        console.print("NOT PROTECTED, released as they are: " + ", ".join(kept), markup=False)
+    if unbounded := [name for name in statements["unprotected"] if name in randomized]:
+        say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
+    _show_best_guesses(rows)
+
+
+def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
+    from deniable.best_guess import BestGuess, best_guess_sentence
+
+    for row in rows:
+        if row["best_guess"] is not None:
+            say(best_guess_sentence(row["name"], BestGuess(**row["best_guess"])))
 
 
 def _headline(statements: Mapping[str, Any]) -> str:
     bound = statements["epsilon_lower_bound"]
-    text = f"Method {statements['method']}: ε of the whole record {statements['epsilon']:.6g} nats"
+    text = f"Method {statements['method']}: "
+    if statements["epsilon"] is None:
+        text += "no ε-differential privacy for the whole record"
+    else:
+        text += f"ε of the whole record {statements['epsilon']:.6g} nats"
     if bound is not None:
         text += f"; no law with these levels is below {bound:.6g}"
     if (strength := statements["strength"]) is not None:
@@ -228,7 +242,7 @@ def _show_covariance(found: "CovarianceEstimate", level: float) -> None:
         [[_number(v) for v in (found.estimate, found.standard_error, low, high, found.released)]],
         text_columns=0,
     )
-    if found.prediction.warning:
+    if found.prediction is not None and found.prediction.warning:
         say(f"WARNING: {found.prediction.warning}")
 
 

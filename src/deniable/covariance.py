@@ -22,8 +22,8 @@ from deniable.errors import InputError
 from deniable.estimation import normal_quantile
 from deniable.inference import Inference, Target
 from deniable.mechanism import Mechanism
+from deniable.strata import AnyInference, Counts, infer
 from deniable.strength import single_attenuations
-from deniable.tabulate import Tabulation
 
 PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
 """One number per category of either attribute; None takes the schema's, or the middles of bins."""
@@ -143,7 +143,7 @@ class CovarianceEstimate:
         standard_error: by the delta method.
         released: the covariance of the scores in the release as it stands; None where what is
             released are not the categories.
-        prediction: what the mechanism was expected to leave.
+        prediction: what the mechanism was expected to leave; None if strata differ in that.
         group: columns released as they are and the values that the rows were selected by.
     """
 
@@ -153,7 +153,7 @@ class CovarianceEstimate:
     estimate: float
     standard_error: float
     released: float | None
-    prediction: CovariancePrediction
+    prediction: CovariancePrediction | None
     group: tuple[tuple[str, str], ...] = ()
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -179,13 +179,13 @@ class CovarianceEstimate:
             "low": low,
             "high": high,
             "released": self.released,
-            "share": self.prediction.share,
-            "spurious": self.prediction.spurious,
+            "share": None if self.prediction is None else self.prediction.share,
+            "spurious": None if self.prediction is None else self.prediction.spurious,
         }
 
 
 def estimate_covariance(
-    tabulation: Tabulation,
+    tabulation: Counts,
     mechanism: Mechanism,
     of: tuple[str, str],
     *,
@@ -216,29 +216,35 @@ def estimate_covariance(
             randomization has wiped the covariance out, or a population is asked for from one row.
     """
     first, second = of
-    channel = Channel(mechanism, (first, second))
-    inference = Inference(channel, tabulation, target)
+    inference = infer(tabulation, mechanism, of, target)
+    channel = inference.channel
     s, t = (_scores(mechanism, name, given) for name, given in zip(of, scores, strict=True))
     shape = channel.n_categories
-    back = channel.inverse.transposed()
-    along_first = back.apply(np.broadcast_to(s[:, None], shape))
-    along_second = back.apply(np.broadcast_to(t[None, :], shape))
-    along_both = back.apply(np.outer(s, t))
-    frequencies, squares = tabulation.frequencies, tabulation.square_frequencies
-    mean_first = float((frequencies * along_first).sum())
-    mean_second = float((frequencies * along_second).sum())
-    if target == "table":
-        correction = float((squares * (along_first * along_second - along_both)).sum())
-    else:
-        if tabulation.n_effective <= 1:
-            raise InputError("the covariance in a population cannot be told from a single record")
-        centred = (along_first - mean_first) * (along_second - mean_second)
-        correction = float((squares * centred).sum()) / (1 - 1 / tabulation.n_effective)
-    plug_in = float((frequencies * along_both).sum()) - mean_first * mean_second
+    if target == "population" and tabulation.n_effective <= 1:
+        raise InputError("the covariance in a population cannot be told from a single record")
+    parts = [(share, part, _along(part, s, t)) for share, part in inference.parts]
+    means = [
+        sum(
+            share * float((part.tabulation.frequencies * along[i]).sum())
+            for share, part, along in parts
+        )
+        for i in range(3)
+    ]
+    mean_first, mean_second, mean_both = means
+    correction = 0.0
+    for share, part, (along_first, along_second, along_both) in parts:
+        if target == "table":
+            moment = along_first * along_second - along_both
+        else:
+            moment = (along_first - mean_first) * (along_second - mean_second)
+        correction += share**2 * float((part.tabulation.square_frequencies * moment).sum())
+    if target == "population":
+        correction /= 1 - 1 / tabulation.n_effective
+    plug_in = mean_both - mean_first * mean_second
     gradient = np.outer(s - mean_first, t - mean_second)
     released = None
     if channel.n_outputs == shape:
-        released = float(s @ indicator_covariance(frequencies) @ t)
+        released = float(s @ indicator_covariance(tabulation.frequencies) @ t)
     return CovarianceEstimate(
         attributes=(first, second),
         n_records=tabulation.n_records,
@@ -246,8 +252,28 @@ def estimate_covariance(
         estimate=plug_in + correction,
         standard_error=inference.linear(gradient).standard_error,
         released=released,
-        prediction=predict_covariance(mechanism, first, second),
+        prediction=_common_prediction(inference, first, second),
     )
+
+
+def _along(
+    part: Inference, s: NDArray[np.float64], t: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
+    """Return ℓ_s, ℓ_t and ℓ_st over the released table."""
+    shape = part.channel.n_categories
+    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
+    return tuple(part.influence(each) for each in (*weights, np.outer(s, t)))
+
+
+def _common_prediction(
+    inference: AnyInference, first: str, second: str
+) -> CovariancePrediction | None:
+    predictions = [
+        predict_covariance(part.channel.mechanism, first, second) for _, part in inference.parts
+    ]
+    if any(prediction != predictions[0] for prediction in predictions[1:]):
+        return None
+    return predictions[0]
 
 
 def _scores(mechanism: Mechanism, name: str, given: Sequence[float] | None) -> NDArray[np.float64]:

@@ -13,12 +13,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.errors import InputError
-from deniable.inference import Inference, Target
+from deniable.inference import Target
 from deniable.mechanism import Mechanism
 from deniable.simplex import maximum_likelihood, project_to_simplex
-from deniable.tabulate import Tabulation
+from deniable.strata import AnyInference, Counts, infer
 
 Method = Literal["inversion", "em", "projected"]
 
@@ -135,7 +134,7 @@ class Estimate:
 
 
 def estimate_table(
-    tabulation: Tabulation,
+    tabulation: Counts,
     mechanism: Mechanism,
     of: Sequence[str],
     by: Sequence[str] = (),
@@ -148,7 +147,7 @@ def estimate_table(
 
     Args:
         tabulation: the released records, counted by the outputs of ``of`` and then ``by``.
-        mechanism: what randomized them.
+        mechanism: what randomized them; strata have their own.
         of: the attributes of the table.
         by: attributes that form subgroups: every cell is then P(of | by), the ratio of two
             estimates. Randomized attributes may be used; selecting *rows* by them may not.
@@ -165,15 +164,14 @@ def estimate_table(
         raise InputError(f"the method is one of {', '.join(get_args(Method))}, not '{method}'")
     if not of:
         raise InputError("name at least one attribute to estimate")
-    channel = Channel(mechanism, (*of, *by))
-    inference = Inference(channel, tabulation, target)
+    inference = infer(tabulation, mechanism, (*of, *by), target)
+    channel = inference.channel
     check_filter(mechanism, [name for name, _ in group])
     values, converged = inference.values, True
     if method == "projected":
         values = project_to_simplex(values)
     elif method == "em":
-        fit = maximum_likelihood(tabulation.frequencies, channel.forward, tabulation.n_effective)
-        values, converged = fit.values, fit.converged
+        values, converged = _most_likely(inference)
     unbiased, standard_error = inference.values, inference.standard_error
     uncertain = unbiased < UNCERTAIN_ERRORS * standard_error
     if by:
@@ -191,7 +189,7 @@ def estimate_table(
         n_records=tabulation.n_records,
         target=target,
         method=method,
-        condition=channel.condition,
+        condition=inference.condition,
         values=values,
         unbiased=unbiased,
         standard_error=standard_error,
@@ -199,6 +197,18 @@ def estimate_table(
         converged=converged,
         group=tuple(group),
     )
+
+
+def _most_likely(inference: AnyInference) -> tuple[NDArray[np.float64], bool]:
+    # Strata have tables of their own, so that the likelihood is the product of theirs.
+    values, converged = np.zeros(inference.values.shape), True
+    for share, part in inference.parts:
+        fit = maximum_likelihood(
+            part.tabulation.frequencies, part.channel.forward, part.tabulation.n_effective
+        )
+        values += share * fit.values
+        converged = converged and fit.converged
+    return values, converged
 
 
 def check_filter(mechanism: Mechanism, columns: Sequence[str]) -> None:

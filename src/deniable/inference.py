@@ -72,9 +72,19 @@ class Inference:
         """π̂ = Lθ, unbiased; sums to 1, may be negative."""
         return self.channel.inverse.apply(self.tabulation.frequencies)
 
+    @property
+    def parts(self) -> tuple[tuple[float, "Inference"], ...]:
+        """This table as a mixture of one part; see :class:`deniable.strata.StratifiedInference`."""
+        return ((1.0, self),)
+
+    @property
+    def condition(self) -> float:
+        """1/min |φ(T)|, how many times noise is magnified in the worst direction."""
+        return self.channel.condition
+
     @cached_property
-    def _squares(self) -> NDArray[np.float64]:
-        # Lθ₂, the unbiased estimate of Σ_r (w_r/W)² 1[x_r].
+    def squares(self) -> NDArray[np.float64]:
+        """Lθ₂, the unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
         if self.tabulation.squares is None:
             return self.values / self.tabulation.total
         return self.channel.inverse.apply(self.tabulation.square_frequencies)
@@ -91,9 +101,9 @@ class Inference:
         second = self.channel.inverse.squared().apply(self.tabulation.square_frequencies)
         low, high = cell_variance_range(self.channel)
         per_record = 1.0 / self.tabulation.n_effective
-        variance = np.clip(second - self._squares, low * per_record, high * per_record)
+        variance = np.clip(second - self.squares, low * per_record, high * per_record)
         if self.target == "population":
-            sampling = self._squares * (1 - 2 * self.values) + self.values**2 * per_record
+            sampling = self.squares * (1 - 2 * self.values) + self.values**2 * per_record
             variance += np.maximum(sampling, 0.0)
         return np.asarray(variance)
 
@@ -108,16 +118,16 @@ class Inference:
         With weights 1 in one cell and 0 elsewhere it is a column of the covariance matrix:
         L(θ₂∘ℓ) − c∘Lθ₂ for the table, L(θ₂∘(ℓ − c·π̂)) − π̂ θ₂·(ℓ − c·π̂) for the population.
         """
-        influence = self._influence(weights)
+        influence = self.influence(weights)
         frequencies = self.tabulation.square_frequencies
         if self.target == "table":
             covariance = self.channel.inverse.apply(frequencies * influence)
-            return np.asarray(covariance - weights * self._squares)
+            return np.asarray(covariance - weights * self.squares)
         centred = frequencies * (influence - float((weights * self.values).sum()))
         return np.asarray(self.channel.inverse.apply(centred) - self.values * centred.sum())
 
-    def _influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        # ℓ = Lᵀc over the released table.
+    def influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ℓ = Lᵀc over the released table, for weights c over the true one."""
         return self.channel.inverse.transposed().apply(weights)
 
     def linear(self, weights: NDArray[np.float64]) -> Value:
@@ -139,12 +149,12 @@ class Inference:
             return Value(float("nan"), float("nan"))
         estimate = float((numerator * self.values).sum()) / below
         weights = np.broadcast_to(np.asarray(numerator - estimate * denominator), shape)
-        influence = self._influence(weights)
+        influence = self.influence(weights)
         around_zero = float((self.tabulation.square_frequencies * influence**2).sum())
         variance = np.asarray(around_zero)
         if self.target == "table":
-            known = float((self._squares * weights**2).sum())
-            variance = _less(variance, np.asarray(known))
+            known = float((self.squares * weights**2).sum())
+            variance = less_known(variance, np.asarray(known))
         return Value(estimate, float(variance) ** 0.5 / below)
 
     def shares(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
@@ -157,38 +167,60 @@ class Inference:
             π̂(a, b)/π̂(b) and its delta-method standard error, the shape of the table, NaN where
             π̂(b) is not positive; and the subgroups' own inference, for π̂(b).
         """
+        margin = self.margin(n_by)
+        below = np.where(margin.values > 0, margin.values, np.nan)
+        share = self.values / below
+        variance = np.maximum(self.share_mean_square(share, margin), 0.0)
+        if self.target == "table":
+            variance = less_known(variance, self.known_of_share(share, margin))
+        return share, np.sqrt(variance) / below, margin
+
+    def margin(self, n_by: int) -> "Inference":
+        """Return the inference about the last ``n_by`` attributes."""
         axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
-        margin = Inference(
+        return Inference(
             Channel(self.channel.mechanism, self.channel.attributes[-n_by:]),
             self.tabulation.margin(axes),
             self.target,
         )
-        below = np.where(margin.values > 0, margin.values, np.nan)
-        share = self.values / below
+
+    def share_mean_square(
+        self, share: NDArray[np.float64], margin: "Inference"
+    ) -> NDArray[np.float64]:
+        """Return, per cell, Σ (w_r/W)² D(y_r)² with D a record's influence on a share times π(b).
+
+        Args:
+            share: R, the shares.
+            margin: of the subgroups.
+        """
         # The influence of a record on the share R = π(a,b)/π(b) is D = L_J − R L_B over π(b), with
         # L_J, L_B the entries of the inverses for the joint table and for the subgroups (columns of
         # L sum to 1, so summing L_J over a gives L_B). Its mean square needs the maps L_J∘L_J,
         # L_J∘L_B and L_B∘L_B; its mean given x is 1[(a,b)] − R 1[b].
+        n_by = margin.values.ndim
+        axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
         inverse, margin_inverse = self.channel.inverse, margin.channel.inverse
         frequencies = self.tabulation.square_frequencies
         margin_frequencies = margin.tabulation.square_frequencies
-        around_zero = (
+        return np.asarray(
             inverse.squared().apply(frequencies)
             - 2 * share * inverse.times(margin_inverse, axes).apply(frequencies)
             + share**2 * margin_inverse.squared().apply(margin_frequencies)
         )
-        variance = np.maximum(around_zero, 0.0)
-        if self.target == "table":
-            known = (1 - 2 * share) * self._squares + share**2 * margin._squares
-            variance = _less(variance, known)
-        return share, np.sqrt(variance) / below, margin
+
+    def known_of_share(
+        self, share: NDArray[np.float64], margin: "Inference"
+    ) -> NDArray[np.float64]:
+        """Return, per cell, the estimate of Σ (w_r/W)² (1[(a, b)] − R 1[b])²."""
+        return np.asarray((1 - 2 * share) * self.squares + share**2 * margin.squares)
 
 
-def _less(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
-    # The variance given the true table is the mean square less the square of what is known of each
-    # record. Where noise in a rare subgroup makes the difference negative, the mean square itself,
-    # which estimates the larger variance of the population; but a difference that is zero up to
-    # rounding is zero: columns released as they are have no error.
+def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a mean square less what is known: the variance given the true table."""
+    # The known part is the square of what is known of each record. Where noise in a rare subgroup
+    # makes the difference negative, the mean square itself, which estimates the larger variance of
+    # the population; but a difference that is zero up to rounding is zero: columns released as they
+    # are have no error.
     difference = around_zero - known
     rounding = 1e-12 * np.abs(around_zero)
     limited = np.where(difference < -rounding, around_zero, np.maximum(difference, 0.0))

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
-from deniable.inference import Inference, Target
+from deniable.inference import Target
 from deniable.mechanism import Mechanism
 from deniable.schema import Attribute
-from deniable.tabulate import Tabulation
+from deniable.strata import AnyInference, Counts, infer
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Summary:
 
 
 def estimate_mean(
-    tabulation: Tabulation,
+    tabulation: Counts,
     mechanism: Mechanism,
     attribute: str,
     by: Sequence[str] = (),
@@ -89,7 +88,7 @@ def estimate_mean(
         InputError: if the attribute has no scores, or as in
             :func:`~deniable.estimation.estimate_table`.
     """
-    inference = Inference(Channel(mechanism, (attribute, *by)), tabulation, target)
+    inference = infer(tabulation, mechanism, (attribute, *by), target)
     declared = mechanism.schema.attributes[mechanism.schema.position(attribute)]
     values, counted = _scores(declared, scores)
     z = normal_quantile(level)
@@ -117,7 +116,7 @@ def estimate_mean(
 
 
 def estimate_quantile(
-    tabulation: Tabulation,
+    tabulation: Counts,
     mechanism: Mechanism,
     attribute: str,
     probability: float,
@@ -152,7 +151,7 @@ def estimate_quantile(
     """
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")
-    inference = Inference(Channel(mechanism, (attribute, *by)), tabulation, target)
+    inference = infer(tabulation, mechanism, (attribute, *by), target)
     declared = mechanism.schema.attributes[mechanism.schema.position(attribute)]
     if not declared.ordered:
         raise InputError(
@@ -250,7 +249,7 @@ def _scores(
 
 
 def _subgroups(
-    inference: Inference, by: Sequence[str]
+    inference: AnyInference, by: Sequence[str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], bool]]:
     # Each subgroup's name, its indicator over the axes of ``by``, and whether its size is too
     # uncertain to divide by.

@@ -11,9 +11,6 @@ disclosure control"; Ruiz, "λ-randomization", section 5.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,10 +18,8 @@ from numpy.typing import NDArray
 
 from deniable.conversions import check_attenuation
 from deniable.errors import InputError
-from deniable.families import MatrixChannel
 from deniable.families.law import Sampler
-from deniable.patterns import code_type
-from deniable.randomness import BitSource, ExactCategorical
+from deniable.randomness import BitSource
 
 INVARIANT_STATEMENT = (
     "Invariant PRAM uses the data: its matrix is made from this table's own frequencies, so that "
@@ -49,116 +44,6 @@ NUMERICAL_STATEMENT = (
 )
 
 
-@dataclass(frozen=True)
-class InvariantResponse:
-    """A response whose expected released frequencies are those of the table it was made for.
-
-    Two stages (Gouweleeuw et al.): a category is first answered by the base matrix M; what comes
-    out is sent back by Q[x, y] = M[y, x] n_x / Σ_z M[y, z] n_z, the distribution of true categories
-    behind the answer y. With R = QM, R n = Q (M n) = n. Both stages are drawn from integers, so
-    this holds exactly, not to rounding. With ``share`` α the response is αR + (1 − α)I, invariant
-    as well (the ``alpha`` of sdcMicro's ``pram``).
-
-    It is made from the data; see ``INVARIANT_STATEMENT``.
-
-    Args:
-        base: the first stage, with as many outputs as categories and positive entries.
-        counts: records n_x per category in the table or stratum, shape (a,).
-        share: α, above 0 and at most 1; taken as the exact value of the float.
-
-    Raises:
-        InputError: if the base has another shape or a zero, a count is negative or no whole number,
-            there are no records, or α is out of range.
-    """
-
-    base: MatrixChannel
-    counts: tuple[int, ...]
-    share: float = 1.0
-
-    def __post_init__(self) -> None:
-        (n,) = self.base.n_categories
-        object.__setattr__(self, "counts", tuple(int(count) for count in self.counts))
-        if len(self.base.weights) != n or len(self.counts) != n:
-            raise InputError(
-                "invariant PRAM needs a square matrix and one count per category; there are "
-                f"{n} categories, {len(self.base.weights)} outputs and {len(self.counts)} counts"
-            )
-        if min(map(min, self.base.weights)) == 0:
-            raise InputError("the first matrix of invariant PRAM needs entries above 0 everywhere")
-        if min(self.counts) < 0 or sum(self.counts) == 0:
-            raise InputError("invariant PRAM needs the counts of a table with at least one record")
-        if not 0 < self.share <= 1:
-            raise InputError(
-                f"the share of invariant PRAM lies above 0 and at most at 1, not at {self.share:g}"
-            )
-
-    @classmethod
-    def for_codes(
-        cls, base: MatrixChannel, codes: NDArray[Any], share: float = 1.0
-    ) -> "InvariantResponse":
-        """Return the response that keeps the frequencies of one column of codes, shape (n,)."""
-        (n,) = base.n_categories
-        return cls(base, tuple(np.bincount(codes, minlength=n).tolist()), share)
-
-    @cached_property
-    def back_weights(self) -> tuple[tuple[int, ...], ...]:
-        """The second stage's integers: answer y is sent to x in proportion to ``[y][x]``."""
-        return tuple(
-            tuple(weight * count for weight, count in zip(row, self.counts, strict=True))
-            for row in self.base.weights
-        )
-
-    def exact_matrix(self) -> list[list[Fraction]]:
-        """Return αR + (1 − α)I with ``[y][x]`` = Pr[y | x], exactly; shape (a, a)."""
-        n = len(self.counts)
-        share, total = Fraction(self.share), 1 << self.base.bits
-        sums = [sum(row) for row in self.back_weights]
-        matrix = [[Fraction(0)] * n for _ in range(n)]
-        for x in range(n):
-            for back, answered, whole in zip(
-                self.back_weights, self.base.weights, sums, strict=True
-            ):
-                for y in range(n):
-                    matrix[y][x] += share * Fraction(answered[x] * back[y], total * whole)
-            matrix[x][x] += 1 - share
-        return matrix
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Return αR + (1 − α)I in floating point, shape (a, a); columns add up to 1."""
-        answer = self.base.matrix()
-        back = (answer * np.array(self.counts, dtype=np.float64)).T
-        back = back / back.sum(axis=0)
-        n = len(self.counts)
-        return np.asarray(self.share * (back @ answer) + (1 - self.share) * np.eye(n))
-
-    def sampler(self) -> "InvariantSampler":
-        """Prepare the tables for drawing."""
-        return InvariantSampler(self)
-
-
-class InvariantSampler:
-    """Draws both stages and the coin for every record, whatever it holds."""
-
-    def __init__(self, response: InvariantResponse) -> None:
-        (n,) = response.base.n_categories
-        self._type = code_type(n)
-        self._answer = response.base.sampler()
-        self._back = [ExactCategorical(row) for row in response.back_weights]
-        changed = Fraction(response.share)
-        self._coin = ExactCategorical([changed.denominator - changed.numerator, changed.numerator])
-
-    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
-        """Return the randomized codes of one column, shape (n,)."""
-        (codes,) = columns
-        (answers,) = self._answer.randomize([codes], source)
-        outputs = np.empty(len(codes), dtype=self._type)
-        for y, table in enumerate(self._back):
-            rows = np.flatnonzero(answers == y)
-            outputs[rows] = table.draw(rows.size, source)
-        randomized = self._coin.draw(len(codes), source).astype(bool)
-        return [np.where(randomized, outputs, codes.astype(self._type, copy=False))]
-
-
 def randomize_strata(
     columns: Sequence[NDArray[Any]],
     strata: NDArray[Any],
@@ -171,7 +56,7 @@ def randomize_strata(
     Args:
         columns: codes per attribute, shape (n,) each.
         strata: the stratum of every row, codes, shape (n,).
-        samplers: by stratum; of laws or of :class:`InvariantResponse`.
+        samplers: by stratum; of laws or of :class:`~deniable.families.InvariantChannel`.
         source: where random bits come from.
         names: the strata's names by code, for messages.
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from deniable import pram
 from deniable.errors import InputError
-from deniable.families import MatrixChannel, ProductLaw
+from deniable.families import InvariantChannel, MatrixChannel, ProductLaw
 from deniable.families.bistochastic import bistochastic_channel
-from deniable.pram import InvariantResponse, contract_to_mean, randomize_strata
+from deniable.pram import contract_to_mean, randomize_strata
 from deniable.randomness import SeededRandomness
 from laws import strategies
 
@@ -21,7 +21,7 @@ def lambda_matrix(n: int, attenuation: float) -> MatrixChannel:
 
 
 @st.composite
-def invariant_responses(draw: st.DrawFn) -> InvariantResponse:
+def invariant_responses(draw: st.DrawFn) -> InvariantChannel:
     n = draw(st.integers(2, 5))
     columns = [draw(strategies.compositions(n, 1 << 16)) for _ in range(n)]
     try:
@@ -29,11 +29,11 @@ def invariant_responses(draw: st.DrawFn) -> InvariantResponse:
     except InputError:  # singular
         base = lambda_matrix(n, 0.5)
     counts = draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n).filter(any))
-    return InvariantResponse(base, tuple(counts), draw(st.floats(0, 1).filter(bool)))
+    return InvariantChannel(base, tuple(counts), draw(st.floats(0, 1).filter(bool)))
 
 
 @given(invariant_responses())
-def test_the_expected_marginal_is_the_originals_exactly(response: InvariantResponse) -> None:
+def test_the_expected_marginal_is_the_originals_exactly(response: InvariantChannel) -> None:
     matrix = response.exact_matrix()
     n = len(response.counts)
     for x in range(n):
@@ -44,13 +44,13 @@ def test_the_expected_marginal_is_the_originals_exactly(response: InvariantRespo
 
 
 @given(invariant_responses())
-def test_the_matrix_in_floating_point_is_the_exact_one(response: InvariantResponse) -> None:
+def test_the_matrix_in_floating_point_is_the_exact_one(response: InvariantChannel) -> None:
     exact = np.array([[float(entry) for entry in row] for row in response.exact_matrix()])
     np.testing.assert_allclose(response.matrix(), exact, rtol=1e-12, atol=1e-15)
 
 
 @given(invariant_responses())
-def test_the_exact_matrix_is_the_two_stages_written_out(response: InvariantResponse) -> None:
+def test_the_exact_matrix_is_the_two_stages_written_out(response: InvariantChannel) -> None:
     n = len(response.counts)
     answer = [[Fraction(w, 1 << response.base.bits) for w in row] for row in response.base.weights]
     seen = [sum(answer[y][x] * response.counts[x] for x in range(n)) for y in range(n)]
@@ -66,7 +66,7 @@ def test_the_exact_matrix_is_the_two_stages_written_out(response: InvariantRespo
 
 def test_draws_follow_the_matrix_whatever_the_category() -> None:
     base = MatrixChannel((3,), 4, ((8, 2, 1), (4, 12, 5), (4, 2, 10)))
-    response = InvariantResponse(base, (50, 10, 140), 0.7)
+    response = InvariantChannel(base, (50, 10, 140), 0.7)
     sampler, source = response.sampler(), SeededRandomness(5)
     count = 60_000
     for x in range(3):
@@ -80,7 +80,7 @@ def test_draws_follow_the_matrix_whatever_the_category() -> None:
 def test_the_average_of_many_releases_has_the_originals_marginal_and_one_release_nearly() -> None:
     random = np.random.default_rng(3)
     codes = random.choice(4, size=5000, p=[0.7, 0.2, 0.06, 0.04]).astype(np.uint8)
-    response = InvariantResponse.for_codes(lambda_matrix(4, 0.3), codes)
+    response = InvariantChannel.for_codes(lambda_matrix(4, 0.3), codes)
     original = np.bincount(codes, minlength=4)
     sampler, source = response.sampler(), SeededRandomness(8)
     totals = np.zeros(4)
@@ -98,7 +98,7 @@ def test_the_average_of_many_releases_has_the_originals_marginal_and_one_release
 
 def test_a_category_that_nobody_has_is_never_reported() -> None:
     codes = np.array([0, 0, 1, 1, 1], dtype=np.uint8).repeat(400)
-    response = InvariantResponse.for_codes(lambda_matrix(3, 0.2), codes)
+    response = InvariantChannel.for_codes(lambda_matrix(3, 0.2), codes)
     (drawn,) = response.sampler().randomize([codes], SeededRandomness(2))
     assert set(drawn.tolist()) == {0, 1}
 
@@ -119,7 +119,7 @@ def test_an_invariant_response_that_makes_no_sense_is_refused(
     base: MatrixChannel, counts: tuple[int, ...], share: float, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
-        InvariantResponse(base, counts, share)
+        InvariantChannel(base, counts, share)
 
 
 def test_each_stratum_is_randomized_by_its_own_matrix_and_rows_stay_in_place() -> None:
@@ -145,7 +145,7 @@ def test_invariance_holds_within_each_stratum() -> None:
     strata = random.integers(0, 2, size=4000)
     codes = np.where(strata == 0, random.integers(0, 2, 4000), 2).astype(np.uint8)
     plans = {
-        i: InvariantResponse.for_codes(lambda_matrix(3, 0.4), codes[strata == i]).sampler()
+        i: InvariantChannel.for_codes(lambda_matrix(3, 0.4), codes[strata == i]).sampler()
         for i in (0, 1)
     }
     (drawn,) = randomize_strata([codes], strata, plans, SeededRandomness(1))

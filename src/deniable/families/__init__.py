@@ -7,16 +7,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from deniable.errors import InputError
+from deniable.families.designed import DesignedChannel
+from deniable.families.invariant import InvariantChannel
 from deniable.families.joint import JointLaw
 from deniable.families.law import Law, PatternLaw, Ratio
-from deniable.families.matrix import Identity, MatrixChannel
+from deniable.families.matrix import Identity, MatrixChannel, ResponseLaw
 from deniable.families.pattern_table import PatternTable
 from deniable.families.product import ProductLaw
 from deniable.families.single_change import SingleChangeMixture
 
 FAMILIES: dict[str, type[Law]] = {
     law.family: law
-    for law in (ProductLaw, PatternTable, SingleChangeMixture, JointLaw, MatrixChannel, Identity)
+    for law in (
+        ProductLaw,
+        PatternTable,
+        SingleChangeMixture,
+        JointLaw,
+        MatrixChannel,
+        DesignedChannel,
+        Identity,
+        InvariantChannel,
+    )
 }
 
 
@@ -37,7 +48,9 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
 
 __all__ = [
     "FAMILIES",
+    "DesignedChannel",
     "Identity",
+    "InvariantChannel",
     "JointLaw",
     "Law",
     "MatrixChannel",
@@ -45,6 +58,7 @@ __all__ = [
     "PatternTable",
     "ProductLaw",
     "Ratio",
+    "ResponseLaw",
     "SingleChangeMixture",
     "law_from_plain",
 ]

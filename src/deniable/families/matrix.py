@@ -1,5 +1,6 @@
 """One attribute under a response matrix, and an attribute released as it is."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,8 +22,20 @@ from deniable.patterns import code_type
 from deniable.randomness import BitSource, smallest_unsigned
 
 
+class ResponseLaw(Law):
+    """One attribute answered through a matrix, whichever way its answers are drawn."""
+
+    @abstractmethod
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the response matrix M with M[y, x] = Pr[y | x], shape (m, a)."""
+
+    @abstractmethod
+    def left_inverse(self) -> NDArray[np.float64]:
+        """Return L with L·M = 1, shape (a, m)."""
+
+
 @dataclass(frozen=True)
-class MatrixChannel(Law):
+class MatrixChannel(ResponseLaw):
     """One attribute with any response matrix: Warner, UP, FRAPP, a bistochastic matrix (Ruiz), a
     matrix found by search (Huang and Du); also with more outputs than categories.
 
