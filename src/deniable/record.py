@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from deniable.best_guess import best_guess
 from deniable.errors import InputError
 from deniable.families import law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
@@ -46,6 +47,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "attenuation": found.attenuation[i],
             "lambda": _proper(found.attenuation[i]),
             "strength": found.attribute_strength[i],
+            "best_guess": None if (guess := best_guess(mechanism, i)) is None else guess.to_plain(),
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
     ]
@@ -60,7 +62,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
     """Return a design's statements: the fields that ``design --json`` and ``inspect`` print."""
     return {
         "method": design.method,
-        "epsilon": design.epsilon,
+        "epsilon": finite_or_none(design.epsilon),
         "epsilon_lower_bound": design.epsilon_lower_bound,
         "gap": design.gap,
         "optimal_epsilon": design.optimal_epsilon,
@@ -148,6 +150,10 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
         for key in ("epsilon", "epsilon_given_rest"):
             if true[key] != stated[key]:
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
+        if true["best_guess"] != stated["best_guess"]:
+            raise _altered(
+                f"'{true['name']}'", "best_guess", true["best_guess"], stated["best_guess"]
+            )
         for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
@@ -196,6 +202,12 @@ def _or_infinite(value: float | None) -> float:
     return math.inf if value is None else value
 
 
+class _StoredBestGuess(msgspec.Struct):
+    before: float
+    success: float
+    worst_posterior: float
+
+
 class _StoredAttribute(msgspec.Struct):
     name: str
     categories: int
@@ -206,6 +218,7 @@ class _StoredAttribute(msgspec.Struct):
     attenuation: float | None
     attenuation_proper: float | None = msgspec.field(name="lambda")
     strength: float | None
+    best_guess: _StoredBestGuess | None = None
 
 
 class _StoredBlock(msgspec.Struct):

@@ -6,6 +6,7 @@ The wording follows the definitions in `docs/guarantees.md`; a stated ε or fact
 import math
 from decimal import ROUND_CEILING
 
+from deniable.best_guess import best_guess, best_guess_sentence
 from deniable.mechanism import Mechanism
 from deniable.report.wording import factor_text, significant
 
@@ -15,11 +16,16 @@ def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
     kept = mechanism.schema.keep
     among = f" that agree on {', '.join(kept)}" if kept else ""
     if math.isinf(per_person):
-        unprotected = ", ".join(n for n in mechanism.unprotected if n not in kept)
-        return (
-            f"No ε-differential privacy holds for the whole record, because nothing bounds what is "
-            f"revealed of {unprotected}."
-        )
+        unbounded = [n for n in mechanism.unprotected if n not in kept]
+        sentences = [
+            "No ε-differential privacy holds for the whole record, because some released values of "
+            f"{', '.join(unbounded)} are possible for some true values only."
+        ]
+        for name in unbounded:
+            guess = best_guess(mechanism, mechanism.schema.position(name))
+            if guess is not None:
+                sentences.append(best_guess_sentence(name, guess))
+        return " ".join(sentences)
     level = significant(per_person, 6, ROUND_CEILING)
     return (
         f"Every record was randomized on its own with ε = {level} (local "
@@ -39,11 +45,16 @@ def small_print(
             "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. Whoever "
             "knows or guesses the seed can undo the randomization."
         )
-    if mechanism.unprotected:
+    if kept := mechanism.schema.keep:
         lines.append(
             "Released as they are and protected by nothing: "
-            + ", ".join(mechanism.unprotected)
+            + ", ".join(kept)
             + ". The guarantee compares records that agree on them."
+        )
+    if unbounded := [n for n in mechanism.unprotected if n not in kept]:
+        lines.append(
+            "Randomized, but without ε-differential privacy: " + ", ".join(unbounded) + ". A "
+            "released value can rule out some true values for certain."
         )
     lines += [
         "Whether a person is in the table at all, and how many rows it has, is not protected.",
