@@ -19,19 +19,17 @@ from deniable.errors import InputError
 from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
 from deniable.mechanism import Mechanism
 from deniable.methods import (
+    DEFAULT_CAP,
+    DEFAULT_PAIR_FLOOR,
     LP_MAX_ATTRIBUTES,
     METHODS,
     GivenRest,
     Method,
     Task,
+    default_method,
 )
 from deniable.plan import Design, Plan, lower_bound
 from deniable.schema import Schema
-
-
-def default_method(n_attributes: int) -> Method:
-    """Return the method used when none is named: the linear program while it can be solved."""
-    return "lp" if n_attributes <= LP_MAX_ATTRIBUTES else "kronecker"
 
 
 def design(
@@ -41,6 +39,9 @@ def design(
     attribute_epsilon: Sequence[float] | None = None,
     method: Method | None = None,
     given_rest: GivenRest = None,
+    pair_floor: float | None = None,
+    importance: Mapping[str, float] | None = None,
+    at_most: Mapping[str, float] | None = None,
     order: Literal["given", "descending"] = "given",
     allow_changed_levels: bool = False,
     attenuation: Wish = None,
@@ -53,14 +54,21 @@ def design(
     Args:
         schema: the attributes; levels or ratios written in it are used where the arguments are
             silent.
-        epsilon: total for the record in nats, divided so that the attributes' levels have the
-            schema's ratios (equal without ratios).
+        epsilon: total for the record in nats, divided by the schema's ratios if it has any; else,
+            under ``balanced`` and ``optimal``, so that the sum over attributes of importance times
+            the averaged variance of an unbiased share is smallest; else in equal levels.
         attribute_epsilon: one level per protected attribute in nats, in the schema's order.
-        method: ``"lp"`` (the smallest ε for the levels, up to 12 attributes), ``"kronecker"``
-            (independent attributes), ``"closed-form"`` (two attributes) or ``"heuristic"``
-            (Algorithm 3); None chooses by :func:`default_method`.
-        given_rest: cap on each attribute's ε against someone who knows the rest of the record;
-            for ``"lp"`` only.
+        method: ``"balanced"`` (the default: near the smallest ε for the levels, with a cap on what
+            someone learns who knows the rest, and every pair estimable), ``"optimal"`` (the
+            smallest ε, nothing else asked), ``"lp"`` (the same by the linear program, up to 12
+            attributes), ``"kronecker"`` (independent attributes), ``"closed-form"`` (two
+            attributes) or ``"heuristic"`` (Algorithm 3).
+        given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
+            ``"balanced"`` (by default 2x its own ε) and ``"lp"``.
+        pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` (by
+            default 0.5) and ``"lp"``.
+        importance: of single attributes, by name, 1 if not named; adds to the schema's.
+        at_most: largest level of single attributes in nats, by name, when a total is divided.
         order: for the heuristic, the order in which it takes the attributes: as given, or by
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
@@ -88,21 +96,32 @@ def design(
         raise InputError(
             f"λ, strengths, covariances and matrices are for methods lambda and joint, not {method}"
         )
-    n_protected = len(schema.protected)
-    chosen = method or default_method(n_protected)
-    _check_method(chosen, n_protected, given_rest)
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    plan = Plan(schema, chosen, Task(n_categories, given_rest, order=order))
+    chosen = method or default_method(len(n_categories))
+    _check_method(chosen, len(n_categories), given_rest, pair_floor)
+    if chosen == "balanced":
+        given_rest = DEFAULT_CAP if given_rest is None else given_rest
+        pair_floor = DEFAULT_PAIR_FLOOR if pair_floor is None else pair_floor
+    plan = Plan(schema, chosen, Task(n_categories, given_rest, pair_floor or None, order))
     if epsilon is None:
-        levels = _requested_levels(schema, attribute_epsilon)
-        result = plan.at(levels)
+        if importance or at_most:
+            raise InputError(
+                "importances and largest levels say how to divide a total; give epsilon with them"
+            )
+        result = plan.at(_requested_levels(schema, attribute_epsilon))
     else:
         if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
             raise InputError(
                 "a total for the record and a level per attribute were both given, and one decides "
                 "the other; give either epsilon or attribute levels"
             )
-        result = within_budget(plan, check_level(epsilon, "epsilon"), allow_changed_levels)
+        result = within_budget(
+            plan,
+            check_level(epsilon, "epsilon"),
+            importance or {},
+            at_most or {},
+            allow_changed_levels=allow_changed_levels,
+        )
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
@@ -128,7 +147,7 @@ def _by_strength(
             )
         )
     if given_rest is not None:
-        raise InputError(f"a cap on epsilon_given_rest needs method lp, not {method}")
+        raise InputError(f"a cap on epsilon_given_rest needs method balanced or lp, not {method}")
     if method == "joint":
         epsilon = None if epsilon is None else check_level(epsilon, "epsilon")
         found = joint_blocks(schema, wishes, epsilon)
@@ -166,27 +185,32 @@ def _changed_sentence(result: Design) -> str:
     listed = ", ".join(result.changed[:5]) + (", …" if len(changed) > 5 else "")
     return (
         f"the {result.method} method cannot keep the requested level of {len(changed)} attributes "
-        f"({listed}; {raised} of them would be less protected than requested); use method lp or "
-        "kronecker, order descending, or allow changed levels"
+        f"({listed}; {raised} of them would be less protected than requested); use method "
+        "balanced, order descending, or allow changed levels"
     )
 
 
-def _check_method(method: Method, n_attributes: int, given_rest: GivenRest) -> None:
+def _check_method(
+    method: Method, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
+) -> None:
     if method == "lp" and n_attributes > LP_MAX_ATTRIBUTES:
         raise InputError(
             f"method lp solves a program with 2^k variables and stops at {LP_MAX_ATTRIBUTES} "
-            f"attributes; the schema protects {n_attributes}: use method kronecker or heuristic"
+            f"attributes; the schema protects {n_attributes}: use method balanced or optimal"
         )
     if method == "closed-form" and n_attributes != 2:
         raise InputError(
             f"method closed-form is for two attributes, and the schema protects {n_attributes}: "
-            "use method lp"
+            "use method balanced or optimal"
         )
-    if given_rest is not None and method != "lp":
+    restricted = given_rest not in (None, "none") or pair_floor
+    if restricted and method not in ("balanced", "lp"):
         raise InputError(
-            "a cap on epsilon_given_rest needs method lp; under kronecker it equals each "
-            "attribute's own ε already"
+            f"a cap on epsilon_given_rest or a floor on pairs needs method balanced or lp, not "
+            f"{method}"
         )
+    if pair_floor is not None and not 0 <= pair_floor <= 1:
+        raise InputError(f"the floor on pairs lies between 0 and 1, not at {pair_floor:g}")
 
 
 def _requested_levels(

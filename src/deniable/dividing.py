@@ -4,34 +4,95 @@ Every search returns a design that has been accounted for and keeps the budget, 
 of a bracket.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from deniable._checks import check_level
 from deniable.errors import InputError
+from deniable.methods import Found
 from deniable.plan import Design, Plan
 
 
-def within_budget(plan: Plan, budget: float, allow_changed_levels: bool) -> Design:
-    """Return the largest levels in the schema's ratios whose total keeps the budget."""
+def within_budget(
+    plan: Plan,
+    budget: float,
+    importance: Mapping[str, float],
+    at_most: Mapping[str, float],
+    *,
+    allow_changed_levels: bool,
+) -> Design:
+    """Return a design whose total is as near the budget as can be, and not above it.
+
+    Args:
+        plan: everything but the levels.
+        budget: largest ε of the record, in nats.
+        importance: of single attributes, by name; with the schema's.
+        at_most: largest level of single attributes, by name.
+        allow_changed_levels: whether the heuristic may miss the levels.
+
+    Raises:
+        InputError: if the wishes contradict each other or cannot be met.
+    """
     protected = [plan.schema.attributes[i] for i in plan.schema.protected]
-    if any(a.importance for a in protected):
-        raise InputError(
-            "importances divide a budget only under the optimal methods, which this version does "
-            "not have; give ratios or levels instead"
-        )
+    names = [attribute.name for attribute in protected]
+    for name in (*importance, *at_most):
+        if name not in names:
+            raise InputError(f"there is no protected attribute '{name}'")
+    weigh = bool(importance) or any(a.importance for a in protected)
     ratios = np.array([a.ratio or 1.0 for a in protected])
-    # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so the scale lies between these two.
-    low, high = budget / ratios.sum(), budget / ratios.max()
+    by_ratio = any(a.ratio for a in protected)
+    if weigh and by_ratio:
+        raise InputError(
+            "ratios and importances are two ways to divide the same total; give one of them"
+        )
+    caps = np.array([_level(at_most, name) for name in names])
+    if plan.method in ("balanced", "optimal") and not by_ratio:
+        wanted = [importance.get(a.name, a.importance or 1.0) for a in protected]
+        for name, value in zip(names, wanted, strict=True):
+            check_level(value, f"importance of '{name}'")
+        found = _by_importance(plan, budget, wanted, caps)
+    elif weigh:
+        raise InputError(
+            f"importances divide a total under methods balanced and optimal, not {plan.method}"
+        )
+    else:
+        found = _by_ratio(plan, budget, ratios, caps, allow_changed_levels)
+    return replace(found, budget=budget)
+
+
+def _level(at_most: Mapping[str, float], name: str) -> float:
+    if name not in at_most:
+        return math.inf
+    return check_level(at_most[name], f"largest level of '{name}'")
+
+
+def _by_ratio(
+    plan: Plan,
+    budget: float,
+    ratios: NDArray[np.float64],
+    caps: NDArray[np.float64],
+    allow_changed_levels: bool,
+) -> Design:
+    """Return the design with the largest common scale of the levels, cut off at their caps."""
+    # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so without caps the scale lies between these
+    # two; and beyond the scale at which every level is capped nothing changes any more.
+    low = budget / float(ratios.sum())
+    high = budget / float(ratios.max())
+    if np.any(caps < math.inf):
+        high = float(np.max(np.minimum(caps, budget) / ratios))
+        low = min(low, high)
 
     def at(scale: float) -> Design:
-        return plan.at((scale * ratios).tolist())
+        return plan.at(np.minimum(scale * ratios, caps).tolist())
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
 
-    if plan.method == "kronecker":
+    if plan.method == "kronecker" and np.all(caps == math.inf):
         found: Design | None = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
     elif plan.method == "heuristic":
         found = _largest_on_a_grid(at, fits, low, high)
@@ -40,9 +101,39 @@ def within_budget(plan: Plan, budget: float, allow_changed_levels: bool) -> Desi
     if found is None:
         raise InputError(
             f"the {plan.method} method keeps no levels in these ratios within ε = {budget:g}; use "
-            "method kronecker or lp, or allow changed levels"
+            "method balanced or kronecker, or allow changed levels"
         )
-    return replace(found, budget=budget)
+    return found
+
+
+def _by_importance(
+    plan: Plan, budget: float, importance: Sequence[float], caps: NDArray[np.float64]
+) -> Design:
+    """Return the design that minimises Σ importance · variance within the budget.
+
+    The variance is that of an unbiased share, averaged over the attribute's categories:
+    (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
+    minimised. For ``optimal`` up to 20 attributes this is solved exactly. Elsewhere the levels of
+    that solution (beyond 20 attributes: of its limit for many attributes) give the ratios, and the
+    largest scale that keeps the budget is searched for.
+    """
+    from deniable.solvers import importance as solver
+
+    sizes = np.array(plan.task.n_categories, dtype=np.float64)
+    costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
+    aim = budget * (1 - 1e-12) - 1e-11
+    limits = None if np.all(caps == math.inf) else caps.tolist()
+    solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
+    if plan.method == "optimal" and solution.law is not None:
+        found = plan.of(Found.one(solution.law, solution.weights))
+        if found.epsilon <= budget:
+            return found
+    return _unasked(_by_ratio(plan, budget, np.asarray(solution.levels), caps, False))
+
+
+def _unasked(design: Design) -> Design:
+    # The levels came out of the division; nobody asked for them.
+    return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
 
 
 def _largest_monotone(

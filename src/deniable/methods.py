@@ -15,7 +15,8 @@ from deniable.errors import InputError
 from deniable.families import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 
 Method = Literal[
-    "balanced", "optimal", "kronecker", "lp", "closed-form", "heuristic", "lambda", "joint"
+    "balanced", "optimal", "kronecker", "lp", "closed-form", "heuristic", "lambda", "joint",
+    "matrix",
 ]
 
 LP_MAX_ATTRIBUTES = 12
@@ -28,6 +29,11 @@ GivenRest = str | float | Sequence[float | None] | None
 """A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
 one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
 2x for ``balanced``, no cap for ``lp``."""
+
+def default_method(n_attributes: int) -> Method:
+    """Return the method used when none is named."""
+    return "lp" if n_attributes <= LP_MAX_ATTRIBUTES else "kronecker"
+
 
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5

@@ -127,17 +127,46 @@ def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
 
 
 def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
-    """Return what ``--given-rest`` means: a multiple as written, one number, or one per attribute.
+    """Return what ``--given-rest`` means: a multiple or "none" as written, one number, or one per
+    attribute.
 
     Raises:
         InputError: if it is none of these.
     """
     option = "--given-rest"
-    if text.endswith("x"):
+    if text.endswith("x") or text == "none":
         return text
     if text.startswith("@") or "," in text or "=" in text:
         return numbers_per_attribute(text, names, option)
     return number(text, option)
+
+
+def floor(text: str) -> float:
+    """Return what ``--pair-floor`` means: a number, or 0 for "none".
+
+    Raises:
+        InputError: if it is neither.
+    """
+    return 0.0 if text == "none" else number(text, "--pair-floor")
+
+
+def some_numbers(text: str | None, names: Sequence[str], option: str) -> dict[str, float]:
+    """Return name=number pairs for some of the attributes.
+
+    Raises:
+        InputError: if an entry is something else, or a name is unknown or repeated.
+    """
+    found: dict[str, float] = {}
+    for entry in entries(text, option) if text is not None else []:
+        if not isinstance(entry, tuple):
+            raise InputError(f"{option}: expected name=number pairs")
+        name, value = entry
+        if name not in names:
+            raise InputError(f"{option}: there is no protected attribute '{name}'")
+        if name in found:
+            raise InputError(f"{option}: attribute '{name}' is given twice")
+        found[name] = number(value, f"{option}, attribute '{name}'")
+    return found
 
 
 def numbers(text: str, option: str) -> list[float]:

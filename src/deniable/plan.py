@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deniable.errors import InputError
 from deniable.families import Identity, PatternLaw
 from deniable.mechanism import Block, Mechanism
-from deniable.methods import METHODS, Method, Task, resolve_caps
+from deniable.methods import METHODS, Found, Method, Task, resolve_caps
 from deniable.schema import Schema
 
 EXACT_WITHIN = 1e-9
@@ -85,7 +85,23 @@ class Plan:
 
     def at(self, levels: Sequence[float]) -> Design:
         """Return the method's design at these levels of the protected attributes, unchecked."""
-        found = METHODS[self.method](self.task, levels)
+        protected = self.schema.protected
+        design = self.of(METHODS[self.method](self.task, levels))
+        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
+        for i, cap in zip(protected, caps, strict=True):
+            if cap is not None and design.mechanism.epsilon_given_rest[i] > cap:
+                raise InputError(
+                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
+                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
+                )
+        asked = dict(zip(protected, levels, strict=True))
+        return replace(
+            design,
+            requested_epsilon=tuple(asked.get(i) for i in range(len(self.schema.attributes))),
+        )
+
+    def of(self, found: Found) -> Design:
+        """Return the design around laws that were found, with no levels requested."""
         protected = self.schema.protected
         blocks = [
             Block(tuple(protected[place] for place in places), law) for places, law in found.parts
@@ -96,19 +112,10 @@ class Plan:
             if i not in protected
         ]
         mechanism = Mechanism(self.schema, tuple(blocks))
-        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
-        for i, cap in zip(protected, caps, strict=True):
-            if cap is not None and mechanism.epsilon_given_rest[i] > cap:
-                raise InputError(
-                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
-                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
-                )
-        asked = dict(zip(protected, levels, strict=True))
-        requested = tuple(asked.get(i) for i in range(len(self.schema.attributes)))
         return Design(
             mechanism,
             self.method,
-            requested,
+            (None,) * len(self.schema.attributes),
             lower_bound(mechanism, found.weights),
             weights=None if found.weights is None else tuple(map(float, found.weights)),
             optimal_epsilon=found.optimal_epsilon,

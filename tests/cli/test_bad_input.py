@@ -154,7 +154,7 @@ def test_the_heuristic_does_not_change_levels_unasked(deniable):
 def test_methods_out_of_their_range_name_the_alternative(deniable):
     many = ",".join(["2"] * 40)
     refused(
-        deniable("design", "--categories", many, "--epsilon", "3", "--method", "lp"), "kronecker"
+        deniable("design", "--categories", many, "--epsilon", "3", "--method", "lp"), "optimal"
     )
     refused(
         deniable("design", "--categories", "2,2,2", "--epsilon", "3", "--method", "closed-form"),

@@ -8,73 +8,89 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
-Epsilon = Annotated[
-    float | None, Parameter(help="Total for the whole record, in nats, divided by the method.")
-]
-AttributeEpsilon = Annotated[
-    str | None,
-    Parameter(help="Level per attribute, in nats: 1,2,1.5 or name=1,other=2 or @file."),
-]
-MethodName = Annotated[
-    str | None,
-    Parameter(help="lp, kronecker, closed-form, heuristic, lambda or joint; chosen if left out."),
-]
-GivenRestCap = Annotated[
-    str | None,
-    Parameter(
-        help="Cap on ε against someone who knows the rest of the record: 2x, nats, or per "
-        "attribute (method lp)."
-    ),
-]
-HeuristicOrder = Annotated[
-    str, Parameter(help="Order in which the heuristic takes attributes: given or descending.")
-]
-AllowChanged = Annotated[
-    bool, Parameter(negative=(), help="Accept a law that misses requested levels; they are listed.")
-]
-Lambda = Annotated[
-    str | None,
-    Parameter(
-        name="--lambda",
-        help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or name=0.9,other=0.5 "
-        "or @file (method lambda); one number (method joint).",
-    ),
-]
-Strength = Annotated[
-    str | None,
-    Parameter(
-        help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
-    ),
-]
-Preserve = Annotated[
-    list[str] | None,
-    Parameter(
-        negative=(),
-        help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
-    ),
-]
-MatrixFiles = Annotated[
-    list[str] | None,
-    Parameter(
-        name="--matrix",
-        negative=(),
-        help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
-        "repeated.",
-    ),
-]
 
 
-@dataclass(frozen=True)
-class StrengthOptions:
-    """``--lambda``, ``--strength``, ``--preserve`` and ``--matrix`` as they were typed."""
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions:
+    """Everything that ``design`` and ``share`` can be told about the law."""
 
-    attenuation: str | None = None
-    strength: str | None = None
-    preserve: list[str] | None = None
-    matrix: list[str] | None = None
+    epsilon: Annotated[
+        float | None,
+        Parameter(help="Total for the whole record, in nats, divided by ratio or importance."),
+    ] = None
+    attribute_epsilon: Annotated[
+        str | None,
+        Parameter(help="Level per attribute, in nats: 1,2,1.5 or name=1,other=2 or @file."),
+    ] = None
+    method: Annotated[
+        str | None,
+        Parameter(
+            help="balanced (default), optimal, lp, kronecker, closed-form, heuristic, lambda or "
+            "joint."
+        ),
+    ] = None
+    given_rest: Annotated[
+        str | None,
+        Parameter(
+            help="Cap on ε against someone who knows the rest of the record: 2x its own ε, nats, "
+            "per attribute, or none (balanced: 2x; lp: none)."
+        ),
+    ] = None
+    pair_floor: Annotated[
+        str | None,
+        Parameter(
+            help="Least attenuation of a pair over the product of its two, 0 to 1, or none; so "
+            "that pairs can be estimated (balanced: 0.5)."
+        ),
+    ] = None
+    importance: Annotated[
+        str | None,
+        Parameter(help="How much accuracy matters, name=3,…; 1 if not named (with --epsilon)."),
+    ] = None
+    at_most: Annotated[
+        str | None, Parameter(help="Largest level of single attributes, name=1.0,… (--epsilon).")
+    ] = None
+    order: Annotated[
+        str,
+        Parameter(help="Order in which the heuristic takes attributes: given or descending."),
+    ] = "given"
+    allow_changed_levels: Annotated[
+        bool,
+        Parameter(negative=(), help="Accept a law that misses requested levels; they are listed."),
+    ] = False
+    attenuation: Annotated[
+        str | None,
+        Parameter(
+            name="--lambda",
+            help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
+            "name=0.9,other=0.5 or @file (method lambda); one number (method joint).",
+        ),
+    ] = None
+    strength: Annotated[
+        str | None,
+        Parameter(
+            help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
+        ),
+    ] = None
+    preserve: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
+        ),
+    ] = None
+    matrix: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
+            "repeated.",
+        ),
+    ] = None
 
     def wishes(self, names: Sequence[str]) -> Any:
-        """Return what they say about these attributes.
+        """Return what λ, strengths, shares and matrices are asked for these attributes.
 
         Raises:
             InputError: if something cannot be read, or a name is unknown.

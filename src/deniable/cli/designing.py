@@ -7,23 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json, schema_app
-from deniable.cli.arguments import (
-    INPUT,
-    AllowChanged,
-    AsJson,
-    AttributeEpsilon,
-    Epsilon,
-    Force,
-    GivenRestCap,
-    HeuristicOrder,
-    Lambda,
-    MatrixFiles,
-    MethodName,
-    Preserve,
-    SchemaPath,
-    Strength,
-    StrengthOptions,
-)
+from deniable.cli.arguments import INPUT, AsJson, DesignOptions, Force, SchemaPath
 from deniable.errors import InputError
 
 
@@ -34,16 +18,7 @@ def design(
     categories: Annotated[
         str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
     ] = None,
-    epsilon: Epsilon = None,
-    attribute_epsilon: AttributeEpsilon = None,
-    method: MethodName = None,
-    given_rest: GivenRestCap = None,
-    order: HeuristicOrder = "given",
-    allow_changed_levels: AllowChanged = False,
-    attenuation: Lambda = None,
-    strength: Strength = None,
-    preserve: Preserve = None,
-    matrix: MatrixFiles = None,
+    wish: DesignOptions | None = None,
     output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -63,16 +38,7 @@ def design(
         if schema is not None
         else Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
     )
-    result = find_design(
-        chosen,
-        epsilon,
-        attribute_epsilon,
-        method,
-        given_rest,
-        order,
-        allow_changed_levels,
-        StrengthOptions(attenuation, strength, preserve, matrix),
-    )
+    result = find_design(chosen, wish)
     statements = record.design_to_plain(result)
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
@@ -84,47 +50,36 @@ def design(
         console.note(f"The mechanism is in {output}")
 
 
-def find_design(
-    schema: Any,
-    epsilon: float | None,
-    attribute_epsilon: str | None,
-    method: str | None,
-    given_rest: str | None,
-    order: str,
-    allow_changed_levels: bool,
-    strength: StrengthOptions,
-) -> Any:
+def find_design(schema: Any, wish: DesignOptions | None) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
     from deniable import console, options
-    from deniable.designing import default_method
     from deniable.designing import design as find
 
-    if order not in ("given", "descending"):
-        raise InputError(f"--order is given or descending, not '{order}'")
+    wish = wish or DesignOptions()
+    if wish.order not in ("given", "descending"):
+        raise InputError(f"--order is given or descending, not '{wish.order}'")
     names = [schema.names[i] for i in schema.protected]
-    wishes = strength.wishes(names)
-    if method is None and not wishes:
-        console.note(
-            f"Method {default_method(len(names))} (for {len(names)} protected attributes; "
-            "--method chooses another)"
-        )
+    strengths = wish.wishes(names)
     levels = (
         None
-        if attribute_epsilon is None
-        else options.numbers_per_attribute(attribute_epsilon, names, "--attribute-epsilon")
+        if wish.attribute_epsilon is None
+        else options.numbers_per_attribute(wish.attribute_epsilon, names, "--attribute-epsilon")
     )
     found = find(
         schema,
-        epsilon=epsilon,
+        epsilon=wish.epsilon,
         attribute_epsilon=levels,
-        method=method,  # type: ignore[arg-type]  # design() checks it
-        given_rest=None if given_rest is None else options.caps(given_rest, names),
-        order=order,  # type: ignore[arg-type]  # checked above
-        allow_changed_levels=allow_changed_levels,
-        attenuation=wishes.attenuation,
-        strength=wishes.strength,
-        preserve=wishes.preserve,
-        matrices=wishes.matrices,
+        method=wish.method,  # type: ignore[arg-type]  # design() checks it
+        given_rest=None if wish.given_rest is None else options.caps(wish.given_rest, names),
+        pair_floor=None if wish.pair_floor is None else options.floor(wish.pair_floor),
+        importance=options.some_numbers(wish.importance, names, "--importance"),
+        at_most=options.some_numbers(wish.at_most, names, "--at-most"),
+        order=wish.order,  # type: ignore[arg-type]  # checked above
+        allow_changed_levels=wish.allow_changed_levels,
+        attenuation=strengths.attenuation,
+        strength=strengths.strength,
+        preserve=strengths.preserve,
+        matrices=strengths.matrices,
     )
     for sentence in found.notes:
         console.note(sentence)

@@ -10,22 +10,12 @@ from cyclopts import Parameter
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import (
     INPUT,
-    AllowChanged,
     AsJson,
-    AttributeEpsilon,
+    DesignOptions,
     DropOthers,
-    Epsilon,
     Force,
-    GivenRestCap,
-    HeuristicOrder,
     InsecureSeed,
-    Lambda,
-    MatrixFiles,
-    MethodName,
-    Preserve,
     ShowValues,
-    Strength,
-    StrengthOptions,
 )
 from deniable.cli.designing import find_design
 
@@ -37,16 +27,7 @@ def share(
     *,
     schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
     output: Annotated[Path, Parameter(help="Folder to make.")],
-    epsilon: Epsilon = None,
-    attribute_epsilon: AttributeEpsilon = None,
-    method: MethodName = None,
-    given_rest: GivenRestCap = None,
-    order: HeuristicOrder = "given",
-    allow_changed_levels: AllowChanged = False,
-    attenuation: Lambda = None,
-    strength: Strength = None,
-    preserve: Preserve = None,
-    matrix: MatrixFiles = None,
+    wish: DesignOptions | None = None,
     shuffle: Annotated[
         bool,
         Parameter(
@@ -73,16 +54,7 @@ def share(
 
     refuse_existing(output, overwrite=force)
     chosen = Schema.from_toml(schema)
-    result = find_design(
-        chosen,
-        epsilon,
-        attribute_epsilon,
-        method,
-        given_rest,
-        order,
-        allow_changed_levels,
-        StrengthOptions(attenuation, strength, preserve, matrix),
-    )
+    result = find_design(chosen, wish)
     if force and output.exists():
         console.note(
             f"Replacing {output}: releases of the same people add up, and a copy of the old one "

@@ -93,6 +93,28 @@ class MechanismStatement(msgspec.Struct, frozen=True):
     blocks: list[BlockStatement]
 
 
+class Saving(msgspec.Struct, frozen=True):
+    """How many times as many rows independent randomization would need; medians."""
+
+    marginals: float
+    pairs: float | None
+
+
+class CapCost(msgspec.Struct, frozen=True):
+    """The record's ε in nats under a cap on ``epsilon_given_rest``."""
+
+    cap: str
+    epsilon: float
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What the law buys against independent attributes, and what its cap costs."""
+
+    saving: Saving | None
+    curve: list[CapCost] | None
+    chosen_cap: str | None
+
+
 class Contents(msgspec.Struct, frozen=True):
     """A release's record, as far as it is shown to people."""
 
@@ -105,6 +127,7 @@ class Contents(msgspec.Struct, frozen=True):
     command: str
     small_print: list[str]
     mechanism: MechanismStatement
+    comparison: Comparison | None = None
 
     def schema(self) -> Schema:
         """Return the schema that the mechanism was made for."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from deniable.report import wording
 from deniable.report.attributes import attributes
+from deniable.report.buying import buying
 from deniable.report.contents import Contents, read_contents
 from deniable.report.estimating import estimating
 from deniable.report.markup import (
@@ -27,6 +28,10 @@ _METHODS = {
     "closed-form": "privacy-optimized randomized response, closed form for two attributes "
     "(Yamamoto and Shibuya)",
     "lambda": "λ-randomization: an independent bistochastic response for each attribute (Ruiz)",
+    "balanced": "the law of smallest ε found that keeps every requested level, caps what is learnt "
+    "by someone who knows the rest of the row, and leaves every table of two attributes estimable",
+    "optimal": "the law of smallest ε that keeps every requested level, with a proof of how near "
+    "to the smallest it is",
     "joint": "one randomized response on whole records, the product of all categories (Ruiz, "
     "section 3)",
     "heuristic": "privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
@@ -58,6 +63,7 @@ def render_report(record: Mapping[str, Any]) -> str:
         promise(contents),
         adversaries(contents),
         attributes(contents),
+        buying(contents),
         _not_protected(contents),
         estimating(contents),
         _citing(contents),
