@@ -124,7 +124,7 @@ def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
     from deniable.best_guess import BestGuess, best_guess_sentence
 
     for row in rows:
-        if row["best_guess"] is not None:
+        if "best_guess" in row:
             say(best_guess_sentence(row["name"], BestGuess(**row["best_guess"])))
 
 

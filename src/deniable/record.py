@@ -47,7 +47,8 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "attenuation": found.attenuation[i],
             "lambda": _proper(found.attenuation[i]),
             "strength": found.attribute_strength[i],
-            "best_guess": None if (guess := best_guess(mechanism, i)) is None else guess.to_plain(),
+            # Only where a response matrix has a prior; there is nothing to say of the others.
+            **({"best_guess": g.to_plain()} if (g := best_guess(mechanism, i)) else {}),
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
     ]
@@ -150,10 +151,8 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
         for key in ("epsilon", "epsilon_given_rest"):
             if true[key] != stated[key]:
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
-        if true["best_guess"] != stated["best_guess"]:
-            raise _altered(
-                f"'{true['name']}'", "best_guess", true["best_guess"], stated["best_guess"]
-            )
+        if (guess := true.get("best_guess")) != stated["best_guess"]:
+            raise _altered(f"'{true['name']}'", "best_guess", guess, stated["best_guess"])
         for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
