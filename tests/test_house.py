@@ -31,6 +31,7 @@ FLOORS: list[set[str]] = [
     {"record", "studies"},
     {"strata_record"},
     {"analysis"},
+    {"comparison"},
     {"release_record"},
     {"release", "console"},
     {"expost"},

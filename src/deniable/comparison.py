@@ -8,14 +8,16 @@ the factor by which the product law would need more rows.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 from typing import Any
 
+from deniable.covariance import predict_covariance
 from deniable.designing import design
 from deniable.errors import InputError
+from deniable.mechanism import Mechanism
 from deniable.patterns import attenuation
 from deniable.plan import Design
-from deniable.release_record import pair_attenuations
 from deniable.strength import mechanism_strength
 
 CURVE = ("1.1x", "1.25x", "1.5x", "2x", "3x", "none")
@@ -23,6 +25,35 @@ CURVE = ("1.1x", "1.25x", "1.5x", "2x", "3x", "none")
 
 CURVE_UP_TO = 60
 """Attributes up to which the curve is computed: six designs, a second or two each."""
+
+
+PAIRS_UP_TO = 50
+"""Up to this many protected attributes every pair is looked at."""
+
+
+def pair_attenuations(mechanism: Mechanism) -> list[dict[str, Any]] | None:
+    """Return φ of every pair of attributes that have one each, or None beyond 50 attributes.
+
+    With the single attenuations these are what is needed to invert any table of two attributes
+    without this software.
+    """
+    schema = mechanism.schema
+    if len(schema.protected) > PAIRS_UP_TO:
+        return None
+    invertible = [
+        name
+        for name, single in zip(
+            schema.names, mechanism_strength(mechanism).attenuation, strict=True
+        )
+        if single is not None
+    ]
+    return [
+        {
+            "attributes": [a, b],
+            "attenuation": predict_covariance(mechanism, a, b).share,
+        }
+        for a, b in combinations([n for n in invertible if n not in schema.keep], 2)
+    ]
 
 
 @dataclass(frozen=True)
@@ -87,3 +118,17 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
             continue
         curve.append({"cap": cap, "epsilon": point.epsilon})
     return curve
+
+
+def comparison_to_plain(result: Design) -> dict[str, Any] | None:
+    """Return what a design buys and what its cap costs, as plain values; None for laws that
+    randomize the attributes independently or promise nothing."""
+    if result.method not in ("balanced", "optimal", "lp", "closed-form", "heuristic"):
+        return None
+    found = saving(result)
+    curve = cap_curve(result)
+    return {
+        "saving": None if found is None else found.to_plain(),
+        "curve": curve,
+        "chosen_cap": result.given_rest if curve else None,
+    }

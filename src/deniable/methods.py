@@ -15,7 +15,14 @@ from deniable.errors import InputError
 from deniable.families import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 
 Method = Literal[
-    "balanced", "optimal", "kronecker", "lp", "closed-form", "heuristic", "lambda", "joint",
+    "balanced",
+    "optimal",
+    "kronecker",
+    "lp",
+    "closed-form",
+    "heuristic",
+    "lambda",
+    "joint",
     "matrix",
 ]
 
@@ -29,6 +36,7 @@ GivenRest = str | float | Sequence[float | None] | None
 """A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
 one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
 2x for ``balanced``, no cap for ``lp``."""
+
 
 def default_method(n_attributes: int) -> Method:
     """Return the method used when none is named."""
@@ -171,3 +179,14 @@ def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float 
     return tuple(
         None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
     )
+
+
+def cap_text(given_rest: GivenRest) -> str | None:
+    """Return a cap as it is written in a record; None for no cap."""
+    if given_rest is None or given_rest == "none":
+        return None
+    if isinstance(given_rest, str):
+        return given_rest
+    if isinstance(given_rest, int | float):
+        return f"{given_rest:g}"
+    return ",".join("none" if cap is None else f"{cap:g}" for cap in given_rest)

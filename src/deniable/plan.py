@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from deniable.errors import InputError
 from deniable.families import Identity, PatternLaw
 from deniable.mechanism import Block, Mechanism
-from deniable.methods import METHODS, Found, Method, Task, resolve_caps
+from deniable.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.schema import Schema
 
 EXACT_WITHIN = 1e-9
@@ -30,6 +30,8 @@ class Design:
             beyond relative entropy; see :mod:`deniable.solvers.certificate`.
         optimal_epsilon: ε of the record under method ``optimal`` at the same levels, where the
             method asks for more than levels: what a cap and a floor cost.
+        given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
+        pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
     """
 
@@ -40,6 +42,8 @@ class Design:
     budget: float | None = None
     weights: tuple[float, ...] | None = None
     optimal_epsilon: float | None = None
+    given_rest: str | None = None
+    pair_floor: float | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -119,6 +123,8 @@ class Plan:
             lower_bound(mechanism, found.weights),
             weights=None if found.weights is None else tuple(map(float, found.weights)),
             optimal_epsilon=found.optimal_epsilon,
+            given_rest=cap_text(self.task.given_rest),
+            pair_floor=self.task.pair_floor,
         )
 
 

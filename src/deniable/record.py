@@ -67,6 +67,8 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "epsilon_lower_bound": design.epsilon_lower_bound,
         "gap": design.gap,
         "optimal_epsilon": design.optimal_epsilon,
+        "given_rest": design.given_rest,
+        "pair_floor": design.pair_floor,
         "budget": design.budget,
         "strength": mechanism_strength(design.mechanism).strength,
         "unprotected": list(design.mechanism.unprotected),
@@ -135,6 +137,8 @@ def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
         stored.budget,
         None if stored.certificate is None else stored.certificate.weights,
         stored.optimal_epsilon,
+        stored.given_rest,
+        stored.pair_floor,
     )
     _check_statements(design, stored)
     return design
@@ -235,6 +239,8 @@ class _Stored(msgspec.Struct):
     epsilon_lower_bound: float | None
     gap: float | None
     optimal_epsilon: float | None
+    given_rest: str | None
+    pair_floor: float | None
     budget: float | None
     certificate: _StoredCertificate | None
     strength: float | None

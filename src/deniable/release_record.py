@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import msgspec
 
 from deniable.analysis import released_file
 from deniable.channel import Channel
-from deniable.covariance import predict_covariance
+from deniable.comparison import comparison_to_plain, pair_attenuations
 from deniable.errors import InputError
 from deniable.inference import expected_error
 from deniable.mechanism import Mechanism
@@ -29,8 +28,6 @@ from deniable.strength import mechanism_strength
 
 FORMAT = "deniable release"
 FORMAT_VERSION = 1
-PAIRS_UP_TO = 50
-"""Up to this many protected attributes the record lists the attenuation of every pair."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,7 @@ def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
             ),
             "pairs": pair_attenuations(mechanism),
         },
+        "comparison": comparison_to_plain(design),
         "expected_error": expected_errors(mechanism, released.n_rows),
         "command": released.command,
         "small_print": small_print(
@@ -91,31 +89,6 @@ def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
         ),
         "mechanism": mechanism_to_plain(design),
     }
-
-
-def pair_attenuations(mechanism: Mechanism) -> list[dict[str, Any]] | None:
-    """Return φ of every pair of attributes that have one each, or None beyond 50 attributes.
-
-    With the single attenuations these are what is needed to invert any table of two attributes
-    without this software.
-    """
-    schema = mechanism.schema
-    if len(schema.protected) > PAIRS_UP_TO:
-        return None
-    invertible = [
-        name
-        for name, single in zip(
-            schema.names, mechanism_strength(mechanism).attenuation, strict=True
-        )
-        if single is not None
-    ]
-    return [
-        {
-            "attributes": [a, b],
-            "attenuation": predict_covariance(mechanism, a, b).share,
-        }
-        for a, b in combinations([n for n in invertible if n not in schema.keep], 2)
-    ]
 
 
 def expected_errors(mechanism: Mechanism, n_records: int) -> list[dict[str, Any]]:

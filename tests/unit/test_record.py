@@ -69,7 +69,8 @@ CHECKED = [
     path
     for path in paths(stored())
     # Free text, and statements about how the law was found that the law cannot contradict.
-    if path[0] not in ("software", "method", "budget", "optimal_epsilon")
+    if path[0]
+    not in ("software", "method", "budget", "optimal_epsilon", "given_rest", "pair_floor")
     and "requested_epsilon" not in path
     and not {"title", "labels"} & set(path)
 ]

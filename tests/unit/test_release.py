@@ -5,11 +5,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from deniable.comparison import pair_attenuations
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release import Options, randomize_table, share
-from deniable.release_record import pair_attenuations, verify
+from deniable.release_record import verify
 from deniable.schema import Attribute, Schema
 from deniable.statements import guarantee_sentence
 
@@ -91,6 +92,25 @@ def test_a_table_without_rows_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="no rows"):
         released(tmp_path, empty)
     assert not list(tmp_path.iterdir())
+
+
+def test_only_a_release_or_an_empty_folder_is_ever_replaced(tmp_path):
+    """Else --force would delete the true table, if the output is the folder that holds it."""
+    for inside in ({"true.csv": "a"}, {"record.json": "{}", "true.csv": "a"}, {"data.csv": "a"}):
+        folder = tmp_path / "-".join(inside)
+        folder.mkdir()
+        for name, text in inside.items():
+            (folder / name).write_text(text)
+        with pytest.raises(InputError, match="not replaced"):
+            released(tmp_path, ROWS, folder.name, overwrite=True)
+        assert {p.name: p.read_text() for p in folder.iterdir()} == inside
+    (tmp_path / "true.csv").write_text("a")
+    with pytest.raises(InputError, match="not replaced"):
+        released(tmp_path, ROWS, "true.csv", overwrite=True)
+    assert (tmp_path / "true.csv").read_text() == "a"
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "empty"):
+        assert (released(tmp_path, ROWS, name, overwrite=True) / "record.json").exists()
 
 
 def test_randomize_table_counts_rows(tmp_path):
