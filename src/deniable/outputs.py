@@ -111,9 +111,15 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
             new = aside / "new"
             new.mkdir()
             yield new
+            old = aside / "old"
             if path.exists():
-                path.rename(aside / "old")
-            new.rename(path)
+                path.rename(old)
+            try:
+                new.rename(path)
+            except BaseException:
+                if old.exists():
+                    old.rename(path)
+                raise
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)

@@ -6,6 +6,7 @@ Nothing else in it can depend on the true values.
 """
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,17 +18,20 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.mechanism import Mechanism
-from deniable.outputs import replaced_folder
+from deniable.outputs import refuse_existing, replaced_folder
 from deniable.plan import Design
 from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json
 from deniable.release_record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
-from deniable.tables import TableWriter, open_table, released_columns, table_format
+from deniable.tables import FORMATS, TableWriter, open_table, released_columns, table_format
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
+
+_FILES = {"record.json", "codebook.csv", "report.html"} | {f"data.{kind}" for kind in FORMATS}
+"""What a release consists of."""
 
 Progress = Callable[[float | None], None]
 
@@ -79,6 +83,7 @@ def share(
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
     """
+    check_output(output, overwrite=options.overwrite)
     with replaced_folder(output, overwrite=options.overwrite) as folder:
         released = _write_rows(source, design.mechanism, folder, options, bits, progress)
         record = release_to_plain(design, released)
@@ -86,6 +91,28 @@ def share(
         (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
         (folder / "report.html").write_text(render_report(record), encoding="utf-8")
     return record
+
+
+def check_output(output: Path, *, overwrite: bool) -> None:
+    """Stop before any work if the folder to make exists and is not to be, or must not be, replaced.
+
+    Only an older release and an empty folder are ever replaced: anything else that stands there,
+    such as the folder that holds the true table, would be lost.
+
+    Raises:
+        InputError: if so.
+    """
+    refuse_existing(output, overwrite=overwrite)
+    if not os.path.lexists(output):
+        return
+    if not output.is_dir():
+        raise InputError(f"{output} is not a folder, so it is not replaced; name another folder")
+    present = {entry.name for entry in output.iterdir()}
+    if present and ("record.json" not in present or not present <= _FILES):
+        raise InputError(
+            f"{output} holds other files than a release does, so it is not replaced; name another "
+            "folder"
+        )
 
 
 def _write_rows(

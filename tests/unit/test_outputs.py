@@ -143,3 +143,21 @@ def test_an_old_folder_stays_until_the_new_one_is_complete(tmp_path):
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="folder does not exist"):
         replaced_folder(tmp_path / "no" / "r", overwrite=False).__enter__()
+
+
+def test_an_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    old = tmp_path / "r"
+    old.mkdir()
+    (old / "kept").write_text("old")
+    rename = type(tmp_path).rename
+
+    def fail_on_the_new_one(path, target):
+        if path.name == "new":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", fail_on_the_new_one)
+    with pytest.raises(KeyboardInterrupt), replaced_folder(old, overwrite=True):
+        pass
+    assert (old / "kept").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [old]

@@ -96,8 +96,9 @@ def test_a_table_without_rows_is_refused_and_leaves_nothing(tmp_path):
 
 def test_only_a_release_or_an_empty_folder_is_ever_replaced(tmp_path):
     """Else --force would delete the true table, if the output is the folder that holds it."""
-    for inside in ({"true.csv": "a"}, {"record.json": "{}", "true.csv": "a"}, {"data.csv": "a"}):
-        folder = tmp_path / "-".join(inside)
+    foreign = ({"true.csv": "a"}, {"record.json": "{}", "true.csv": "a"}, {"data.csv": "a"})
+    for number, inside in enumerate(foreign):
+        folder = tmp_path / f"folder {number}"
         folder.mkdir()
         for name, text in inside.items():
             (folder / name).write_text(text)

@@ -49,10 +49,9 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml --epsilon 4 --output release
     """
     from deniable import console, release
-    from deniable.outputs import refuse_existing
     from deniable.schema import Schema
 
-    refuse_existing(output, overwrite=force)
+    release.check_output(output, overwrite=force)
     chosen = Schema.from_toml(schema)
     result = find_design(chosen, wish)
     if force and output.exists():

@@ -8,9 +8,10 @@ or :func:`randomize_frame` makes the table that is released.
 from deniable.tables.columns import Column, released_columns
 from deniable.tables.frames import randomize_frame, released_frame
 from deniable.tables.reading import Batch, TableReader, open_table
-from deniable.tables.writing import TableWriter, table_format
+from deniable.tables.writing import FORMATS, TableWriter, table_format
 
 __all__ = [
+    "FORMATS",
     "Batch",
     "Column",
     "TableReader",

@@ -17,6 +17,9 @@ from deniable.outputs import atomic_output, explain_write_errors
 from deniable.tables.columns import Column, Decoder
 from deniable.tables.csv_text import CsvText, row_text
 
+FORMATS = ("csv", "csv.gz", "parquet")
+"""The formats of tables, as the names of files end."""
+
 _ROW_GROUP_ROWS = 1 << 19
 _ROW_GROUP_BYTES = 1 << 26
 """A Parquet row group is written when it has either."""
@@ -124,7 +127,7 @@ def table_format(path: Path) -> str:
         InputError: if it ends in none of them.
     """
     name = path.name.lower()
-    for kind in ("csv", "csv.gz", "parquet"):
+    for kind in FORMATS:
         if name.endswith("." + kind):
             return kind
     raise InputError(f"{path}: name a table .csv, .csv.gz or .parquet")
