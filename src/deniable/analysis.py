@@ -196,7 +196,9 @@ def released_file(folder: Path) -> Path:
     Raises:
         InputError: if the file is missing or its digest is another.
     """
-    release = read_json(folder / "record.json").get("release", {})
+    release = read_json(folder / "record.json").get("release")
+    if not isinstance(release, dict):
+        raise InputError(f"{folder / 'record.json'}: this is not the record of a release")
     path = folder / str(release.get("file"))
     try:
         with path.open("rb") as content:

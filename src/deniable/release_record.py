@@ -1,11 +1,10 @@
 """What a release's `record.json` states, and the check that it is true."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -25,6 +24,8 @@ from deniable.record import (
 )
 from deniable.statements import guarantee_sentence, small_print
 from deniable.strength import mechanism_strength
+from deniable.tables import open_table
+from deniable.tables.reading import column_names
 
 FORMAT = "deniable release"
 FORMAT_VERSION = 1
@@ -60,11 +61,25 @@ class Released:
 def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
     """Return the record of a release: everything in it follows from the mechanism and from what
     was released."""
-    mechanism = design.mechanism
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "software": f"deniable {version('deniable')}",
+        "software": _software(),
+        **_statements(design, released),
+        "comparison": comparison_to_plain(design),
+        "command": released.command,
+        "mechanism": mechanism_to_plain(design),
+    }
+
+
+def _software() -> str:
+    return f"deniable {version('deniable')}"
+
+
+def _statements(design: Design, released: Released) -> dict[str, Any]:
+    """Return what a record states and :func:`verify` can compute again."""
+    mechanism = design.mechanism
+    return {
         "title": mechanism.schema.title,
         "release": {
             "file": released.file,
@@ -81,13 +96,10 @@ def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
             ),
             "pairs": pair_attenuations(mechanism),
         },
-        "comparison": comparison_to_plain(design),
         "expected_error": expected_errors(mechanism, released.n_rows),
-        "command": released.command,
         "small_print": small_print(
             mechanism, shuffled=released.shuffled, person=released.person, secure=released.secure
         ),
-        "mechanism": mechanism_to_plain(design),
     }
 
 
@@ -125,6 +137,10 @@ def _guarantee(mechanism: Mechanism, person: str | None, most_rows: int | None) 
 def verify(path: Path) -> None:
     """Check what a release's record states beside its mechanism; nothing for a bare mechanism.
 
+    The record is computed again, from its mechanism and from what it says was released (which, if
+    the file is there, must be true of it). Not checked: what only the maker can know (row order,
+    source of the randomness, command), the comparison with other laws, and the lower bound of ε.
+
     Raises:
         InputError: if a statement is not what the mechanism and the released rows give.
     """
@@ -132,50 +148,85 @@ def verify(path: Path) -> None:
     plain = read_json(file)
     if plain.get("format") != FORMAT:
         return
-    mechanism = read_design(file).mechanism
+    if plain.get("format_version") != FORMAT_VERSION:
+        raise InputError(f"{file}: written by a later version of deniable; update it")
+    design = read_design(file)
     try:
         stored = msgspec.convert(plain, _StoredRelease)
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: the record has been altered: {error}") from None
-    person = stored.guarantee.get("person") or {}
-    most = person.get("most_rows")
-    if stored.guarantee != _guarantee(mechanism, person.get("column"), most):
-        raise InputError(f"{file}: the record's guarantee is not what its mechanism gives")
-    pairs = [pair.attenuation for pair in stored.attenuation.pairs or []]
-    true_pairs = [pair["attenuation"] for pair in pair_attenuations(mechanism) or []]
-    single = list(stored.attenuation.single.values())
-    if not (
-        _agree(single, mechanism_strength(mechanism).attenuation) and _agree(pairs, true_pairs)
-    ):
-        raise InputError(f"{file}: the record's attenuations are not what its mechanism gives")
-    if (file.parent / stored.release.file).exists():
-        released_file(file.parent)
+    released = stored.released()
+    for key, true in _statements(design, released).items():
+        if key == "small_print" and plain.get("software") != _software():
+            continue  # its wording belongs to the version; what it says follows from the rest
+        if not _agree(plain.get(key), true):
+            raise InputError(
+                f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
+                "released rows give"
+            )
+    if (file.parent / released.file).exists():
+        _check_rows(released_file(file.parent), released, file)
 
 
-def _agree(said: Sequence[float | None], true: Sequence[float | None]) -> bool:
-    return len(said) == len(true) and all(
-        a is b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
-        for a, b in zip(said, true, strict=True)
-    )
+def _check_rows(data: Path, released: Released, file: Path) -> None:
+    if column_names(data) != released.columns:
+        raise InputError(f"{file}: the record's columns are not those of {data}")
+    with open_table(data, [], released.columns[:1], other_columns="drop") as reader:
+        if sum(batch.n_rows for batch in reader) != released.n_rows:
+            raise InputError(f"{file}: the record's number of rows is not that of {data}")
 
 
-class _StoredPair(msgspec.Struct):
-    attributes: tuple[str, str]
-    attenuation: float
-
-
-class _StoredAttenuation(msgspec.Struct):
-    single: dict[str, float | None]
-    pairs: list[_StoredPair] | None
+def _agree(said: Any, true: Any) -> bool:
+    """Return whether two plain values are equal; numbers up to the rounding of other machines."""
+    if isinstance(true, dict):
+        return (
+            isinstance(said, dict)
+            and said.keys() == true.keys()
+            and all(_agree(said[key], value) for key, value in true.items())
+        )
+    if isinstance(true, list | tuple):
+        return (
+            isinstance(said, list)
+            and len(said) == len(true)
+            and all(_agree(*both) for both in zip(said, true, strict=True))
+        )
+    if isinstance(true, float) and isinstance(said, int | float):
+        return math.isclose(said, true, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(said == true)
 
 
 class _StoredFile(msgspec.Struct):
     file: str
     sha256: str
-    rows: int
+    rows: Annotated[int, msgspec.Meta(ge=1)]
+    columns: tuple[str, ...]
+    row_order: Literal["shuffled", "kept"]
+    randomness: Literal["operating system", "seeded"]
+
+
+class _StoredPerson(msgspec.Struct):
+    column: str
+    most_rows: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class _StoredGuarantee(msgspec.Struct):
+    person: _StoredPerson | None
 
 
 class _StoredRelease(msgspec.Struct):
     release: _StoredFile
-    guarantee: dict[str, Any]
-    attenuation: _StoredAttenuation
+    guarantee: _StoredGuarantee
+
+    def released(self) -> Released:
+        release, person = self.release, self.guarantee.person
+        return Released(
+            file=release.file,
+            sha256=release.sha256,
+            columns=release.columns,
+            n_rows=release.rows,
+            shuffled=release.row_order == "shuffled",
+            secure=release.randomness == "operating system",
+            person=None if person is None else person.column,
+            most_rows=None if person is None else person.most_rows,
+            command="",
+        )

@@ -1,3 +1,4 @@
+import json
 import math
 import os
 from decimal import Decimal
@@ -10,7 +11,7 @@ from deniable.designing import design
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release import Options, randomize_table, share
-from deniable.release_record import verify
+from deniable.release_record import expected_errors, verify
 from deniable.schema import Attribute, Schema
 from deniable.statements import guarantee_sentence
 
@@ -59,6 +60,49 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
         (folder / "record.json").write_text(record.replace(old, new))
         with pytest.raises(InputError, match=r"record\.json"):
             verify(folder)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (["title"], "Digits"),
+        (["release", "rows"], 5),
+        (["release", "columns"], ["a", "b"]),
+        (["release", "row_order"], "shuffled"),
+        (["release", "randomness"], "seeded"),
+        (["release", "file"], ["data.csv"]),
+        (["release"], []),
+        (["guarantee", "person"], "x"),
+        (["guarantee", "person"], {"column": "p", "most_rows": "3", "epsilon": 1.0}),
+        (["guarantee", "person"], {"column": "p", "most_rows": 2, "epsilon": 1.0}),
+        (["attenuation", "pairs", 0, "attributes"], ["b", "a"]),
+        (["attenuation", "single"], {"b": 0.5, "a": 0.5, "c": 1.0}),
+        (["expected_error", 0, "standard_error"], 1e-5),
+        (["small_print"], []),
+        (["format_version"], 9),
+    ],
+)
+def test_no_altered_statement_verifies(where, value, tmp_path):
+    folder = released(tmp_path, ROWS)
+    record = part = json.loads((folder / "record.json").read_text())
+    for step in where[:-1]:
+        part = part[step]
+    assert part[where[-1]] != value
+    part[where[-1]] = value
+    (folder / "record.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"record\.json"):
+        verify(folder)
+
+
+def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
+    """The record alone cannot tell: its expected errors follow from the number it states."""
+    folder = released(tmp_path, ROWS)
+    record = json.loads((folder / "record.json").read_text())
+    record["release"]["rows"] = 40_000
+    record["expected_error"] = expected_errors(DESIGN.mechanism, 40_000)
+    (folder / "record.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="number of rows"):
+        verify(folder)
 
 
 def test_types_of_a_dataframe_survive(tmp_path):
