@@ -10,9 +10,11 @@ from deniable.counting import Count, count_rows, read_counts
 from deniable.covariance import CovarianceEstimate, PairScores, estimate_covariance
 from deniable.errors import InputError
 from deniable.estimation import Estimate, estimate_table
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, StratifiedMechanism
 from deniable.ordered import Summary, estimate_mean, estimate_quantile
-from deniable.record import read_design, read_json
+from deniable.record import read_json
+from deniable.strata import AnyMechanism
+from deniable.strata_record import read_plan
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ def answer(
     kept = [name for name in question.by if name not in attributes]
     names = [*question.of, *attributes]
     if counts is not None:
+        if isinstance(chosen, StratifiedMechanism):
+            raise InputError(
+                f"the strata of '{chosen.column}' have a mechanism each, so counts are not enough; "
+                "give the released rows"
+            )
         if kept or question.where or question.weights:
             raise InputError(
                 "counts have no rows to group, select or weigh; count each group by itself"
@@ -97,7 +104,7 @@ def answer(
 
 
 def _answers(
-    question: Question, mechanism: Mechanism, by: Sequence[str], count: Count
+    question: Question, mechanism: AnyMechanism, by: Sequence[str], count: Count
 ) -> Sequence[Answer]:
     if question.covariance:
         return [_covariance(question, mechanism, by, count)]
@@ -145,7 +152,7 @@ def _answers(
 
 
 def _covariance(
-    question: Question, mechanism: Mechanism, by: Sequence[str], count: Count
+    question: Question, mechanism: AnyMechanism, by: Sequence[str], count: Count
 ) -> CovarianceEstimate:
     if question.mean or question.quantile is not None:
         raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
@@ -171,7 +178,7 @@ def _covariance(
 
 def _find(
     source: Any, mechanism: Path | Mechanism | None, counts: Path | None
-) -> tuple[Mechanism, Any]:
+) -> tuple[AnyMechanism, Any]:
     if isinstance(mechanism, Mechanism):
         return mechanism, source
     is_path = isinstance(source, str | Path)
@@ -180,7 +187,7 @@ def _find(
         raise InputError(
             "name a folder made by share, or say with --mechanism what randomized the table"
         )
-    chosen = read_design(mechanism or folder or Path()).mechanism
+    chosen = read_plan(mechanism or folder or Path()).mechanism
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimation import check_filter
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, StratifiedMechanism
 from deniable.schema import Attribute
+from deniable.strata import Counts, StratifiedTabulation
 from deniable.tables import Batch, open_table
 from deniable.tables.rows import groups_of, numbers_of
 from deniable.tabulate import Tabulation, Tabulator
@@ -25,14 +26,17 @@ class Count:
 
     Args:
         group: kept columns and the values that the rows have in them; empty for all rows.
-        tabulation: the rows, counted by the released values of the attributes asked for.
+        tabulation: the rows, counted by the released values of the attributes asked for; stratum
+            by stratum if strata were randomized by mechanisms of their own.
     """
 
     group: tuple[tuple[str, str], ...]
-    tabulation: Tabulation
+    tabulation: Counts
 
 
-def released_attributes(mechanism: Mechanism, names: Sequence[str]) -> list[Attribute]:
+def released_attributes(
+    mechanism: Mechanism | StratifiedMechanism, names: Sequence[str]
+) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
     written with. Attributes released as they are are read like the original.
 
@@ -56,7 +60,7 @@ def released_attributes(mechanism: Mechanism, names: Sequence[str]) -> list[Attr
 
 def count_rows(
     source: Any,
-    mechanism: Mechanism,
+    mechanism: Mechanism | StratifiedMechanism,
     names: Sequence[str],
     *,
     by: Sequence[str] = (),
@@ -83,6 +87,10 @@ def count_rows(
             be read, or no row is left.
     """
     where = dict(where or {})
+    asked = by
+    strata = mechanism if isinstance(mechanism, StratifiedMechanism) else None
+    if strata is not None and strata.column not in by:
+        by = [*by, strata.column]
     check_filter(mechanism, list(where))
     columns = list(dict.fromkeys([*by, *where, *([weights] if weights else [])]))
     if unknown := [c for c in columns if c not in mechanism.schema.keep]:
@@ -116,10 +124,33 @@ def count_rows(
                 )
         if not tabulators:
             raise InputError(f"{reader.table}: there is no row to estimate from")
+    groups: dict[tuple[str, ...], list[tuple[str, Tabulation]]] = {}
+    for values in sorted(tabulators):
+        # The strata come last, if they were not asked for.
+        stratum = values[by.index(strata.column)] if strata is not None else ""
+        tabulation = tabulators[values].tabulation()
+        groups.setdefault(values[: len(asked)], []).append((stratum, tabulation))
     return [
-        Count((*where.items(), *zip(by, values, strict=True)), tabulators[values].tabulation())
-        for values in sorted(tabulators)
+        Count(
+            (*where.items(), *zip(asked, values, strict=True)),
+            parts[0][1] if strata is None else _stratified(strata, parts),
+        )
+        for values, parts in groups.items()
     ]
+
+
+def _stratified(
+    mechanism: StratifiedMechanism, parts: Sequence[tuple[str, Tabulation]]
+) -> StratifiedTabulation:
+    for stratum, _ in parts:
+        if stratum not in mechanism.mechanisms:
+            raise InputError(
+                f"'{mechanism.column}' has a value for which the record has no mechanism; the rows "
+                "are not those of this release"
+            )
+    return StratifiedTabulation(
+        tuple((mechanism.mechanisms[stratum], tabulation) for stratum, tabulation in parts)
+    )
 
 
 def _groups(

@@ -22,7 +22,7 @@ from deniable.errors import InputError
 from deniable.estimation import normal_quantile
 from deniable.inference import Inference, Target
 from deniable.mechanism import Mechanism
-from deniable.strata import AnyInference, Counts, infer
+from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 from deniable.strength import single_attenuations
 
 PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
@@ -186,7 +186,7 @@ class CovarianceEstimate:
 
 def estimate_covariance(
     tabulation: Counts,
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     of: tuple[str, str],
     *,
     scores: PairScores = (None, None),
@@ -276,7 +276,9 @@ def _common_prediction(
     return predictions[0]
 
 
-def _scores(mechanism: Mechanism, name: str, given: Sequence[float] | None) -> NDArray[np.float64]:
+def _scores(
+    mechanism: AnyMechanism, name: str, given: Sequence[float] | None
+) -> NDArray[np.float64]:
     attribute = mechanism.schema.attributes[mechanism.schema.position(name)]
     chosen = attribute.category_scores() if given is None else given
     if chosen is None:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.inference import Target
-from deniable.mechanism import Mechanism
 from deniable.simplex import maximum_likelihood, project_to_simplex
-from deniable.strata import AnyInference, Counts, infer
+from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 
 Method = Literal["inversion", "em", "projected"]
 
@@ -135,7 +134,7 @@ class Estimate:
 
 def estimate_table(
     tabulation: Counts,
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     of: Sequence[str],
     by: Sequence[str] = (),
     *,
@@ -211,7 +210,7 @@ def _most_likely(inference: AnyInference) -> tuple[NDArray[np.float64], bool]:
     return values, converged
 
 
-def check_filter(mechanism: Mechanism, columns: Sequence[str]) -> None:
+def check_filter(mechanism: AnyMechanism, columns: Sequence[str]) -> None:
     """Refuse to select rows by a column that is randomized.
 
     Raises:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
 from deniable.inference import Target
-from deniable.mechanism import Mechanism
 from deniable.schema import Attribute
-from deniable.strata import AnyInference, Counts, infer
+from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Summary:
 
 def estimate_mean(
     tabulation: Counts,
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     attribute: str,
     by: Sequence[str] = (),
     *,
@@ -117,7 +116,7 @@ def estimate_mean(
 
 def estimate_quantile(
     tabulation: Counts,
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     attribute: str,
     probability: float,
     by: Sequence[str] = (),

@@ -23,10 +23,11 @@ from deniable.randomness import BitSource
 
 INVARIANT_STATEMENT = (
     "Invariant PRAM uses the data: its matrix is made from this table's own frequencies, so that "
-    "they are kept in expectation. To someone who knows these frequencies already, each record is "
-    "protected at the level of the first stage's matrix. The frequencies themselves are protected "
-    "by nothing, the matrix gives them away, and as a whole the release is not differentially "
-    "private. A category that nobody has is never reported."
+    "they are kept in expectation. The frequencies themselves are protected by nothing, the record "
+    "of the release gives them away, and as a whole the release is not differentially private. "
+    "What holds instead: to someone who knows these frequencies already, a released record is at "
+    "most e^ε times as likely under one possible true record as under another, with the ε stated "
+    "for that case. A category that nobody has is never reported."
 )
 
 STRATUM_STATEMENT = (
@@ -37,8 +38,9 @@ STRATUM_STATEMENT = (
 NUMERICAL_STATEMENT = (
     "Numerical values are pulled towards their mean: λx + (1 − λ) times the mean. This is a "
     "fixed calculation, not a randomization, and carries no differential-privacy guarantee: the "
-    "mean stays as it was, so whoever knows λ can compute every value back exactly, and the order "
-    "of the values is kept. What it carries: the mean is the same, standard deviations are λ times "
+    "mean stays as it was, so whoever knows λ, or two of the true values, can compute every value "
+    "back exactly, and the order of the values is kept. For that reason λ is not in the release. "
+    "What it carries: the mean is the same, standard deviations are λ times "
     "what they were, a covariance is multiplied by the product of the two λ, and correlations do "
     "not change. For a guarantee, cut the attribute into bins fixed in advance and randomize those."
 )

@@ -286,6 +286,11 @@ def read_design(path: str | Path) -> Design:
     if path.is_dir():
         path = path / "record.json"
     plain = read_json(path)
+    if "expost" in plain and "mechanism" not in plain:
+        raise InputError(
+            f"{path}: the strata of this release have a mechanism each, made for its table; it can "
+            "be inspected and estimated from, and nothing else"
+        )
     if isinstance(plain.get("mechanism"), dict):
         plain = plain["mechanism"]
     try:

@@ -8,7 +8,7 @@ Nothing else in it can depend on the true values.
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from deniable.randomness import BitSource, permutation
 from deniable.record import to_json
 from deniable.release_record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
-from deniable.tables import FORMATS, TableWriter, open_table, released_columns, table_format
+from deniable.schema import Schema
+from deniable.tables import FORMATS, Batch, TableWriter, open_table, released_columns, table_format
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
@@ -34,6 +35,8 @@ _FILES = {"record.json", "codebook.csv", "report.html"} | {f"data.{kind}" for ki
 """What a release consists of."""
 
 Progress = Callable[[float | None], None]
+Rows = tuple[list[NDArray[Any]], dict[str, Any]]
+"""Released codes per attribute, shape (n,), and the other columns by name."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,26 @@ def share(
         InputError: if the table does not fit the schema, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
+    mechanism = design.mechanism
+    layout = Layout(mechanism.schema, mechanism.output_labels)
+    randomizer = Randomizer(mechanism, bits)
+
+    def randomized(batches: Iterator[Batch], _table: str) -> Iterator[Rows]:
+        for batch in batches:
+            yield randomizer.randomize(batch.codes), batch.kept
+
     with replaced_folder(output, overwrite=options.overwrite) as folder:
-        released = _write_rows(source, design.mechanism, folder, options, bits, progress)
+        released = write_rows(source, layout, folder, options, bits, progress, randomized)
         record = release_to_plain(design, released)
-        (folder / "record.json").write_bytes(to_json(record))
-        (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
-        (folder / "report.html").write_text(render_report(record), encoding="utf-8")
+        write_statements(record, folder)
     return record
+
+
+def write_statements(record: dict[str, Any], folder: Path) -> None:
+    """Write what stands beside the rows: the record, the codebook and the report."""
+    (folder / "record.json").write_bytes(to_json(record))
+    (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
+    (folder / "report.html").write_text(render_report(record), encoding="utf-8")
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
@@ -115,17 +131,47 @@ def check_output(output: Path, *, overwrite: bool) -> None:
         )
 
 
-def _write_rows(
+@dataclass(frozen=True)
+class Layout:
+    """What the released table consists of.
+
+    Args:
+        schema: the attributes, and the columns released as they are.
+        output_labels: per attribute the texts of its released values.
+        numeric: columns of numbers that come out of the transformation as other numbers.
+    """
+
+    schema: Schema
+    output_labels: Sequence[Sequence[str]]
+    numeric: tuple[str, ...] = ()
+
+
+def write_rows(
     source: Any,
-    mechanism: Mechanism,
+    layout: Layout,
     folder: Path,
     options: Options,
     bits: BitSource,
     progress: Progress,
+    transform: Callable[[Iterator[Batch], str], Iterator[Rows]],
 ) -> Released:
-    schema = mechanism.schema
+    """Write the rows of a release into its folder.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        layout: what comes out.
+        folder: where the file is to be.
+        options: see :class:`Options`.
+        bits: where random bits come from.
+        progress: called with the fraction of the table that is done, after every batch.
+        transform: batches in, released codes and other columns out; also gets the table's name.
+
+    Raises:
+        InputError: if the table does not fit the schema, or has no rows.
+    """
+    schema = layout.schema
     person = [] if options.person is None else [options.person]
-    if options.person in (*schema.names, *schema.keep):
+    if options.person in (*schema.names, *schema.keep, *layout.numeric):
         raise InputError(
             f"column '{options.person}' says whose row it is and is dropped; the schema must not "
             "declare or keep it too"
@@ -134,24 +180,25 @@ def _write_rows(
     with open_table(
         source,
         schema.attributes,
-        [*schema.keep, *person],
+        [*schema.keep, *layout.numeric, *person],
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
     ) as reader:
         columns = released_columns(
-            reader.columns, schema.attributes, schema.keep, mechanism.output_labels
+            reader.columns, schema.attributes, schema.keep, layout.output_labels, layout.numeric
         )
         file = folder / f"data.{_format_like(source)}"
-        randomizer = Randomizer(mechanism, bits)
 
-        def released() -> Iterator[tuple[list[NDArray[Any]], dict[str, Any]]]:
+        def counted() -> Iterator[Batch]:
             for batch in reader:
                 for name in person:
                     count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
-                yield randomizer.randomize(batch.codes), batch.kept
+                yield batch
                 progress(reader.fraction)
 
-        batches = _shuffled(released(), bits) if options.shuffle else released()
+        batches = transform(counted(), reader.table)
+        if options.shuffle:
+            batches = _shuffled(batches, bits)
         with TableWriter(file, columns) as writer:
             for codes, kept in batches:
                 writer.write(codes, kept)
@@ -180,9 +227,7 @@ def _format_like(source: Any) -> str:
     return table_format(Path(source)) if isinstance(source, str | Path) else "parquet"
 
 
-def _shuffled(
-    batches: Iterable[tuple[list[NDArray[Any]], dict[str, Any]]], bits: BitSource
-) -> Iterator[tuple[list[NDArray[Any]], dict[str, Any]]]:
+def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     """Yield all rows in one random order; codes take a byte or two a cell while they are held."""
     held = list(batches)
     if not held:

@@ -13,16 +13,17 @@ from deniable.channel import Channel
 from deniable.comparison import comparison_to_plain, pair_attenuations
 from deniable.errors import InputError
 from deniable.inference import expected_error
-from deniable.mechanism import Mechanism
+from deniable.mechanism import StratifiedMechanism
 from deniable.plan import Design
 from deniable.privacy import compose
 from deniable.record import (
     finite_or_none,
     mechanism_to_plain,
-    read_design,
     read_json,
 )
-from deniable.statements import guarantee_sentence, small_print
+from deniable.statements import guarantee_sentence, holds_instead, small_print
+from deniable.strata import AnyMechanism
+from deniable.strata_record import AnyDesign, StratifiedDesign, read_plan, strata_to_plain
 from deniable.strength import mechanism_strength
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
@@ -45,6 +46,8 @@ class Released:
         person: the column that said whose row it is, if one was named.
         most_rows: the most rows of one person, if so.
         command: the command that repeats the release, with the input's name only.
+        expost: whether a curator randomized the table as a whole.
+        numeric: columns of numbers that were contracted towards their mean.
     """
 
     file: str
@@ -56,19 +59,27 @@ class Released:
     person: str | None
     most_rows: int | None
     command: str
+    expost: bool = False
+    numeric: tuple[str, ...] = ()
 
 
-def release_to_plain(design: Design, released: Released) -> dict[str, Any]:
+def release_to_plain(design: AnyDesign, released: Released) -> dict[str, Any]:
     """Return the record of a release: everything in it follows from the mechanism and from what
     was released."""
+    how: dict[str, Any] = {}
+    if released.expost:
+        strata = strata_to_plain(design) if isinstance(design, StratifiedDesign) else None
+        how["expost"] = {"numeric": list(released.numeric), "strata": strata}
+    if isinstance(design, Design):
+        how["comparison"] = comparison_to_plain(design)
+        how["mechanism"] = mechanism_to_plain(design)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": _software(),
         **_statements(design, released),
-        "comparison": comparison_to_plain(design),
         "command": released.command,
-        "mechanism": mechanism_to_plain(design),
+        **how,
     }
 
 
@@ -76,7 +87,7 @@ def _software() -> str:
     return f"deniable {version('deniable')}"
 
 
-def _statements(design: Design, released: Released) -> dict[str, Any]:
+def _statements(design: AnyDesign, released: Released) -> dict[str, Any]:
     """Return what a record states and :func:`verify` can compute again."""
     mechanism = design.mechanism
     return {
@@ -89,24 +100,35 @@ def _statements(design: Design, released: Released) -> dict[str, Any]:
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
         },
-        "guarantee": _guarantee(mechanism, released.person, released.most_rows),
-        "attenuation": {
-            "single": dict(
-                zip(mechanism.schema.names, mechanism_strength(mechanism).attenuation, strict=True)
-            ),
-            "pairs": pair_attenuations(mechanism),
-        },
+        "guarantee": _guarantee(mechanism, released),
+        "attenuation": _attenuations(mechanism),
         "expected_error": expected_errors(mechanism, released.n_rows),
         "small_print": small_print(
-            mechanism, shuffled=released.shuffled, person=released.person, secure=released.secure
+            mechanism,
+            shuffled=released.shuffled,
+            person=released.person,
+            secure=released.secure,
+            numeric=released.numeric,
         ),
     }
 
 
-def expected_errors(mechanism: Mechanism, n_records: int) -> list[dict[str, Any]]:
+def _attenuations(mechanism: AnyMechanism) -> dict[str, Any]:
+    if isinstance(mechanism, StratifiedMechanism):  # every stratum has its own
+        return {"single": dict.fromkeys(mechanism.schema.names), "pairs": None}
+    singles = mechanism_strength(mechanism).attenuation
+    return {
+        "single": dict(zip(mechanism.schema.names, singles, strict=True)),
+        "pairs": pair_attenuations(mechanism),
+    }
+
+
+def expected_errors(mechanism: AnyMechanism, n_records: int) -> list[dict[str, Any]]:
     """Return, per protected attribute, the standard error of an estimated share: the worst
     category at the least favourable truth, for a table of this many rows."""
     schema = mechanism.schema
+    if isinstance(mechanism, StratifiedMechanism):
+        return _stratified_errors(mechanism, n_records)
     return [
         {
             "attribute": schema.names[i],
@@ -118,7 +140,19 @@ def expected_errors(mechanism: Mechanism, n_records: int) -> list[dict[str, Any]
     ]
 
 
-def _guarantee(mechanism: Mechanism, person: str | None, most_rows: int | None) -> dict[str, Any]:
+def _stratified_errors(mechanism: StratifiedMechanism, n_records: int) -> list[dict[str, Any]]:
+    # The strata's errors are independent, and count by the strata's shares of the rows.
+    errors: dict[str, list[float]] = {}
+    for stratum, part in mechanism.mechanisms.items():
+        size = mechanism.sizes[stratum]
+        for row in expected_errors(part, size):
+            weighted = size / n_records * row["standard_error"]
+            errors.setdefault(row["attribute"], []).append(weighted)
+    return [{"attribute": n, "standard_error": math.hypot(*e)} for n, e in errors.items()]
+
+
+def _guarantee(mechanism: AnyMechanism, released: Released) -> dict[str, Any]:
+    person, most_rows, numeric = released.person, released.most_rows, released.numeric
     per_person = compose([mechanism.epsilon] * (most_rows or 1))
     return {
         "epsilon": finite_or_none(mechanism.epsilon),
@@ -129,8 +163,9 @@ def _guarantee(mechanism: Mechanism, person: str | None, most_rows: int | None) 
             "most_rows": most_rows,
             "epsilon": finite_or_none(per_person),
         },
-        "unprotected": list(mechanism.unprotected),
-        "sentence": guarantee_sentence(mechanism, per_person),
+        "unprotected": [*mechanism.unprotected, *numeric],
+        "sentence": guarantee_sentence(mechanism, per_person, numeric),
+        "instead": holds_instead(mechanism, numeric),
     }
 
 
@@ -150,12 +185,14 @@ def verify(path: Path) -> None:
         return
     if plain.get("format_version") != FORMAT_VERSION:
         raise InputError(f"{file}: written by a later version of deniable; update it")
-    design = read_design(file)
+    design = read_plan(file)
     try:
         stored = msgspec.convert(plain, _StoredRelease)
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: the record has been altered: {error}") from None
     released = stored.released()
+    if isinstance(design, StratifiedDesign) and sum(design.sizes.values()) != released.n_rows:
+        raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
     for key, true in _statements(design, released).items():
         if key == "small_print" and plain.get("software") != _software():
             continue  # its wording belongs to the version; what it says follows from the rest
@@ -213,9 +250,14 @@ class _StoredGuarantee(msgspec.Struct):
     person: _StoredPerson | None
 
 
+class _StoredExPost(msgspec.Struct):
+    numeric: tuple[str, ...]
+
+
 class _StoredRelease(msgspec.Struct):
     release: _StoredFile
     guarantee: _StoredGuarantee
+    expost: _StoredExPost | None = None
 
     def released(self) -> Released:
         release, person = self.release, self.guarantee.person
@@ -229,4 +271,6 @@ class _StoredRelease(msgspec.Struct):
             person=None if person is None else person.column,
             most_rows=None if person is None else person.most_rows,
             command="",
+            expost=self.expost is not None,
+            numeric=() if self.expost is None else self.expost.numeric,
         )

@@ -4,28 +4,32 @@ The wording follows the definitions in `docs/guarantees.md`; a stated ε or fact
 """
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING
+from typing import Any
 
 from deniable.best_guess import best_guess, best_guess_sentence
-from deniable.mechanism import Mechanism
+from deniable.families import InvariantChannel
+from deniable.mechanism import Mechanism, StratifiedMechanism
+from deniable.pram import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
+from deniable.privacy import compose, epsilon_of
 from deniable.report.wording import factor_text, significant
 
 
-def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
-    """Return the guarantee as it may be cited, in one sentence."""
-    kept = mechanism.schema.keep
+def guarantee_sentence(
+    mechanism: Mechanism | StratifiedMechanism, per_person: float, numeric: Sequence[str] = ()
+) -> str:
+    """Return the guarantee as it may be cited, in one sentence.
+
+    Args:
+        mechanism: what randomized the rows.
+        per_person: ε in nats, of all rows of a person.
+        numeric: columns of numbers that were contracted towards their mean.
+    """
+    kept = (*mechanism.schema.keep, *numeric)
     among = f" that agree on {', '.join(kept)}" if kept else ""
     if math.isinf(per_person):
-        unbounded = [n for n in mechanism.unprotected if n not in kept]
-        sentences = [
-            "No ε-differential privacy holds for the whole record, because some released values of "
-            f"{', '.join(unbounded)} are possible for some true values only."
-        ]
-        for name in unbounded:
-            guess = best_guess(mechanism, mechanism.schema.position(name))
-            if guess is not None:
-                sentences.append(best_guess_sentence(name, guess))
-        return " ".join(sentences)
+        return _without_guarantee(mechanism)
     level = significant(per_person, 6, ROUND_CEILING)
     return (
         f"Every record was randomized on its own with ε = {level} (local "
@@ -35,8 +39,82 @@ def guarantee_sentence(mechanism: Mechanism, per_person: float) -> str:
     )
 
 
+def _without_guarantee(mechanism: Mechanism | StratifiedMechanism) -> str:
+    invariant = list(_invariant_levels(mechanism))
+    kept = mechanism.schema.keep
+    unbounded = [n for n in mechanism.unprotected if n not in kept and n not in invariant]
+    why = []
+    if unbounded:
+        why.append(
+            f"some released values of {', '.join(unbounded)} are possible for some true values only"
+        )
+    if invariant:
+        why.append(f"the matrices of {', '.join(invariant)} were made from the table itself")
+    sentences = [
+        f"No ε-differential privacy holds for the whole record, because {', and '.join(why)}."
+    ]
+    for name in unbounded:
+        guess = None
+        if isinstance(mechanism, Mechanism):
+            guess = best_guess(mechanism, mechanism.schema.position(name))
+        if guess is not None:
+            sentences.append(best_guess_sentence(name, guess))
+    return " ".join(sentences)
+
+
+def holds_instead(
+    mechanism: Mechanism | StratifiedMechanism, numeric: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return what holds of columns that a curator treated by looking at the whole table.
+
+    Args:
+        mechanism: what randomized the rows.
+        numeric: columns of numbers that were contracted towards their mean.
+
+    Returns:
+        Per kind of treatment: ``columns``, the ``statement``, and for invariant PRAM
+        ``if_frequencies_known``: ε in nats, of the record and per attribute, against someone who
+        knows the frequencies that the matrices were made from.
+    """
+    found: list[dict[str, Any]] = []
+    if levels := _invariant_levels(mechanism):
+        known = {"epsilon": compose(levels.values()), "attributes": levels}
+        found.append(_instead(list(levels), INVARIANT_STATEMENT, known))
+    if isinstance(mechanism, StratifiedMechanism):
+        found.append(_instead([mechanism.column], STRATUM_STATEMENT))
+    if numeric:
+        found.append(_instead(list(numeric), NUMERICAL_STATEMENT))
+    return found
+
+
+def _instead(columns: list[str], statement: str, known: Any = None) -> dict[str, Any]:
+    return {"columns": columns, "statement": statement, "if_frequencies_known": known}
+
+
+def _invariant_levels(mechanism: Mechanism | StratifiedMechanism) -> dict[str, float]:
+    """Return ε of every attribute under invariant PRAM, given its frequencies; the worst stratum's
+    if there are strata."""
+    if isinstance(mechanism, StratifiedMechanism):
+        worst: dict[str, float] = {}
+        for part in mechanism.mechanisms.values():
+            for name, level in _invariant_levels(part).items():
+                worst[name] = max(level, worst.get(name, 0.0))
+        return worst
+    levels = {}
+    for position, name in enumerate(mechanism.schema.names):
+        law = mechanism.block_of(position)[0].law
+        if isinstance(law, InvariantChannel):
+            levels[name] = epsilon_of([law.ratio_if_frequencies_known()])
+    return levels
+
+
 def small_print(
-    mechanism: Mechanism, *, shuffled: bool, person: str | None, secure: bool
+    mechanism: Mechanism | StratifiedMechanism,
+    *,
+    shuffled: bool,
+    person: str | None,
+    secure: bool,
+    numeric: Sequence[str] = (),
 ) -> list[str]:
     """Return what the guarantee does not cover, one sentence or two each."""
     lines = []
@@ -51,7 +129,10 @@ def small_print(
             + ", ".join(kept)
             + ". The guarantee compares records that agree on them."
         )
-    if unbounded := [n for n in mechanism.unprotected if n not in kept]:
+    instead = holds_instead(mechanism, numeric)
+    lines += [f"{', '.join(one['columns'])}: {one['statement']}" for one in instead]
+    treated = {*kept, *(column for one in instead for column in one["columns"])}
+    if unbounded := [n for n in mechanism.unprotected if n not in treated]:
         lines.append(
             "Randomized, but without ε-differential privacy: " + ", ".join(unbounded) + ". A "
             "released value can rule out some true values for certain."

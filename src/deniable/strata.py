@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.inference import Inference, Target, Value, less_known
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, StratifiedMechanism
 from deniable.tabulate import Tabulation
 
 
@@ -70,6 +70,7 @@ class StratifiedTabulation:
 
 
 Counts = Tabulation | StratifiedTabulation
+AnyMechanism = Mechanism | StratifiedMechanism
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ AnyInference = Inference | StratifiedInference
 
 
 def infer(
-    counts: Counts, mechanism: Mechanism, attributes: Sequence[str], target: Target
+    counts: Counts, mechanism: AnyMechanism, attributes: Sequence[str], target: Target
 ) -> AnyInference:
     """Return the inference about a joint table, with or without strata.
 
@@ -190,6 +191,8 @@ def infer(
     """
     names = tuple(attributes)
     if isinstance(counts, Tabulation):
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError("what strata were randomized by has to be estimated by strata")
         return Inference(Channel(mechanism, names), counts, target)
     parts = [Inference(Channel(m, names), tabulation, "table") for m, tabulation in counts.parts]
     return StratifiedInference(tuple(zip(counts.shares, parts, strict=True)), target)

@@ -35,6 +35,7 @@ def released_columns(
     attributes: Sequence[Attribute],
     keep: Iterable[str] = (),
     output_labels: Sequence[Sequence[str]] | None = None,
+    numeric: Iterable[str] = (),
 ) -> tuple[Column, ...]:
     """Lay out a release: the table's own order, without the columns that are dropped.
 
@@ -48,12 +49,16 @@ def released_columns(
         attributes: the attributes, in the order of the codes.
         keep: columns released as they are; an attribute that is kept is released untouched.
         output_labels: per attribute the texts of the released codes; by default its categories.
+        numeric: columns that come out as 64-bit floating-point numbers.
     """
+    numbers = set(numeric)
     kept = set(keep)
     positions = {a.name: i for i, a in enumerate(attributes) if a.name not in kept}
     layout = []
     for name, kind in columns:
-        if name in kept:
+        if name in numbers:
+            layout.append(Column(name, pa.float64()))
+        elif name in kept:
             layout.append(Column(name, kind))
         elif name in positions:
             position = positions[name]
