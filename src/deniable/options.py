@@ -13,7 +13,6 @@ import msgspec
 
 from deniable.errors import InputError
 
-
 _NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
 
 

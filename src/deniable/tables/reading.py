@@ -219,10 +219,16 @@ def _is_parquet(file: BinaryIO, table: str) -> bool:
 def _check_names(
     source: Source, attributes: Sequence[str], keep: Sequence[str], other_columns: str
 ) -> None:
-    if (twice := first_duplicate(source.names)) is not None:
-        raise InputError(f"{source.table}: two columns are called '{twice}'; rename one of them")
     present = set(source.names)
     wanted = [*attributes, *keep]
+    if wanted and present.isdisjoint(wanted):
+        # Without a header row, what stands there are the values of the first person: not shown.
+        raise InputError(
+            f"{source.table}: none of the schema's columns ({_listed(wanted)}) is in it; it needs "
+            "a header row with these names, separated by commas"
+        )
+    if (twice := first_duplicate(source.names)) is not None:
+        raise InputError(f"{source.table}: two columns are called '{twice}'; rename one of them")
     if missing := [name for name in wanted if name not in present]:
         raise InputError(
             f"{source.table}: there is no column '{missing[0]}'; the table has "

@@ -300,3 +300,10 @@ def test_files_are_closed_and_threads_end_when_reading_stops_early(tmp_path):
     with pytest.raises(InputError):
         open_table(path, (A,))
     assert (len(list(opened.iterdir())) if opened.exists() else 0) == before
+
+
+@pytest.mark.parametrize("first", [f"{SECRET},no,1\n", f"{SECRET},{SECRET},1\n"])
+def test_the_values_of_a_table_without_a_header_row_are_not_shown(first, tmp_path):
+    with pytest.raises(InputError, match="needs a header row") as caught:
+        open_table(written(tmp_path, first + CSV), [A, B], ["k"])
+    assert SECRET not in str(caught.value)
