@@ -261,7 +261,7 @@ def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
 
 
 def _interval(level: float) -> tuple[str, str]:
-    return f"{level:.0%} from", "to"
+    return f"{100 * level:g}% from", "to"
 
 
 def _number(value: float | str | None) -> str:

@@ -228,3 +228,9 @@ def test_schema_init_drafts_a_schema_that_works_and_warns(deniable, people):
         ).status
         == 0
     )
+
+
+def test_the_level_of_an_interval_is_never_rounded_to_certainty(deniable, people):
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    question = ("people.csv", "--mechanism", "m.json", "--of", "sex", "--level", "0.999")
+    assert "99.9% from" in deniable("estimate", *question).out
