@@ -17,6 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 FLOORS: list[set[str]] = [
     {"errors"},
     {"_checks", "randomness", "patterns", "transforms", "tabulate", "conversions", "options"},
+    {"votes"},
     {"outputs", "schema", "families", "solvers"},
     {"privacy"},
     {"mechanism", "tables", "report", "pram"},
@@ -46,8 +47,9 @@ ONLY: dict[str, set[str]] = {
     "patterns": set(),
     "transforms": {"patterns"},
     "schema": {"_checks", "errors"},
-    "solvers": {"_checks", "errors"},
-    "families": {"errors", "patterns", "randomness"},
+    "votes": {"errors", "patterns", "randomness"},  # randomness for its protocol, not its bits
+    "solvers": {"_checks", "errors", "votes"},
+    "families": {"errors", "patterns", "randomness", "votes"},
     "privacy": {"errors", "families"},
     "mechanism": {"errors", "families", "privacy", "schema"},
     "tables": {"_checks", "errors", "outputs", "patterns", "randomizer", "schema"},

@@ -22,6 +22,7 @@ from deniable.solvers.highs import Rows
 from deniable.solvers.levels import Levels
 from deniable.solvers.orbits import Orbits, orbits
 from deniable.solvers.problem import FloatArray, Problem, problem
+from deniable.solvers.problem import SolverError as SolverError
 from deniable.solvers.restricted import solve_restricted
 from deniable.solvers.unrestricted import solve_unrestricted
 
@@ -33,13 +34,6 @@ MAX_EDGES = 120_000
 
 _MAX_GAP = 1e-6
 _ROUNDING = 1e-14
-
-
-class SolverError(RuntimeError):
-    """The linear program could not be solved to a result that passes its own checks.
-
-    It is a failure of the numerics, not of the request; the message names the alternative.
-    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,13 @@ MAX_LEVEL = 600.0
 MAX_CATEGORIES = 1 << 31
 
 
+class SolverError(RuntimeError):
+    """A search ended without a result that passes its own checks.
+
+    It is a failure of the numerics, not of the request; the message names the alternative.
+    """
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Category counts a_i and privacy levels ε_i (nats) of k attributes; build it with `problem`.
@@ -39,6 +46,16 @@ class Problem:
     def n_attributes(self) -> int:
         """k."""
         return len(self.n_categories)
+
+    @cached_property
+    def uniform_keep(self) -> FloatArray:
+        """r_i = 1/a_i, the chance of keeping attribute i under the uniform law, shape (k,)."""
+        return np.asarray(1.0 / self.n_categories, dtype=np.float64)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """a_i as integers, shape (k,)."""
+        return self.n_categories.astype(np.int64)
 
     @cached_property
     def expm1(self) -> FloatArray:

@@ -1,0 +1,208 @@
+"""The record's smallest level with a cap on what full knowledge of the rest can reveal.
+
+Beside the levels, every attribute's `epsilon_given_rest` is capped, and every pair's attenuation is
+at least a part of the product of its singles, so that every table of two attributes can be
+estimated. The law is a clipped ramp (`ramps`): within about 2 % of the exact capped optimum, which
+the linear program finds up to a dozen attributes. Theory: docs/proofs/clipped.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers import optimal
+from deniable.solvers.certificate import weighted_bound
+from deniable.solvers.landing import land
+from deniable.solvers.optimal import OptimalSolution, Part, delivered, independent
+from deniable.solvers.problem import FloatArray, Problem, SolverError
+from deniable.solvers.ramps import RampFit
+from deniable.votes.accounts import account
+from deniable.votes.gated import GatedSum
+from deniable.votes.mixture import VoteMixture
+from deniable.votes.pairs import least_pair_ratio
+
+_CAP_EQUALS_LEVEL = 1e-9
+_FLOOR_MARGIN = 1e-9
+_SHARES = (1.0, 0.85, 0.7)
+"""Of the caps, tried in turn: where no ramp is found, a little more protection than asked."""
+
+Method = Literal["optimal", "ramp", "independent"]
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedSolution:
+    """Laws that meet every level and keep caps and floor, and what that costs.
+
+    Attributes:
+        parts: one law for the attributes that have room below their cap, and one in which the
+            others answer independently.
+        optimum: the same levels without caps and floor.
+        lower_bound: no law that delivers as much, capped or not, is below, in nats; rounded down.
+        method: "optimal" if the unrestricted optimum keeps them anyway, "independent" (the
+            Kronecker product) if no ramp was found.
+    """
+
+    parts: tuple[Part, ...]
+    optimum: OptimalSolution
+    lower_bound: float
+    method: Method
+
+    @property
+    def epsilon(self) -> float:
+        """The record's level as drawn, in nats, rounded up: independent parts add up."""
+        total = math.fsum(part.account.epsilon for part in self.parts)
+        return total if len(self.parts) == 1 else math.nextafter(total, math.inf)
+
+    @property
+    def weights(self) -> FloatArray:
+        """λ ≥ 0 of the lower bound, shape (k,)."""
+        return self.optimum.weights
+
+    @property
+    def gap(self) -> float:
+        """How far `epsilon` can be above the unrestricted optimum at most, in nats."""
+        return self.epsilon - self.lower_bound
+
+    @property
+    def cost(self) -> float:
+        """What caps and floor cost: how much more ε than without them, in nats."""
+        return self.epsilon - self.optimum.epsilon
+
+
+def solve(
+    n_categories: Sequence[int],
+    attribute_epsilon: Sequence[float],
+    caps: Sequence[float | None] | None,
+    pair_floor: float | None,
+) -> BalancedSolution:
+    """Find a law of small record level that meets every level and keeps caps and floor.
+
+    What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
+    hold for the law as drawn. (The floor is looked at for all pairs up to 64 attributes, and for
+    representative ones beyond; see `deniable.votes.pairs`.)
+
+    Args:
+        n_categories: a_i, shape (k,).
+        attribute_epsilon: ε_i in nats, above 0, shape (k,).
+        caps: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
+            or None for no bound; None for no bounds at all.
+        pair_floor: t ≤ 1 such that every pair's φ_ij ≥ t φ_i φ_j; None for no floor.
+
+    Raises:
+        InputError: if the lengths differ, a number is out of its range, or a cap is below its
+            level.
+        SolverError: if no result passes its checks.
+    """
+    asked = optimal.positive_levels(n_categories, attribute_epsilon)
+    limits = _limits(asked, caps)
+    if pair_floor is not None and not pair_floor <= 1.0:
+        raise InputError(
+            f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
+        )
+    optimum = optimal.solve(n_categories, attribute_epsilon)
+    room = limits - asked.attribute_epsilon > _CAP_EQUALS_LEVEL
+    free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
+    if len(free) == 1:  # with the others independent of it there is nothing to gain
+        free, bound = [], list(range(asked.n_attributes))
+    parts = [independent(asked, bound)] if bound else []
+    method: Method = "independent"
+    if free:
+        inner = Problem(asked.n_categories[free], asked.attribute_epsilon[free])
+        levels = inner.attribute_epsilon.tolist()
+        start = optimum if not bound else optimal.solve(inner.counts.tolist(), levels)
+        found, method = _with_room(inner, limits[free], pair_floor, start)
+        parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found] + parts
+    bound_at = weighted_bound(n_categories, delivered(parts).tolist(), optimum.weights.tolist())
+    return BalancedSolution(tuple(parts), optimum, bound_at, method)
+
+
+def _limits(asked: Problem, caps: Sequence[float | None] | None) -> FloatArray:
+    """Return the caps, infinite for none, shape (k,)."""
+    k = asked.n_attributes
+    if caps is None:
+        return np.full(k, math.inf)
+    if len(caps) != k:
+        raise InputError(
+            f"caps: {len(caps)} were given for {k} attributes; give one per attribute, or None"
+        )
+    limits = np.array([math.inf if cap is None else cap for cap in caps], dtype=np.float64)
+    good = limits >= asked.attribute_epsilon
+    if not good.all():
+        i = int(np.argmin(good))
+        raise InputError(
+            f"caps[{i}]: a cap of {limits[i]:g} nats is below the attribute's own level of "
+            f"{asked.attribute_epsilon[i]:g}, which no law can do; raise the cap"
+        )
+    return limits
+
+
+def _with_room(
+    asked: Problem, limits: FloatArray, floor: float | None, optimum: OptimalSolution
+) -> tuple[list[Part], Method]:
+    """Solve for attributes that all have room below their caps."""
+    if _all_keep(optimum.parts, limits, floor):
+        return list(optimum.parts), "optimal"
+    product = independent(asked, range(asked.n_attributes))
+    if product.account.epsilon > optimum.epsilon * (1 + 1e-9):
+        law = _ramp(asked, limits, floor, optimum.epsilon)
+        if law is not None:
+            part = Part(tuple(range(asked.n_attributes)), law, account(law))
+            if part.account.epsilon < product.account.epsilon:
+                return [part], "ramp"
+    return [product], "independent"
+
+
+def _ramp(asked: Problem, limits: FloatArray, floor: float | None, start: float) -> GatedSum | None:
+    """Return the best ramp found that keeps limits and floor as drawn, or None."""
+    fit = RampFit(asked, limits, start)
+    broken = None
+    for share in _SHARES:
+        ramp = fit.at(share)
+        law = None if ramp is None else _landed(asked, ramp, limits)
+        if law is not None and _floor_kept(law, floor):
+            return law
+        if law is not None:
+            broken = share
+            break
+    if broken is None:
+        return None
+    # Towards 0 the ratios rise to 1: the largest share that keeps the floor, to about 1 %.
+    assert floor is not None
+    low, high, share, best = 0.0, broken, 0.8 * broken, None
+    for _ in range(12):
+        ramp = fit.at(share)
+        law = None if ramp is None else _landed(asked, ramp, limits)
+        if law is not None and _floor_kept(law, floor):
+            low, best = share, law
+            if least_pair_ratio(law) < floor + 0.01:
+                break
+        else:
+            high = share
+        share = 0.5 * (low + high) if low > 0.0 else 0.8 * share
+    return best
+
+
+def _landed(asked: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:
+    try:
+        law = land(asked, ramp)
+    except SolverError:
+        return None
+    return law if bool(np.all(account(law).epsilon_given_rest <= limits)) else None
+
+
+def _floor_kept(law: GatedSum | VoteMixture, floor: float | None) -> bool:
+    return floor is None or least_pair_ratio(law) >= floor + _FLOOR_MARGIN
+
+
+def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) -> bool:
+    """Whether caps and floor hold already; pairs in different parts have a ratio of 1."""
+    for part in parts:
+        if np.any(part.account.epsilon_given_rest > limits[list(part.attributes)]):
+            return False
+        if isinstance(part.law, GatedSum | VoteMixture) and not _floor_kept(part.law, floor):
+            return False
+    return True

@@ -1,0 +1,290 @@
+"""The budget given, and how much each attribute matters: the most useful law of that record level.
+
+Minimise F = Σ_i c_i/φ_i² over all laws of record level ε, φ_i = (p_i − r_i)/(1 − r_i): the variance
+of an unbiased marginal of attribute i falls as 1/φ_i². (For the variance averaged over its cells
+take c_i = (1 − r_i) r_i times the attribute's importance.) The keep probabilities of laws with
+max f ≤ M min f, M = e^ε, form a convex set P, and F is convex on it. With a cap on ε_i the
+attribute counts f_i(min(p_i, cap_i)) = max(f_i(p_i), f_i(cap_i)), convex as well: whatever lies
+above its cap is brought down by an own response, which only lowers the other promises.
+
+Oracle: max λ·p over P is attained by a vote 1 + (M − 1) 1[Σ λ_i Y_i > t] with t = λ·p, the value
+itself (Neyman–Pearson, with the constant that normalises the law). Simplicial decomposition: keep
+the laws found so far, minimise F over their mixtures (a small cone program), ask the oracle with
+the multipliers λ of that program. For *any* λ ≥ 0 a lower bound on F is
+
+    Σ_i min_{0 < x ≤ cap_i} (cost_i/x² + λ_i x) − max_{p∈P} λ·(p − r),   cost_i = c_i (1 − r_i)²,
+
+so the gap is known at every step. Theory: docs/proofs/optimal.md.
+
+Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes: there the
+record's level is Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, so that stationarity reads
+2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for all. A search for the law at multiples of these levels
+follows, by whoever asks.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from deniable.errors import InputError
+from deniable.solvers.problem import MAX_LEVEL, FloatArray, SolverError, problem
+from deniable.votes.accounts import account, drawing_slack
+from deniable.votes.halves import Halves
+from deniable.votes.mixture import VoteMixture
+from deniable.votes.sums import IntArray
+
+MAX_EXACT = 20
+"""Attributes up to which the optimal law itself is found."""
+
+_SCALE = 2.0**40
+_TOLERANCE = 1e-8
+_MAX_VOTES = 400
+_NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceSolution:
+    """Levels that make the most of a budget, and up to `MAX_EXACT` attributes their law.
+
+    Attributes:
+        attribute_epsilon: ε_i in nats, shape (k,): of the law as drawn, rounded up; beyond
+            `MAX_EXACT` attributes, levels whose relative entropies add up to the budget.
+        law: its record level as drawn is at most the budget; None beyond `MAX_EXACT`.
+        objective: Σ c_i/φ_i² at these levels.
+        lower_bound: what no law of this record level and these caps is below, not rounded; None
+            beyond `MAX_EXACT`.
+    """
+
+    attribute_epsilon: FloatArray
+    law: VoteMixture | None
+    objective: float
+    lower_bound: float | None
+
+    @property
+    def keep_probability(self) -> FloatArray | None:
+        """p_i of the law, shape (k,), or None if there is none."""
+        return None if self.law is None else self.law.moments().keep
+
+
+def solve(
+    n_categories: Sequence[int],
+    epsilon: float,
+    importance: Sequence[float],
+    at_most: Sequence[float | None] | None = None,
+) -> ImportanceSolution:
+    """Find the law of record level ε, or levels for one, that minimise Σ c_i/φ_i².
+
+    Args:
+        n_categories: a_i, shape (k,).
+        epsilon: record level in nats, above 0 and at most `MAX_LEVEL`.
+        importance: c_i > 0, shape (k,).
+        at_most: for each attribute an upper bound on ε_i in nats, or None for none; shape (k,).
+
+    Raises:
+        InputError: if the lengths differ or a number is out of its range.
+        SolverError: if the search does not settle.
+    """
+    k = len(n_categories)
+    a = problem(n_categories, [1.0] * k).n_categories
+    weights = np.asarray(importance, dtype=np.float64)
+    if weights.shape != (k,):
+        raise InputError(f"importance: {weights.size} were given for {k} attributes")
+    if not (np.all(np.isfinite(weights)) and np.all(weights > 0.0)):
+        raise InputError("importance: every importance must be finite and above 0")
+    if not 0.0 < epsilon <= MAX_LEVEL:
+        raise InputError(f"epsilon: the record's level must lie above 0 and at most {MAX_LEVEL:g}")
+    caps = _caps(k, at_most)
+    r = 1.0 / a
+    cost = weights * (1.0 - r) ** 2
+    if k > MAX_EXACT:
+        levels = _limit_levels(n_categories, epsilon, cost, caps)
+        gain = problem(n_categories, levels.tolist()).keep_excess
+        return ImportanceSolution(levels, None, float((cost / gain**2).sum()), None)
+    # ε as drawn is a few units in the last place above the law's own.
+    height = epsilon * (1.0 - 1e-12)
+    top = problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
+    mixture, bound = _decomposition(a.astype(np.int64), height, cost, top)
+    height -= max(0.0, account(mixture).epsilon - epsilon) + drawing_slack(mixture)
+    law = _capped(mixture.at_height(height), caps)
+    levels = account(law).attribute_epsilon
+    gain = law.moments().gain
+    return ImportanceSolution(levels, law, float((cost / gain**2).sum()), bound)
+
+
+def _caps(k: int, at_most: Sequence[float | None] | None) -> FloatArray:
+    """Return the caps, infinite for none, shape (k,)."""
+    if at_most is None:
+        return np.full(k, math.inf)
+    if len(at_most) != k:
+        raise InputError(
+            f"at_most: {len(at_most)} were given for {k} attributes; give one per attribute, or "
+            "None for an attribute without"
+        )
+    caps = np.array([math.inf if cap is None else cap for cap in at_most], dtype=np.float64)
+    if not np.all(caps > 0.0):
+        i = int(np.argmin(caps > 0.0))
+        raise InputError(f"at_most[{i}]: a largest level must be above 0 nats, not {caps[i]:g}")
+    return caps
+
+
+def _decomposition(
+    n_categories: IntArray, height: float, cost: FloatArray, top: FloatArray
+) -> tuple[VoteMixture, float]:
+    """Return the best mixture of votes of this height, and the lower bound on F."""
+    r = 1.0 / n_categories
+    oracle = _Oracle(r, math.expm1(height))
+    # Votes have gains ≥ 0, and "i kept" a positive one of attribute i: so has their mixture.
+    gains = [oracle.ask(direction) for direction in [np.sqrt(cost), *np.eye(len(r))]]
+    best_bound = 0.0
+    while len(gains) < _MAX_VOTES:
+        columns = np.array(gains)
+        shares, slope = _best_mixture(columns, cost, top)
+        objective = float((cost / np.minimum(shares @ columns, top) ** 2).sum())
+        new = oracle.ask(slope)
+        best_bound = max(best_bound, _lower_bound(slope, cost, top, float(slope @ new)))
+        if objective - best_bound <= _TOLERANCE * objective:
+            return oracle.law(n_categories, shares), best_bound
+        gains.append(new)
+    raise SolverError("importance: the search did not settle; ask for levels instead")
+
+
+def _lower_bound(slope: FloatArray, cost: FloatArray, top: FloatArray, most: float) -> float:
+    """Return Σ_i min_{0 < x ≤ top_i} (cost_i/x² + λ_i x) − max λ·gain; the minimum is at
+    x³ = 2 cost_i/λ_i, or at the cap."""
+    with np.errstate(divide="ignore"):
+        x = np.minimum(np.cbrt(2.0 * cost / slope), top)
+    return float((cost / x**2 + slope * x).sum()) - most
+
+
+def _best_mixture(
+    gains: FloatArray, cost: FloatArray, top: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise Σ cost_i/x_i² over mixtures β, x ≤ β·gains, x ≤ top.
+
+    In units of a first mixture's gains and cost: minimise w·t subject to x² t ≥ 1 (a power cone),
+    Σ β = 1, β ≥ 0. The multipliers of x ≤ β·gains are λ.
+
+    Returns:
+        β, shape (C,), and λ, shape (k,).
+    """
+    n, k = gains.shape
+    unit = np.minimum(gains.max(axis=0), top)
+    weight = cost / unit**2
+    scale = float(weight.sum())
+    columns = (gains / unit).T
+    x, t = slice(n, n + k), slice(n + k, n + 2 * k)
+    rows = np.zeros((1 + 2 * k + n + 3 * k, n + 2 * k))
+    rows[0, :n] = 1.0
+    mixed, capped, positive = rows[1 : 1 + k], rows[1 + k : 1 + 2 * k], rows[1 + 2 * k :]
+    mixed[:, :n], mixed[:, x] = -columns, np.eye(k)
+    capped[:, x] = np.eye(k)
+    positive[:n, :n] = -np.eye(n)
+    positive[n::3, x], positive[n + 1 :: 3, t] = -np.eye(k), -np.eye(k)
+    right = np.concatenate(
+        [[1.0], np.zeros(k), top / unit, np.zeros(n), np.tile([0.0, 0.0, 1.0], k)]
+    )
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * k + n)]
+    cones += [clarabel.PowerConeT(2.0 / 3.0)] * k
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-11
+    linear = np.concatenate([np.zeros(n + k), weight / scale])
+    square = sparse.csc_matrix((n + 2 * k, n + 2 * k))
+    matrix = sparse.csc_matrix(rows)
+    answer = clarabel.DefaultSolver(square, linear, matrix, right, cones, settings).solve()
+    shares = np.maximum(np.array(answer.x[:n]), 0.0)
+    slope = np.maximum(np.array(answer.z[1 : 1 + k]), 0.0) * scale / unit
+    if not (np.all(np.isfinite(shares)) and shares.any() and slope.any()):
+        raise SolverError("importance: a cone program was not solved; ask for levels instead")
+    return shares / shares.sum(), slope
+
+
+class _Oracle:
+    """Votes of one height that say most about λ, and their laws' gains p − r."""
+
+    def __init__(self, uniform_keep: FloatArray, excess: float) -> None:
+        self._keep, self._excess = uniform_keep, excess
+        self._halves = Halves(uniform_keep)
+        self._votes: list[tuple[IntArray, int, float]] = []
+
+    def ask(self, direction: FloatArray) -> FloatArray:
+        """Return the gains of the law that maximises direction·p, shape (k,)."""
+        weights = np.rint(direction * (_SCALE / float(direction.max()))).astype(np.int64)
+        r = self._keep
+        value = float(weights @ r)
+        best: tuple[float, int, float, FloatArray] | None = None
+        for _ in range(60):  # Dinkelbach: t rises to the value of the best vote, and stops there
+            threshold = math.floor(value) + 1
+            won, kept, changed = self._halves.vote(weights, threshold)
+            normalizer = 1.0 + self._excess * won
+            gain = self._excess * ((1.0 - r) * kept - r * changed) / normalizer
+            new = float(weights @ (r + gain))
+            if best is not None and new <= best[0] * (1 + 1e-15):
+                break
+            best, value = (new, threshold, normalizer, gain), new
+        assert best is not None
+        self._votes.append((weights, best[1], best[2]))
+        return best[3]
+
+    def law(self, n_categories: IntArray, mixture: FloatArray) -> VoteMixture:
+        """Return Σ_c β_c (1 + (M−1) 1_{D_c})/Z_c as one law: m_c ∝ β_c/Z_c, Σ m_c = M − 1."""
+        used = np.flatnonzero(mixture > _NEGLIGIBLE)
+        share = np.array([mixture[j] / self._votes[j][2] for j in used])
+        return VoteMixture(
+            n_categories,
+            np.array([self._votes[j][0] for j in used]),
+            np.array([self._votes[j][1] for j in used], dtype=np.int64),
+            self._excess * share / share.sum(),
+            np.ones(len(n_categories)),
+        )
+
+
+def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
+    """Bring levels above their caps down by own responses."""
+    found = account(law)
+    over = found.attribute_epsilon > caps
+    if not over.any():
+        return law
+    margin = 2.0 * (found.attribute_epsilon - found.attribute_epsilon_floor)
+    target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
+    wanted = problem(law.n_categories.tolist(), target.tolist()).keep_excess
+    retention = np.where(over, wanted / law.moments().gain, 1.0)
+    return replace(law, retention=np.minimum(retention, 1.0))
+
+
+def _limit_levels(
+    n_categories: Sequence[int], epsilon: float, cost: FloatArray, caps: FloatArray
+) -> FloatArray:
+    """Return the levels with ε_i gain_i³/cost_i = const or at their caps, Σ KL(p_i ‖ r_i) = ε.
+
+    Two nested bisections of monotone functions: over ln const, and within it over all ln ε_i.
+    """
+    a = np.asarray(n_categories, dtype=np.float64)
+    largest = np.minimum(caps, MAX_LEVEL)
+
+    def at(log_constant: float) -> FloatArray:
+        low, high = np.full(len(a), math.log(1e-12)), np.log(largest)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            lift = np.expm1(np.exp(middle))
+            gain = (a - 1.0) * lift / (a * (lift + a))
+            short = middle + 3.0 * np.log(gain) - np.log(cost) < log_constant
+            low, high = np.where(short, middle, low), np.where(short, high, middle)
+        return np.asarray(np.minimum(np.exp(0.5 * (low + high)), largest))
+
+    def entropy(levels: FloatArray) -> float:
+        asked = problem(n_categories, levels.tolist())
+        kept = asked.keep_probability * np.log1p(asked.keep_excess * a)
+        changed = asked.change_probability * np.log1p(-asked.keep_excess * a / (a - 1.0))
+        return math.fsum((kept + changed).tolist())
+
+    low, high = -120.0, 120.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if entropy(at(middle)) < epsilon else (low, middle)
+    return at(low)

@@ -1,0 +1,127 @@
+"""From a law that nearly meets the levels to one that meets every one of them, never above.
+
+The height E is moved until every attribute has at least its level; whatever is too high comes down
+by an independent k-ary response on that attribute (post-processing: no level of anything rises).
+If all attributes are within the tolerance already no response is needed, and sampling is cheaper.
+"""
+
+import math
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
+from deniable.votes.accounts import account
+from deniable.votes.gated import LARGEST_HEIGHT, GatedSum
+from deniable.votes.mixture import VoteMixture
+
+Law = TypeVar("Law", GatedSum, VoteMixture)
+
+TOLERANCE = 9e-10
+"""A level that is met lies at most this far (nats) below the request, and never above it. For a
+mixture of votes it is this part of the level, if that is below one nat: its levels are exact enough
+for it, and the height that a level of 0.001 needs would otherwise be found to six digits only."""
+
+
+def land(asked: Problem, law: Law) -> Law:
+    """Return the law with its height and retention set so that every level is met.
+
+    Args:
+        asked: the levels.
+        law: retention all 1, whose levels are near the requested ones.
+
+    Raises:
+        SolverError: the levels cannot be met with this law.
+    """
+    level = asked.attribute_epsilon
+    unit = np.minimum(level, 1.0) if isinstance(law, VoteMixture) else np.ones_like(level)
+    found = account(law)
+    margin = (found.attribute_epsilon - found.attribute_epsilon_floor).max() * 0.5 + 0.002 * (
+        TOLERANCE * float(unit.min())
+    )
+    for _ in range(4):
+        landed = _land(asked, law, float(margin), unit * TOLERANCE)
+        above = float((account(landed).attribute_epsilon - level).max())
+        if above <= 0:
+            return landed
+        margin += 2 * above
+    raise SolverError("the error bounds of this law are too wide to certify its levels")
+
+
+def _land(asked: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law:
+    """Bring every level to at most ε_i − margin and at least ε_i − tolerance_i."""
+    if np.any(margin > 0.45 * tolerance):
+        raise SolverError("the error bounds of this law are too wide to certify its levels")
+    target = asked.attribute_epsilon - margin
+    law = _move_height(law, target, tolerance)
+    moments = law.moments()
+    over = moments.levels(asked.counts) - target
+    if np.any(over < -0.5 * tolerance):
+        raise SolverError("this law cannot reach the requested levels")
+    if float(over.max()) <= 0:
+        return law
+    # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention.
+    wanted = problem(asked.counts.tolist(), target.tolist()).keep_excess
+    shares = np.minimum(wanted / moments.gain, 1.0)
+    return replace(law, retention=np.where(over > 0, shares, 1.0))
+
+
+def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
+    """Move E until the attribute that is furthest below its target is 0.4 tolerances below it.
+
+    By secant steps within a bracket: every level rises with E.
+    """
+
+    def miss(at: Law) -> float:
+        levels = at.moments().levels(at.n_categories)
+        return float(((levels - target) / tolerance).min()) + 0.4
+
+    low, high = 0.0, LARGEST_HEIGHT
+    best, value = law, miss(law)
+    best_value = value
+    slope = 1.0 / float(tolerance.max())
+    least_slope = 1e-6 / float(tolerance.max())
+    for _ in range(60):
+        if abs(best_value) <= 0.04:
+            break
+        low, high = (law.epsilon, high) if value < 0 else (low, law.epsilon)
+        height = law.epsilon - value / slope
+        if not low < height < high:
+            height = 0.5 * (low + min(high, 2 * law.epsilon + 1))
+        if height == law.epsilon:
+            break
+        new = law.at_height(height)
+        new_value = miss(new)
+        change = (new_value - value) / (height - law.epsilon)
+        slope = change if change > least_slope else slope
+        law, value = new, new_value
+        if abs(value) < abs(best_value):
+            best, best_value = law, value
+    return best
+
+
+def vote_of(
+    asked: Problem, weights: FloatArray, start: float, width: float, log_height: float
+) -> GatedSum:
+    """Return the vote with real weights λ (integer part and dither), ln(e^E − 1) = log_height.
+
+    Raises:
+        SolverError: the height is beyond what a law can have.
+    """
+    n = np.floor(weights)
+    height = max(log_height, 0.0) + math.log1p(math.exp(-abs(log_height)))
+    if not 0 < height <= LARGEST_HEIGHT:
+        raise SolverError(
+            f"the record's level would exceed {LARGEST_HEIGHT} nats: split the attributes"
+        )
+    return GatedSum(
+        asked.counts,
+        n.astype(np.int64),
+        weights - n,
+        "vote",
+        max(start, 0.0),
+        width,
+        height,
+        np.ones(asked.n_attributes),
+    )

@@ -1,0 +1,312 @@
+"""Expectations of functions of a dithered integer sum, on non-negative numbers only.
+
+Every law here that is not a table over patterns depends on the pattern through one sum
+
+    s = Σ_{i kept} (n_i + B_i),     B_i = 1 with probability θ_i, independent of everything,
+
+with integers n_i >= 0 and 0 <= θ_i < 1.  The B_i ("dither") let an integer grid carry the real
+weights λ_i = n_i + θ_i exactly on average; what is left of the rounding is independent noise.
+
+The law of s is wanted under the uniform law μ (attribute i kept with probability 1/a_i), far out
+in its tail.  It is computed under the exponentially tilted law ν, dν/dμ ∝ e^{ρ s}, where what
+matters is of order one; then E_μ[h(s)] = exp(L − ρ t) E_ν[h(s) e^{−ρ (s − t)}] for any t, with
+L = Σ_i ln E_μ[e^{ρ (n_i + B_i) Y_i}].
+
+Errors.  Everything added or multiplied is non-negative, so relative errors never grow by
+cancellation.  One step makes a new entry out of at most three old ones: one product each (one
+rounding, and a coefficient that carries at most `COEFFICIENT_ROUNDINGS` of them) and two sums.
+With u = 2^{-53}, k steps forward and back together, and a sum of N products of entries, are within
+a factor (1 ± u)^{k (COEFFICIENT_ROUNDINGS + 3) + N'}.  N' <= N for a library's dot product, whose
+order of adding is not known; with `careful` products are added in halves (numpy's pairwise sum:
+blocks of 128 in eight strands, then a binary tree), and N' <= 24 + log2 N.
+States of tiny mass are dropped; their mass is counted, and times the largest |h e^{−ρ(s−t)}| it
+bounds what is missing.  States that cannot reach `floor` any more are left out without any loss
+when h vanishes below `floor`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+UNIT = 2.0**-53
+COEFFICIENT_ROUNDINGS = 12
+"""Roundings in the coefficients of `tilted_sum`: exp within 1 ulp (2 u), 1/a, 1 − r, 1 − θ, two
+products, two sums, the quotient.  The arguments of exp are exact: ρ has 24 bits, n under 29."""
+
+LARGEST_WEIGHT = 2**28
+
+DROP = 1e-27
+"""States of less mass than this (under ν) are dropped at the ends of the window."""
+
+
+@dataclass(frozen=True)
+class TiltedSum:
+    """The steps of s under ν, in descending order of n_i (so that hopeless states go early)."""
+
+    order: IntArray
+    weights: IntArray  # n_i, in that order, like everything below
+    stay: FloatArray  # changed: s stays
+    low: FloatArray  # kept, s += n_i
+    high: FloatArray  # kept, s += n_i + 1
+    tilt: float  # ρ
+    log_scale: float  # L
+
+    @property
+    def n_attributes(self) -> int:
+        """k."""
+        return len(self.weights)
+
+    @property
+    def reach(self) -> IntArray:
+        """The largest gain of s that steps i, i+1, … can still bring, (k + 1,)."""
+        most = self.weights + (self.high > 0)
+        return np.append(np.cumsum(most[::-1])[::-1], 0)
+
+
+@dataclass(frozen=True)
+class SumExpectations:
+    """E_ν[h], E_ν[h; i kept], E_ν[h; i changed] for m functions h (first axis)."""
+
+    total: FloatArray  # (m,)
+    kept: FloatArray  # (m, k)
+    changed: FloatArray  # (m, k)
+
+
+def relative_error(n_attributes: int, n_states: int) -> float:
+    """Return the relative error bound of `careful` expectations, drops apart."""
+    roundings = n_attributes * (COEFFICIENT_ROUNDINGS + 3) + math.log2(n_states + 1) + 32
+    return math.expm1(1.01 * roundings * UNIT)
+
+
+def tilted_sum(
+    uniform_keep: FloatArray, weights: IntArray, dither: FloatArray, tilt: float
+) -> TiltedSum:
+    """Build the steps of s under ν.
+
+    Args:
+        uniform_keep: (k,) probability r_i of keeping attribute i under μ.
+        weights: (k,) integers n_i >= 0.
+        dither: (k,) probabilities θ_i in [0, 1).
+        tilt: ρ, in nats per unit of s.
+    """
+    if tilt != float(np.float32(tilt)) or int(weights.sum()) > LARGEST_WEIGHT:
+        raise ValueError("the tilt must have 24 bits and the weights must sum to at most 2^28")
+    order = np.argsort(-weights, kind="stable")
+    n, theta, r = weights[order], dither[order], uniform_keep[order]
+    # Weights relative to e^{ρ n}: ν is the same, and L gains ρ n.  e^{−ρ n} may underflow to a
+    # `stay` of zero only when Pr_ν[changed] < 1e-300: refuse, the law would lose its support.
+    argument = -tilt * n
+    if np.any(argument < -650) or np.any(argument > 650):
+        raise ValueError("the tilt is too strong for double precision")
+    stay = (1.0 - r) * np.exp(argument)
+    low = r * (1.0 - theta)
+    high = r * theta * math.exp(tilt)
+    scale = stay + low + high
+    log_scale = math.fsum(np.log(scale)) + math.fsum(-argument)
+    return TiltedSum(order, n, stay / scale, low / scale, high / scale, tilt, log_scale)
+
+
+def saddle_tilt(uniform_keep: FloatArray, weights: FloatArray, mean: float) -> float:
+    """Return ρ >= 0 with E_ν[s] = mean (the saddle point), by safeguarded Newton steps.
+
+    `weights` are the real weights n_i + θ_i; the dither's own noise is left out: any tilt is valid.
+    """
+    live = weights > 0
+    real, odds = weights[live], np.log(uniform_keep[live]) - np.log1p(-uniform_keep[live])
+    if not 0.0 < mean < float(real.sum()):
+        raise ValueError("the mean of a tilted sum lies strictly between 0 and the sum of weights")
+    low, high, tilt = 0.0, 600.0 / float(real.max()), 0.0
+    for _ in range(100):
+        p = 1.0 / (1.0 + np.exp(-(odds + tilt * real)))
+        gap = float(real @ p) - mean
+        if gap > 0:
+            high = tilt
+        else:
+            low = tilt
+        slope = float(real * real @ (p * (1.0 - p)))
+        new = tilt - gap / slope if slope > 0 else math.inf
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        done = abs(new - tilt) <= 1e-7 * max(abs(tilt), 1e-3 / float(real.max()))
+        tilt = new
+        if done:
+            break
+    # 24 bits: ρ n and ρ (s − t) are then exact products for integers below 2^29.
+    return float(np.float32(tilt))
+
+
+@dataclass
+class _Window:
+    low: int
+    mass: FloatArray
+
+    @property
+    def high(self) -> int:
+        return self.low + len(self.mass)
+
+
+class SumLaw:
+    """The forward pass under ν, kept at every √k-th step, ready for adjoint passes."""
+
+    def __init__(self, steps: TiltedSum, floor: int = 0, *, careful: bool = False) -> None:
+        """Run the forward pass; functions h asked for later must vanish below `floor`."""
+        self.steps = steps
+        self._careful = careful
+        self._least = floor - steps.reach
+        k = steps.n_attributes
+        self._stride = max(1, math.isqrt(k))
+        self._checkpoints: list[_Window] = []
+        window, self.dropped, self._widest = _Window(0, np.ones(1)), 0.0, 1
+        for i in range(k):
+            if i % self._stride == 0:
+                self._checkpoints.append(window)
+            window, lost = self._step(i, window)
+            self.dropped += lost
+            self._widest = max(self._widest, len(window.mass))
+        self._final = window
+
+    @property
+    def support(self) -> IntArray:
+        """The values of s, (n,)."""
+        return np.arange(self._final.low, self._final.high, dtype=np.int64)
+
+    @property
+    def mass(self) -> FloatArray:
+        """ν of each value of `support`, (n,)."""
+        return self._final.mass
+
+    def error(self) -> float:
+        """Return the relative error bound of every expectation (dropped mass apart)."""
+        if not self._careful:
+            return math.inf
+        return relative_error(self.steps.n_attributes, self._widest)
+
+    def dot(self, values: FloatArray, mass: FloatArray) -> FloatArray:
+        """Return Σ_s values[..., s] mass[s]."""
+        return (values * mass).sum(axis=-1) if self._careful else values @ mass
+
+    def expectations(self, values: FloatArray) -> SumExpectations:
+        """Return the expectations of functions of s, also split by each attribute's fate.
+
+        Args:
+            values: (m, n) the functions on `support`.
+        """
+        k = self.steps.n_attributes
+        back, back_low = np.atleast_2d(values), self._final.low
+        m = len(back)
+        kept, changed = np.empty((m, k)), np.empty((m, k))
+        total = self.dot(back, self._final.mass)
+        for i, window in self._backwards():
+            stay, up = self._split(i, window, back, back_low)
+            at = self.steps.order[i]
+            changed[:, at] = self.dot(stay, window.mass)
+            kept[:, at] = self.dot(up, window.mass)
+            stay += up
+            back, back_low = stay, window.low
+        return SumExpectations(total, kept, changed)
+
+    def pair_expectations(
+        self, values: FloatArray, if_kept: FloatArray, if_changed: FloatArray
+    ) -> FloatArray:
+        """Return M_ij = E_ν[h(s) c_i c_j], c_i = if_kept_i or if_changed_i, (k, k); M_ii squares.
+
+        One backward pass that carries a row for every attribute already met: O(k² n).  The factors
+        may be negative; entries are then differences, good to `error()` times E_ν[|h c_i c_j|].
+        """
+        k = self.steps.n_attributes
+        pairs = np.zeros((k, k))
+        rows: list[int] = []
+        back, back_low = np.atleast_2d(values), self._final.low
+        for i, window in self._backwards():
+            stay, up = self._split(i, window, back, back_low)
+            at = int(self.steps.order[i])
+            signed = if_kept[at] * up + if_changed[at] * stay
+            pairs[at, rows] = pairs[rows, at] = signed[1:] @ window.mass
+            pairs[at, at] = if_kept[at] ** 2 * (up[0] @ window.mass) + if_changed[at] ** 2 * (
+                stay[0] @ window.mass
+            )
+            stay += up
+            back, back_low = np.concatenate([stay, signed[:1]]), window.low
+            rows.append(at)
+        return pairs
+
+    def product_expectation(
+        self, values: FloatArray, factors: dict[int, tuple[float, float]]
+    ) -> float:
+        """Return E_ν[h(s) ∏_{i in factors} (factor of i when kept, when changed)]."""
+        back, back_low = np.atleast_2d(values), self._final.low
+        for i, window in self._backwards():
+            stay, up = self._split(i, window, back, back_low)
+            kept, changed = factors.get(int(self.steps.order[i]), (1.0, 1.0))
+            back, back_low = changed * stay + kept * up, window.low
+        return float(back[0, 0 - back_low])
+
+    def _backwards(self) -> Iterator[tuple[int, _Window]]:
+        """Yield (i, window before step i) from the last step to the first."""
+        k, stride = self.steps.n_attributes, self._stride
+        for block in range(len(self._checkpoints) - 1, -1, -1):
+            first, last = block * stride, min(k, (block + 1) * stride)
+            windows = [self._checkpoints[block]]
+            for i in range(first, last - 1):
+                windows.append(self._step(i, windows[-1])[0])
+            for i in range(last - 1, first - 1, -1):
+                yield i, windows.pop()
+
+    def _step(self, i: int, window: _Window) -> tuple[_Window, float]:
+        """Add attribute i to s; leave out states that cannot reach the floor or weigh nothing."""
+        steps = self.steps
+        n, size = int(steps.weights[i]), len(window.mass)
+        stay, low, high = float(steps.stay[i]), float(steps.low[i]), float(steps.high[i])
+        first = max(window.low, int(self._least[i + 1]))
+        mass = np.zeros(max(window.high + n + (high > 0) - first, 1))
+        _add_shifted(mass, first, window, 0, stay)
+        _add_shifted(mass, first, window, n, low)
+        if high > 0:
+            _add_shifted(mass, first, window, n + 1, high)
+        if i % 4 != 3 or size < 64:
+            return _Window(first, mass), 0.0
+        live = np.flatnonzero(mass > DROP)
+        if live.size == 0 or (live[0] == 0 and live[-1] == len(mass) - 1):
+            return _Window(first, mass), 0.0
+        begin, end = int(live[0]), int(live[-1]) + 1
+        lost = float(mass[:begin].sum() + mass[end:].sum())
+        return _Window(first + begin, mass[begin:end].copy()), lost
+
+    def _split(
+        self, i: int, window: _Window, back: FloatArray, back_low: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the adjoint's parts from changing and from keeping attribute i, (m, size)."""
+        steps = self.steps
+        n, size = int(steps.weights[i]), len(window.mass)
+        stay = steps.stay[i] * _shifted(back, back_low, window.low, size)
+        up = steps.low[i] * _shifted(back, back_low, window.low + n, size)
+        if steps.high[i] > 0:
+            up += steps.high[i] * _shifted(back, back_low, window.low + n + 1, size)
+        return stay, up
+
+
+def _add_shifted(mass: FloatArray, first: int, window: _Window, shift: int, factor: float) -> None:
+    begin = window.low + shift - first
+    skip = max(0, -begin)
+    source = window.mass[skip:]
+    if len(source):
+        begin = max(begin, 0)
+        mass[begin : begin + len(source)] += factor * source
+
+
+def _shifted(back: FloatArray, back_low: int, start: int, size: int) -> FloatArray:
+    """Return back at states start … start + size − 1; states that were left out give zero."""
+    begin, end = start - back_low, start - back_low + size
+    if begin >= 0 and end <= back.shape[1]:
+        return back[:, begin:end]
+    out = np.zeros((len(back), size))
+    inside = slice(max(begin, 0), min(end, back.shape[1]))
+    if inside.stop > inside.start:
+        out[:, inside.start - begin : inside.stop - begin] = back[:, inside]
+    return out
