@@ -75,6 +75,8 @@ def answer(
     Raises:
         InputError: if the question does not fit the release.
     """
+    if not question.of:
+        raise InputError("no attribute is named whose shares are wanted; name one or more")
     chosen, table = _find(source, mechanism, counts)
     attributes = [name for name in question.by if name in chosen.schema.names]
     kept = [name for name in question.by if name not in attributes]

@@ -222,9 +222,9 @@ def write_rows(
 def _format_like(source: Any) -> str:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
     text file would lose."""
-    if source == "-":
-        return "csv"
-    return table_format(Path(source)) if isinstance(source, str | Path) else "parquet"
+    if not isinstance(source, str | Path):
+        return "parquet"
+    return "csv" if source == "-" else table_format(Path(source))
 
 
 def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -153,9 +154,7 @@ def test_the_heuristic_does_not_change_levels_unasked(deniable):
 
 def test_methods_out_of_their_range_name_the_alternative(deniable):
     many = ",".join(["2"] * 40)
-    refused(
-        deniable("design", "--categories", many, "--epsilon", "3", "--method", "lp"), "optimal"
-    )
+    refused(deniable("design", "--categories", many, "--epsilon", "3", "--method", "lp"), "optimal")
     refused(
         deniable("design", "--categories", "2,2,2", "--epsilon", "3", "--method", "closed-form"),
         "two attributes",
@@ -282,3 +281,21 @@ def test_a_stopped_run_leaves_nothing(people, kill):
         process.stdin.close()
         assert process.wait(60) != 0
     assert names(people) == ["people.csv", "people.toml"]
+
+
+def test_a_question_about_nothing_is_refused(deniable, mechanism, people):
+    refused(deniable("estimate", "people.csv", "--mechanism", "m.json", "--of", ""), "no attribute")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_a_result_that_cannot_be_written_is_one_sentence(extra):
+    command = "import deniable.cli; deniable.cli.main()"
+    words = ["design", "--categories", "3,3", "--epsilon", "1", "--method", "kronecker", *extra]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", command, *words], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot be written" in done.stderr

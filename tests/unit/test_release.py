@@ -105,6 +105,13 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
         verify(folder)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_every_kind_of_dataframe_is_released(library, tmp_path):
+    frame = pytest.importorskip(library).DataFrame(ROWS)
+    share(frame, DESIGN, tmp_path / "r", Options(), SystemRandomness())
+    verify(tmp_path / "r")
+
+
 def test_types_of_a_dataframe_survive(tmp_path):
     import pyarrow.parquet as pq
 

@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print_error=False,
             result_action="return_value",
         )
+        sys.stdout.flush()  # here, where a failure can still be explained
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
@@ -38,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Whoever read our output has gone, as in "deniable … | head": not an error of ours.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        # Files are read and written where this is explained; what is left is standard output.
+        with suppress(OSError):
+            sys.stdout.close()
+        _stop(f"the output cannot be written: {error.strerror or type(error).__name__}")
     except KeyboardInterrupt:
         _stop("interrupted; nothing was left half-written", status=130)
 
