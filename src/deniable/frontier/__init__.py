@@ -1,0 +1,1 @@
+"""The privacy–accuracy frontier of one attribute: priors, methods, rows, folders, and a choice."""

@@ -1,0 +1,319 @@
+"""A frontier's folder: table, plot, matrices and certificates, written whole and read with a check.
+
+``frontier.json`` holds a list of rows; ``about.json`` what was asked, and of which prior. Matrices
+have one row per true category, as ``--matrix`` reads them.
+"""
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.frontier.priors import Prior
+from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
+from deniable.frontier.tracing import Frontier, Request, Row
+from deniable.frontier.wrong_priors import wrong_priors
+from deniable.outputs import replaced_folder
+from deniable.record import read_json, to_json
+from deniable.report.frontier_plot import Curve, draw
+from deniable.schema import Schema
+from deniable.solvers import response
+from deniable.solvers.problem import FloatArray
+
+FORMAT = "deniable frontier"
+FORMAT_VERSION = 1
+TABLE, ABOUT = "frontier.json", "about.json"
+
+# Read back on another machine, sums may be added up in another order.
+_AGREE = 1e-6
+
+
+def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
+    """Write a frontier's folder, whole or not at all.
+
+    Raises:
+        InputError: if it exists and ``overwrite`` is false, or cannot be written.
+    """
+    rows = [row_to_plain(row) for row in frontier.rows]
+    with replaced_folder(path, overwrite=overwrite) as folder:
+        for name in ("matrices", "certificates"):
+            (folder / name).mkdir()
+        for plain, matrix in zip(rows, frontier.matrices, strict=True):
+            if matrix is not None:
+                plain["matrix"] = f"matrices/{plain['method']}-{_file_text(plain['level'])}.json"
+                (folder / plain["matrix"]).write_bytes(to_json(matrix.T.tolist()))
+        for level, certificate in frontier.certificates.items():
+            name = f"certificates/{_file_text(level)}.json"
+            (folder / name).write_bytes(to_json(certificate_to_plain(certificate)))
+            for plain in rows:
+                if plain["level"] == level:
+                    plain["certificate"] = name
+        (folder / TABLE).write_bytes(to_json(rows))
+        (folder / "frontier.csv").write_text(_csv(rows), encoding="utf-8")
+        (folder / "sensitivity.csv").write_text(_csv(_sensitivity(frontier)), encoding="utf-8")
+        (folder / ABOUT).write_bytes(to_json(_about(frontier)))
+        png, svg = draw(
+            [Curve(**curve) for curve in _curves(frontier)],
+            [(level, bound) for level, bound in _bounds(frontier)],
+            x_label=_x_label(frontier.request),
+            y_label=f"mean squared error of a share, N = {frontier.request.n_records:,}",
+            title=_title(frontier.request),
+            exact=bool(frontier.certificates),
+            silent=None if frontier.request.local else 1.0 - max(frontier.request.prior.shares),
+        )
+        (folder / "frontier.png").write_bytes(png)
+        (folder / "frontier.svg").write_bytes(svg)
+
+
+def row_to_plain(row: Row) -> dict[str, Any]:
+    """Return a row as it stands in ``frontier.json``."""
+    return {
+        "method": row.method,
+        "level": row.level,
+        "privacy": row.privacy,
+        "mse": row.mse,
+        "worst_posterior": row.worst_posterior,
+        "lower_bound": row.lower_bound,
+        "ratio": row.ratio,
+        "bound": row.bound,
+        "epsilon": row.epsilon,
+        "condition": row.condition,
+        "outputs": row.outputs,
+        "iterative_mse": row.iterative_mse,
+        "iterative_standard_error": row.iterative_standard_error,
+        "matrix": None,
+        "certificate": None,
+    }
+
+
+def _file_text(level: float) -> str:
+    return f"{level:.9f}".rstrip("0").rstrip(".")
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["method"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _sensitivity(frontier: Frontier) -> list[dict[str, Any]]:
+    prior = np.array(frontier.request.prior.shares)
+    return [
+        {
+            "method": row.method,
+            "level": row.level,
+            "designed_privacy": row.privacy,
+            "designed_worst_posterior": row.worst_posterior,
+            "truth": other.truth,
+            "privacy": other.privacy,
+            "misled_privacy": other.misled_privacy,
+            "worst_posterior": other.worst_posterior,
+        }
+        for row, matrix in zip(frontier.rows, frontier.matrices, strict=True)
+        if matrix is not None
+        for other in wrong_priors(matrix, prior)
+    ]
+
+
+def _about(frontier: Frontier) -> dict[str, Any]:
+    request = frontier.request
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "software": f"deniable {version('deniable')}",
+        "attribute": Schema((request.prior.attribute,)).to_plain()["attribute"][0],
+        "prior": list(request.prior.shares),
+        "prior_source": request.prior.source,
+        "disclosure": request.prior.disclosure,
+        "levels_are": "epsilon" if request.local else "privacy",
+        "most_posterior": request.most_posterior,
+        "methods": list(request.methods),
+        "records": request.n_records,
+        "seed": request.seed,
+        "notes": list(frontier.notes),
+        "hypervolume_share": frontier.hypervolume_share,
+    }
+
+
+def _x_label(request: Request) -> str:
+    if request.local:
+        return "ε in nats (local differential privacy)"
+    return "privacy: how often the best guess of an answer is wrong"
+
+
+def _title(request: Request) -> str:
+    prior = request.prior
+    text = f"{prior.attribute.n_categories} categories, {prior.source}"
+    if request.most_posterior is not None:
+        text += f", worst posterior {request.most_posterior:g}"
+    return text
+
+
+def _bounds(frontier: Frontier) -> list[tuple[float, float]]:
+    return sorted({(row.level, row.lower_bound) for row in frontier.rows})
+
+
+def _curves(frontier: Frontier) -> list[dict[str, Any]]:
+    curves = []
+    for method in frontier.request.methods:
+        rows = [row for row in frontier.rows if row.method == method and row.mse is not None]
+        if rows:
+            curves.append(
+                {
+                    "method": method,
+                    "points": [
+                        (row.level if frontier.request.local else row.privacy, row.mse)
+                        for row in rows
+                    ],
+                }
+            )
+    return curves
+
+
+class _StoredAbout(msgspec.Struct):
+    format: str
+    format_version: int
+    attribute: dict[str, Any]
+    prior: list[float]
+    prior_source: str
+    disclosure: str | None
+    levels_are: str
+    most_posterior: float | None
+    records: int
+
+
+class StoredRow(msgspec.Struct):
+    """A row of ``frontier.json``, as far as it is read back."""
+
+    method: str
+    level: float
+    privacy: float | None
+    mse: float | None
+    worst_posterior: float | None
+    lower_bound: float
+    epsilon: float | None
+    matrix: str | None
+    certificate: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFrontier:
+    """A frontier's folder as read back.
+
+    Args:
+        path: where it is.
+        prior: the attribute and its distribution.
+        local: whether its levels are ε.
+        most_posterior: δ, or None.
+        n_records: N.
+        rows: as ``frontier.json`` lists them; not checked until one is loaded.
+    """
+
+    path: Path
+    prior: Prior
+    local: bool
+    most_posterior: float | None
+    n_records: int
+    rows: tuple[StoredRow, ...]
+
+    def load(self, row: StoredRow) -> FloatArray:
+        """Return the matrix of a row, M[y, x] = Pr[y | x], after checking all that is said of it.
+
+        Raises:
+            InputError: if a file is missing, a number is not what the matrix gives, or the
+                certificate does not prove the bound.
+        """
+        if row.matrix is None or row.mse is None:
+            raise InputError(f"{self.path}: method {row.method} has a bound there, but no matrix")
+        rows = _read(self.path / row.matrix, list[list[float]])
+        n = len(self.prior.shares)
+        if len({len(each) for each in rows}) != 1:
+            raise InputError(f"{self.path / row.matrix}: its rows differ in length")
+        try:
+            matrix = response.checked_response(np.array(rows).T, n)
+        except InputError as error:
+            raise InputError(f"{self.path / row.matrix}: {error}") from None
+        prior = np.array(self.prior.shares)
+        epsilon = float(response.epsilon(matrix))
+        true = {
+            "privacy": float(response.privacy(matrix, prior)),
+            "mse": float(response.record_mse(matrix, prior)) / self.n_records,
+            "worst_posterior": float(response.worst_posterior(matrix, prior)),
+            "epsilon": epsilon if math.isfinite(epsilon) else None,
+        }
+        for key, value in true.items():
+            said = getattr(row, key)
+            if (value is None) != (said is None) or not _close(value, said):
+                raise InputError(
+                    f"{self.path}: it has been altered: {key} of {row.method} at {row.level:g} is "
+                    f"stated as {said}, and its matrix gives {value}"
+                )
+        self._check_bound(row)
+        return matrix
+
+    def _check_bound(self, row: StoredRow) -> None:
+        if row.certificate is None:
+            return
+        file = self.path / row.certificate
+        try:
+            certificate = certificate_from_plain(read_json(file))
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from None
+        limits = certificate.limits
+        level = limits.epsilon if self.local else 1.0 - (limits.success or 0.0)
+        same = (
+            np.array_equal(limits.prior, response.checked_prior(self.prior.shares))
+            and _close(level, row.level)
+            and limits.most_posterior == (None if self.local else self.most_posterior)
+            and _close(certificate.record_mse / self.n_records, row.lower_bound)
+        )
+        if not same:
+            raise InputError(f"{file}: it proves something else than {TABLE} says")
+
+
+def read(path: Path) -> StoredFrontier:
+    """Read a frontier's folder.
+
+    Raises:
+        InputError: if it is not one.
+    """
+    about = _read(path / ABOUT, _StoredAbout)
+    if about.format != FORMAT:
+        raise InputError(f"{path}: this is not a folder written by deniable frontier")
+    if about.format_version != FORMAT_VERSION:
+        raise InputError(f"{path}: it was written by a later version of deniable; update it")
+    rows = _read(path / TABLE, list[StoredRow])
+    attribute = Schema.from_plain({"attribute": [about.attribute]}).attributes[0]
+    prior = Prior(attribute, tuple(about.prior), about.prior_source, about.disclosure)
+    return StoredFrontier(
+        path,
+        prior,
+        about.levels_are == "epsilon",
+        about.most_posterior,
+        about.records,
+        tuple(rows),
+    )
+
+
+def _read(file: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: it has been altered ({error})") from None
+
+
+def _close(true: float | None, said: float | None) -> bool:
+    if true is None or said is None:
+        return true is said
+    return math.isclose(true, said, rel_tol=_AGREE, abs_tol=1e-12)

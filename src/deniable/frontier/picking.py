@@ -1,0 +1,105 @@
+"""A point of a frontier as a mechanism that randomizes and estimates like any other."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from deniable.errors import InputError
+from deniable.families import DesignedChannel
+from deniable.frontier.folder import StoredFrontier, StoredRow, read
+from deniable.mechanism import Block, Mechanism
+from deniable.plan import Design
+from deniable.schema import Attribute, Schema
+
+# A level typed as it was asked for finds its own row, whatever the last digit.
+_SAME = 1e-9
+
+
+def pick(
+    path: Path,
+    *,
+    privacy: float | None = None,
+    epsilon: float | None = None,
+    method: str | None = None,
+    name: str | None = None,
+    schema: Schema | None = None,
+) -> tuple[Design, str]:
+    """Return the mechanism of one point, and which it is in a sentence.
+
+    Among the points that are at least as private as asked, the one with the least error; of two
+    that err alike within a millionth the more private.
+
+    Args:
+        path: a folder written by ``deniable frontier``.
+        privacy: the least average privacy; for a frontier over privacy.
+        epsilon: the largest ε in nats; for a frontier under ε-LDP.
+        method: only points of this method.
+        name: what the attribute is called in the table; by default as in the folder.
+        schema: declares the attribute's categories; by default they are as in the folder.
+
+    Raises:
+        InputError: if there is no such point, or the folder does not hold together.
+    """
+    stored = read(path)
+    row = _choose(stored, privacy, epsilon, method)
+    matrix = stored.load(row)
+    attribute = _attribute(stored, name, schema)
+    law = DesignedChannel.for_prior(matrix, stored.prior.shares)
+    mechanism = Mechanism(Schema((attribute,)), (Block((0,), law),))
+    design = Design(replace(mechanism, claim=mechanism.promise()), "matrix", (None,), None, None)
+    assert row.mse is not None
+    what = "ε" if stored.local else "privacy"
+    sentence = (
+        f"Method {row.method} at {what} {row.level:g}: mean squared error {row.mse:.4g} of a share "
+        f"with {stored.n_records} records, {row.mse / row.lower_bound:.4f} times the least that "
+        "was proved for any mechanism as private"
+    )
+    return design, sentence
+
+
+def _choose(
+    stored: StoredFrontier, privacy: float | None, epsilon: float | None, method: str | None
+) -> StoredRow:
+    if (privacy is None) == (epsilon is None):
+        raise InputError("give either --privacy or --epsilon-ldp, as the frontier has it")
+    if stored.local != (epsilon is not None):
+        have = "--epsilon-ldp" if stored.local else "--privacy"
+        raise InputError(f"{stored.path}: the levels of this frontier are chosen by {have}")
+    rows = [row for row in stored.rows if row.matrix is not None and row.mse is not None]
+    if method is not None:
+        known = sorted({row.method for row in rows})
+        rows = [row for row in rows if row.method == method]
+        if not rows:
+            raise InputError(
+                f"{stored.path}: there is no matrix of method '{method}'; there are "
+                f"{', '.join(known)}"
+            )
+    if epsilon is not None:
+        enough = [row for row in rows if row.level <= epsilon + _SAME]
+    else:
+        assert privacy is not None
+        enough = [row for row in rows if (row.privacy or 0.0) >= privacy - _SAME]
+    if not enough:
+        levels = [row.level if stored.local else row.privacy or 0.0 for row in rows]
+        most = min(levels) if stored.local else max(levels)
+        raise InputError(
+            f"{stored.path}: no matrix there is that private; the most private is at {most:.6g}"
+        )
+    least = min(row.mse or 0.0 for row in enough)
+    close = [row for row in enough if (row.mse or 0.0) <= least * (1 + 1e-6)]
+    return max(close, key=lambda row: -row.level if stored.local else row.privacy or 0.0)
+
+
+def _attribute(stored: StoredFrontier, name: str | None, schema: Schema | None) -> Attribute:
+    own = stored.prior.attribute
+    if schema is None:
+        return own if name is None else replace(own, name=name)
+    if name is None and own.name not in schema.names and len(schema.attributes) > 1:
+        raise InputError("name the attribute of the schema that the mechanism is for, by --name")
+    wanted = name or (own.name if own.name in schema.names else schema.names[0])
+    declared = schema.attributes[schema.position(wanted)]
+    if declared.n_categories != own.n_categories:
+        raise InputError(
+            f"'{declared.name}' has {declared.n_categories} categories in the schema, and the "
+            f"frontier is of {own.n_categories}"
+        )
+    return replace(declared, epsilon=None, ratio=None, importance=None)

@@ -1,0 +1,69 @@
+"""Certificates of the bound as plain values, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.frontier_certificate import Certificate, verify
+from deniable.solvers.frontier_rows import Limits, average_limits, local_limits
+
+
+class _Stored(msgspec.Struct):
+    prior: list[float]
+    privacy: float | None
+    most_posterior: float | None
+    epsilon: float | None
+    directions: list[list[float]]
+    multipliers: list[float]
+    claim: float
+
+
+def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
+    """Return a certificate as plain values; JSON's shortest decimals keep every bit."""
+    limits = certificate.limits
+    return {
+        "statement": "n N MSE is at least the claim for every mechanism within these limits "
+        "(docs/proofs/frontier.md, Theorem 5)",
+        "prior": limits.prior.tolist(),
+        "privacy": None if limits.success is None else 1.0 - limits.success,
+        "most_posterior": limits.most_posterior,
+        "epsilon": limits.epsilon,
+        "claim": certificate.claim,
+        "directions": certificate.directions.tolist(),
+        "multipliers": certificate.multipliers.tolist(),
+    }
+
+
+def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
+    """Read a certificate and verify what it claims; no solver is needed or trusted.
+
+    Raises:
+        InputError: if it is not one, or does not prove its claim.
+    """
+    try:
+        stored = msgspec.convert(plain, _Stored)
+    except msgspec.ValidationError as error:
+        raise InputError(f"certificate: it cannot be read ({error})") from None
+    certificate = Certificate(
+        _limits(stored), _table(stored.directions), np.array(stored.multipliers), stored.claim
+    )
+    verify(certificate)
+    return certificate
+
+
+def _limits(stored: _Stored) -> Limits:
+    if (stored.privacy is None) == (stored.epsilon is None):
+        raise InputError("certificate: it needs either a privacy or an epsilon")
+    if stored.epsilon is not None:
+        return local_limits(stored.prior, stored.epsilon)
+    assert stored.privacy is not None
+    return average_limits(stored.prior, stored.privacy, stored.most_posterior)
+
+
+def _table(rows: list[list[float]]) -> Any:
+    if len({len(row) for row in rows}) != 1:
+        raise InputError("certificate: its directions are no matrix")
+    return np.array(rows)

@@ -1,0 +1,407 @@
+"""A frontier: every method at every level of privacy, beside what no mechanism can do better.
+
+A pure function of a request; the same request gives the same frontier.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.frontier.methods import ALL_METHODS, BOUND, METHODS, SEARCH, Trial
+from deniable.frontier.priors import Prior
+from deniable.solvers import response, search
+from deniable.solvers.frontier_certificate import Certificate
+from deniable.solvers.frontier_rows import (
+    MAX_EXACT_CATEGORIES,
+    Limits,
+    average_limits,
+    closed_form_bound,
+    local_limits,
+)
+from deniable.solvers.hypervolume import hypervolume, outer_hypervolume
+from deniable.solvers.iterative import simulated_mse
+from deniable.solvers.problem import FloatArray
+
+DEFAULT_POINTS = 40
+_MOST_LEVELS = 1_000
+# Of the privacy that there is: beyond it errors grow without end, and a plot shows nothing else.
+_HIGHEST = 0.98
+_DEFAULT_EPSILONS = (0.1, 5.0)
+# Search shares its progress bar with the levels: so many generations take about as long as one.
+_GENERATIONS_A_LEVEL = 500
+# Hypervolume: errors above this multiple of the largest bound count for nothing.
+_REFERENCE = 10.0
+
+Advance = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a frontier is wanted of.
+
+    Args:
+        prior: the attribute and its distribution.
+        levels: privacy (1 − how often the best guess is right), or with ``local`` ε in nats; None
+            for 40 levels over what is possible.
+        local: whether the levels are ε of local differential privacy.
+        most_posterior: δ, the worst posterior allowed beside average privacy; None for no bound.
+        methods: some of ``ALL_METHODS``.
+        n_records: N, by which errors are divided.
+        n_starts: of the search for square matrices, at each level.
+        search_options: of the evolutionary search.
+        seed: of everything that searches; a frontier protects nobody, so it may be repeatable.
+        n_simulations: data sets per row on which the iterative estimate is tried; 0 for none.
+
+    Raises:
+        InputError: if a level, a method or a number is out of range.
+    """
+
+    prior: Prior
+    levels: tuple[float, ...] | None = None
+    local: bool = False
+    most_posterior: float | None = None
+    methods: tuple[str, ...] = ("warner", "square", BOUND)
+    n_records: int = 10_000
+    n_starts: int = 20
+    search_options: search.Options = field(default_factory=search.Options)
+    seed: int = 0
+    n_simulations: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.methods:
+            raise InputError(f"methods: name at least one of {', '.join(ALL_METHODS)}")
+        for name in self.methods:
+            if name not in ALL_METHODS:
+                raise InputError(
+                    f"methods: there is no method '{name}'; choose among {', '.join(ALL_METHODS)}"
+                )
+        if self.n_records < 1:
+            raise InputError("records: the number of records must be at least 1")
+        if self.n_simulations < 0 or self.n_simulations == 1:
+            raise InputError("simulations: there must be at least 2, or 0 for none")
+        if self.seed < 0:
+            raise InputError("seed: it must not be below 0")
+        if self.local and self.most_posterior is not None:
+            raise InputError(
+                "a worst posterior δ is asked for beside average privacy; ε-LDP bounds it by itself"
+            )
+        levels = self._default_levels() if self.levels is None else self.levels
+        if not levels or len(levels) > _MOST_LEVELS:
+            raise InputError(f"levels: give from 1 to {_MOST_LEVELS} of them")
+        object.__setattr__(self, "levels", tuple(sorted({float(level) for level in levels})))
+        object.__setattr__(self, "methods", tuple(dict.fromkeys(self.methods)))
+        for limits in self.limits():
+            assert limits is not None  # building them is the check
+
+    def _default_levels(self) -> tuple[float, ...]:
+        if self.local:
+            low, high = _DEFAULT_EPSILONS
+            return tuple(np.geomspace(low, high, DEFAULT_POINTS).tolist())
+        highest = _HIGHEST * (1.0 - max(self.prior.shares))
+        # Under δ nobody is guessed in more than δ of the cases, so privacy is at least 1 − δ.
+        lowest = 0.0 if self.most_posterior is None else 1.0 - self.most_posterior
+        return tuple(np.linspace(min(lowest, highest), highest, DEFAULT_POINTS).tolist())
+
+    def limits(self) -> list[Limits]:
+        """Return the limits of every level, in rising order of the levels.
+
+        Raises:
+            InputError: if one is out of reach.
+        """
+        levels = self.levels or ()
+        if self.local:
+            return [local_limits(self.prior.shares, level) for level in levels]
+        return [average_limits(self.prior.shares, level, self.most_posterior) for level in levels]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method at one level. Errors are of the estimated shares of N records.
+
+    Args:
+        method: which.
+        level: what was asked for: privacy, or ε under ε-LDP.
+        privacy: what the matrix has: how often the best guess of one answer is wrong.
+        mse: mean over the categories of the squared error of the estimate, at the prior; None if
+            there is a bound but no mechanism.
+        worst_posterior: how sure of a category the most telling answer makes.
+        lower_bound: no mechanism within the limits of this level has a smaller ``mse``.
+        bound: whether that is the least possible, or one in closed form which may be lower.
+        epsilon: ε in nats; None if unbounded.
+        condition: of the matrix.
+        outputs: number of possible answers.
+        iterative_mse: the same error of the iterative estimate, by simulation; None if not asked.
+        iterative_standard_error: of that.
+    """
+
+    method: str
+    level: float
+    privacy: float | None
+    mse: float | None
+    worst_posterior: float | None
+    lower_bound: float
+    bound: str
+    epsilon: float | None = None
+    condition: float | None = None
+    outputs: int | None = None
+    iterative_mse: float | None = None
+    iterative_standard_error: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """``mse`` over ``lower_bound``."""
+        return None if self.mse is None else self.mse / self.lower_bound
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What was found.
+
+    Args:
+        request: what was asked.
+        rows: by method and level; a method has none at a level that it cannot reach.
+        matrices: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
+        certificates: of the bounds, by level; empty beyond 16 categories.
+        notes: what the reader has to know, in sentences.
+        hypervolume_share: how much of the privacy–error plane that any mechanism can cover the
+            search covers, at least; None without search or exact bound.
+    """
+
+    request: Request
+    rows: tuple[Row, ...]
+    matrices: tuple[FloatArray | None, ...]
+    certificates: dict[float, Certificate]
+    notes: tuple[str, ...]
+    hypervolume_share: float | None
+
+
+def trace(request: Request, advance: Advance | None = None) -> Frontier:
+    """Compute a frontier.
+
+    Args:
+        request: what is wanted.
+        advance: told the fraction of the work that is done.
+
+    Raises:
+        InputError: if no method reaches any level, or a bound could not be solved for.
+    """
+    return _Tracing(request, advance or (lambda _fraction: None)).run()
+
+
+class _Tracing:
+    def __init__(self, request: Request, advance: Advance) -> None:
+        self.request = request
+        self.prior = np.array(request.prior.shares)
+        self.n = len(self.prior)
+        self.limits = request.limits()
+        self.exact = self.n <= MAX_EXACT_CATEGORIES
+        self.rows: list[Row] = []
+        self.matrices: list[FloatArray | None] = []
+        self.notes: list[str] = []
+        self.certificates: dict[float, Certificate] = {}
+        generations = request.search_options.max_generations
+        self._search_units = (
+            math.ceil(generations / _GENERATIONS_A_LEVEL) if SEARCH in request.methods else 0
+        )
+        plain = sum(name in METHODS for name in request.methods)
+        self._units = len(self.limits) * (plain + self.exact) + self._search_units
+        self._done = 0.0
+        self._advance = advance
+
+    def _finished(self, units: float) -> None:
+        self._done += units
+        self._advance(min(1.0, self._done / max(1, self._units)))
+
+    def run(self) -> Frontier:
+        request = self.request
+        if request.prior.disclosure is not None:
+            self.notes.append(request.prior.disclosure)
+        bounds, attaining = self._bounds()
+        share = None
+        for name in request.methods:
+            if name == BOUND:
+                found = attaining
+            elif name == SEARCH:
+                found, share = self._searched(bounds)
+            else:
+                found = self._tried(name)
+            for limits, level, bound, matrix in zip(
+                self.limits, request.levels or (), bounds, found, strict=True
+            ):
+                if matrix is not None or (name == BOUND and not self.exact):
+                    self._add(name, level, limits, bound, matrix)
+        if not self.rows:
+            raise InputError("no method reaches any of these levels: " + " ".join(self.notes))
+        return Frontier(
+            request,
+            tuple(self.rows),
+            tuple(self.matrices),
+            self.certificates,
+            tuple(self.notes),
+            share,
+        )
+
+    def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
+        """Lower bounds on N·MSE by level, and mechanisms that attain them."""
+        if not self.exact:
+            self.notes.append(
+                f"The exact bound takes at most {MAX_EXACT_CATEGORIES} categories, and there are "
+                f"{self.n}: the bound shown is in closed form. It holds too, but it may be lower "
+                "than what is possible."
+            )
+            return [closed_form_bound(limits) / self.n for limits in self.limits], [
+                None for _ in self.limits
+            ]
+        from deniable.solvers import frontier
+
+        bounds: list[float] = []
+        matrices: list[FloatArray | None] = []
+        point: frontier.FrontierPoint | None = None
+        # From the most private level on, whose mechanism keeps all the others' limits too.
+        private_first = not self.request.local
+        order = range(len(self.limits))[:: -1 if private_first else 1]
+        for at in order:
+            point = frontier.solve(self.limits[at], point)
+            self.certificates[(self.request.levels or ())[at]] = point.certificate
+            bounds.append(point.certificate.record_mse)
+            matrices.append(point.matrix)
+            self._finished(1)
+        if private_first:
+            bounds.reverse()
+            matrices.reverse()
+        if BOUND in self.request.methods and self._tells_some(matrices):
+            self.notes.append(
+                "The mechanism of least error tells some people's answers for certain (worst "
+                "posterior 1); a worst posterior below 1 (--delta) rules that out."
+            )
+        return bounds, matrices
+
+    def _tells_some(self, matrices: Sequence[FloatArray | None]) -> bool:
+        return any(
+            matrix is not None and response.worst_posterior(matrix, self.prior) >= 1.0 - 1e-9
+            for matrix in matrices
+        )
+
+    def _generator(self, name: str, *numbers: int) -> np.random.Generator:
+        # Each method draws for itself, so that asking for one more changes no other.
+        return np.random.default_rng([self.request.seed, ALL_METHODS.index(name), *numbers])
+
+    def _tried(self, name: str) -> list[FloatArray | None]:
+        found: list[FloatArray | None] = []
+        refused: dict[str, int] = {}
+        for place, limits in enumerate(self.limits):
+            trial = Trial(limits, self._generator(name, place), self.request.n_starts)
+            try:
+                matrix = METHODS[name](trial)
+                if not math.isfinite(response.record_mse(matrix, limits.prior)):
+                    raise InputError("its matrix is singular: all truths look alike in its answers")
+                found.append(matrix)
+            except InputError as error:
+                refused[str(error)] = refused.get(str(error), 0) + 1
+                found.append(None)
+            self._finished(1)
+        self._keep_better(found)
+        for reason, count in refused.items():
+            levels = "level" if count == 1 else "levels"
+            self.notes.append(f"{name} is not there at {count} {levels}: {reason}.")
+        return found
+
+    def _keep_better(self, found: list[FloatArray | None]) -> None:
+        """Use a more private level's matrix where it errs less: it keeps these limits too."""
+        best: FloatArray | None = None
+        least = math.inf
+        places = range(len(found))
+        for place in places if self.request.local else reversed(places):
+            matrix = found[place]
+            if matrix is not None:
+                error = float(response.record_mse(matrix, self.prior))
+                if error <= least:
+                    best, least = matrix, error
+                found[place] = best
+
+    def _searched(
+        self, bounds: Sequence[float]
+    ) -> tuple[Sequence[FloatArray | None], float | None]:
+        """The best matrix of the evolutionary search for each level, and what its front covers."""
+        request, options = self.request, self.request.search_options
+        if request.local:
+            self.notes.append("search is for average privacy, and is left out under ε-LDP.")
+            self._finished(self._search_units)
+            return [None for _ in self.limits], None
+
+        def counted(_generation: search.Generation) -> None:
+            self._finished(self._search_units / options.max_generations)
+
+        result = search.search(
+            self.prior,
+            self._generator(SEARCH),
+            most_posterior=request.most_posterior,
+            options=options,
+            on_generation=counted,
+        )
+        front = result.front
+        found: list[FloatArray | None] = []
+        for level in request.levels or ():
+            enough = np.flatnonzero(front.privacy >= level)
+            # The front holds no dominated matrix: the first that is private enough errs least.
+            found.append(front.matrices[enough[0]] if len(enough) else None)
+        if missed := sum(matrix is None for matrix in found):
+            self.notes.append(f"search found nothing as private as {missed} of the levels.")
+        share = None
+        if self.exact:
+            most = 1.0 - float(self.prior.max())
+            reference = _REFERENCE * max(bounds)
+            levels = np.array([0.0, *(level for level in request.levels or () if level > 0)])
+            least = [b for level, b in zip(request.levels or (), bounds, strict=True) if level > 0]
+            # Below the lowest level nothing is known but that even true answers err.
+            alone = (1.0 - float(self.prior @ self.prior)) / self.n
+            outer = outer_hypervolume(levels, np.array([alone, *least]), most, reference)
+            share = hypervolume(front.privacy, front.record_mse, reference) / outer
+            self.notes.append(
+                f"search: {result.n_generations} generations, {len(front)} matrices, at least "
+                f"{100 * share:.1f} % of the hypervolume that any mechanism can cover at these "
+                "levels."
+            )
+        return found, share
+
+    def _add(
+        self, name: str, level: float, limits: Limits, bound: float, matrix: FloatArray | None
+    ) -> None:
+        n_records = self.request.n_records
+        kind = "exact" if self.exact else "closed form"
+        lower = bound / n_records
+        self.matrices.append(matrix)
+        if matrix is None:
+            self.rows.append(Row(name, level, None, None, None, lower, kind))
+            return
+        error = float(response.record_mse(matrix, limits.prior)) / n_records
+        epsilon = float(response.epsilon(matrix))
+        condition = float(response.condition(matrix))
+        simulated = None
+        if self.request.n_simulations:
+            simulated = simulated_mse(
+                matrix,
+                limits.prior,
+                n_records,
+                self.request.n_simulations,
+                self._generator(name, len(self.rows), 1),
+            )
+        self.rows.append(
+            Row(
+                name,
+                level,
+                float(response.privacy(matrix, limits.prior)),
+                error,
+                float(response.worst_posterior(matrix, limits.prior)),
+                lower,
+                kind,
+                epsilon if math.isfinite(epsilon) else None,
+                condition if math.isfinite(condition) else None,
+                len(matrix),
+                None if simulated is None else simulated.mse,
+                None if simulated is None else simulated.standard_error,
+            )
+        )

@@ -1,0 +1,55 @@
+"""What becomes of a matrix's privacy if people are not distributed as its design assumed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.solvers.problem import FloatArray
+from deniable.solvers.response import sensitivity
+
+MOVED = (0.1, 0.25)
+
+
+@dataclass(frozen=True)
+class WrongPrior:
+    """A matrix under one other truth.
+
+    Args:
+        truth: which.
+        privacy: against someone who knows the true distribution.
+        misled_privacy: against someone who guesses by the design's prior.
+        worst_posterior: against someone who knows the true distribution.
+    """
+
+    truth: str
+    privacy: float
+    misled_privacy: float
+    worst_posterior: float
+
+
+def wrong_priors(matrix: FloatArray, prior: FloatArray) -> list[WrongPrior]:
+    """Return what holds under the uniform distribution, and where a tenth or a quarter of all
+    people move to one category: the one that leaves the least privacy.
+
+    Args:
+        matrix: M[y, x] = Pr[y | x], shape (m, n).
+        prior: of the design, shape (n,).
+    """
+    n = len(prior)
+    found = []
+    groups = [("all categories equally likely", np.full((1, n), 1.0 / n))]
+    for share in MOVED:
+        moved = (1.0 - share) * prior + share * np.eye(n)
+        groups.append((f"{share:.0%} of the people moved to one category", moved))
+    for name, truths in groups:
+        result = sensitivity(matrix, prior, truths)
+        worst = int(np.argmin(result.privacy))
+        found.append(
+            WrongPrior(
+                name,
+                float(result.privacy[worst]),
+                float(result.misled_privacy[worst]),
+                float(result.worst_posterior.max()),
+            )
+        )
+    return found

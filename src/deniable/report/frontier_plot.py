@@ -1,0 +1,146 @@
+"""The frontier as a figure: error over privacy, and below it what no mechanism can reach.
+
+Colours are those of Okabe and Ito, which people with any colour vision tell apart; every method has
+a marker and a line of its own as well. The same numbers give the same bytes.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLES: dict[str, tuple[str, str, str, str]] = {
+    # method: label, colour, marker, line
+    "warner": ("Warner", "#D55E00", "o", "-"),
+    "up": ("uniform perturbation", "#E69F00", "x", ":"),
+    "frapp": ("FRAPP", "#CC79A7", "+", "--"),
+    "subset": ("k-subset selection", "#56B4E9", "^", "-."),
+    "blank": ("blank answer", "#999999", "v", "--"),
+    "square": ("best square matrix found", "#0072B2", "s", "-"),
+    "search": ("evolutionary search", "#009E73", "D", ""),
+    "bound": ("least error possible, attained", "#000000", "", "-"),
+}
+_WIDTH, _HEIGHT, _DPI = 7.0, 4.6, 200
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method's points: (privacy or ε, error), in rising order."""
+
+    method: str
+    points: Sequence[tuple[float, float]]
+
+
+def draw(
+    curves: Sequence[Curve],
+    bounds: Sequence[tuple[float, float]],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str,
+    exact: bool,
+    silent: float | None,
+) -> tuple[bytes, bytes]:
+    """Draw a frontier.
+
+    Args:
+        curves: the methods.
+        bounds: (privacy or ε, lower bound on the error), in rising order.
+        x_label: what the horizontal axis shows.
+        y_label: what the vertical axis shows.
+        title: of which attribute.
+        exact: whether the bounds are the least possible errors.
+        silent: the privacy of giving no answer at all; None if the horizontal axis shows ε.
+
+    Returns:
+        The figure as PNG and as SVG.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    settings = {
+        "svg.hashsalt": "deniable",
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.linewidth": 0.8,
+        "legend.frameon": False,
+    }
+    with rc_context(settings):
+        figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_yscale("log")
+        lowest = 0.5 * min(bound for _, bound in bounds)
+        xs, ys = [x for x, _ in bounds], [y for _, y in bounds]
+        if len(bounds) > 1:
+            axes.fill_between(xs, ys, lowest, color="#E8E8E8", linewidth=0, zorder=0)
+            # In fractions of the axes: the bound rises with privacy and falls with ε.
+            axes.text(
+                0.5 if silent is not None else 0.3,
+                0.06,
+                "no mechanism can be here",
+                transform=axes.transAxes,
+                ha="center",
+                va="center",
+                color="#555555",
+            )
+        if silent is None:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        else:
+            axes.axvline(silent, color="#777777", linewidth=0.8, linestyle=(0, (1, 2)))
+            axes.annotate(
+                "no answer at all",
+                (silent, 0.2),
+                (-4, 0),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                rotation=90,
+                ha="right",
+                va="center",
+                color="#777777",
+                fontsize=7.5,
+            )
+        if not exact:
+            axes.plot(xs, ys, color="#000000", linewidth=1.2, label="lower bound in closed form")
+        for curve in curves:
+            label, colour, marker, line = _STYLES[curve.method]
+            axes.plot(
+                [x for x, _ in curve.points],
+                [y for _, y in curve.points],
+                color=colour,
+                marker=marker or ("." if len(curve.points) == 1 else ""),
+                linestyle=line or "none",
+                linewidth=1.6 if curve.method == "bound" else 1.0,
+                markersize=3.6,
+                markeredgewidth=0.7,
+                markevery=max(1, len(curve.points) // 20),
+                label=label,
+                zorder=2 if curve.method == "bound" else 3,
+                clip_on=False,
+            )
+        top = max((y for curve in curves for _, y in curve.points), default=max(ys))
+        axes.set_ylim(lowest, 1.3 * max(top, *ys))
+        axes.margins(x=0.02)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.grid(visible=True, axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
+        axes.set_axisbelow(True)
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.legend(loc="upper right" if silent is None else "upper left", handlelength=2.6)
+        return _bytes(figure, "png"), _bytes(figure, "svg")
+
+
+def _bytes(figure: "Figure", kind: str) -> bytes:
+    target = io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    figure.savefig(target, format=kind, dpi=_DPI, metadata=metadata)
+    return target.getvalue()
