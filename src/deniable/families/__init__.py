@@ -8,13 +8,18 @@ from typing import Any
 
 from deniable.errors import InputError
 from deniable.families.designed import DesignedChannel
+from deniable.families.gated_sum import GatedSumLaw
 from deniable.families.invariant import InvariantChannel
 from deniable.families.joint import JointLaw
-from deniable.families.law import Law, PatternLaw, Ratio
+from deniable.families.law import BoundedLaw, Law, PatternLaw, Ratio
 from deniable.families.matrix import Identity, MatrixChannel, ResponseLaw
+from deniable.families.mixed_votes import MixedVotesLaw
 from deniable.families.pattern_table import PatternTable
 from deniable.families.product import ProductLaw
 from deniable.families.single_change import SingleChangeMixture
+from deniable.votes.gated import GatedSum
+from deniable.votes.independent import IndependentResponses
+from deniable.votes.mixture import VoteMixture
 
 FAMILIES: dict[str, type[Law]] = {
     law.family: law
@@ -27,6 +32,8 @@ FAMILIES: dict[str, type[Law]] = {
         DesignedChannel,
         Identity,
         InvariantChannel,
+        GatedSumLaw,
+        MixedVotesLaw,
     )
 }
 
@@ -46,14 +53,26 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
     return family.from_plain(plain, n_categories)
 
 
+def law_of_votes(found: GatedSum | VoteMixture | IndependentResponses) -> PatternLaw:
+    """Return the law that a search among votes has found."""
+    if isinstance(found, GatedSum):
+        return GatedSumLaw(found)
+    if isinstance(found, VoteMixture):
+        return MixedVotesLaw(found)
+    return ProductLaw.from_levels(found.n_categories.tolist(), found.attribute_epsilon.tolist())
+
+
 __all__ = [
     "FAMILIES",
+    "BoundedLaw",
     "DesignedChannel",
+    "GatedSumLaw",
     "Identity",
     "InvariantChannel",
     "JointLaw",
     "Law",
     "MatrixChannel",
+    "MixedVotesLaw",
     "PatternLaw",
     "PatternTable",
     "ProductLaw",
@@ -61,4 +80,5 @@ __all__ = [
     "ResponseLaw",
     "SingleChangeMixture",
     "law_from_plain",
+    "law_of_votes",
 ]

@@ -8,6 +8,7 @@ eigenvalues they give. Nothing is stated twice.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -109,6 +110,56 @@ class PatternLaw(Law):
         return (n * self.keep_probabilities() - 1) / (n - 1)
 
 
+class BoundedLaw(PatternLaw):
+    """A pattern law whose promises are bounds, not exact ratios of integers.
+
+    A law of a weighted sum of a thousand attributes has no ratio that fits into a reasonable
+    integer. Its numbers come from floating-point evaluation with error bounds: what it says in nats
+    is never below the truth *for the law as drawn*, and above it by parts in 10^12 or so. Another
+    machine's mathematics may differ in the last place, so records of such laws are compared to a
+    part in 10^12 instead of exactly.
+
+    The ratios asked of every law are these bounds, exponentiated and rounded up.
+    """
+
+    @abstractmethod
+    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
+        """Return an upper bound of the record's level in nats.
+
+        Args:
+            subset: positions in the block of the only columns that are seen; None for all.
+        """
+
+    @abstractmethod
+    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
+        """Return upper bounds against someone who sees one column alone, shape (k,), in nats."""
+
+    @abstractmethod
+    def attribute_epsilon_floors(self) -> tuple[float, ...]:
+        """Return lower bounds of the same levels, shape (k,), in nats: what is surely delivered."""
+
+    @abstractmethod
+    def given_rest_bounds(self) -> tuple[float, ...]:
+        """Return upper bounds against someone who sees the whole released record and knows all the
+        other true values, shape (k,), in nats."""
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+        return (_ratio_above(self.record_epsilon_bound(subset)),)
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        return [_ratio_above(bound) for bound in self.attribute_epsilon_bounds()]
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        return [_ratio_above(bound) for bound in self.given_rest_bounds()]
+
+
+def _ratio_above(epsilon: float) -> Ratio:
+    # decimal's exp is rounded to the nearest, so one unit more makes it a bound; its logarithm is
+    # above ε by less than a part in 10^50.
+    with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)) as context:
+        return context.next_plus(Decimal(epsilon).exp()).as_integer_ratio()
+
+
 class ShiftSampler(ABC):
     """A sampler of a pattern law: draws how far each attribute moves, whatever the record is."""
 
@@ -153,6 +204,20 @@ def integers_from_plain(values: Any, what: str, length: int) -> tuple[int, ...]:
     try:
         return tuple(int(value, 16) for value in values)
     except (TypeError, ValueError):
+        raise InputError(f"the mechanism's {what} hold something that is not hexadecimal") from None
+
+
+def floats_from_plain(values: Any, what: str, length: int) -> NDArray[np.float64]:
+    """Read floating-point numbers written by ``float.hex``, exactly.
+
+    Raises:
+        InputError: if there are not ``length`` of them, or one is not such a text.
+    """
+    if not isinstance(values, list) or len(values) != length:
+        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
+    try:
+        return np.array([float.fromhex(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"the mechanism's {what} hold something that is not hexadecimal") from None
 
 

@@ -100,7 +100,9 @@ class GatedSum:
             raise InputError("a gated sum needs one weight, dither and retention per attribute")
         if not (np.all(self.n_categories >= 2) and np.all(self.weights >= 0)):
             raise InputError("a gated sum needs category counts >= 2 and weights >= 0")
-        if not 0 < int(self.weights.sum()) + float(self.dither.sum()) <= LARGEST_WEIGHT:
+        if int(self.weights.max()) > LARGEST_WEIGHT or not (
+            0 < float(self.weights.sum() + self.dither.sum()) <= LARGEST_WEIGHT
+        ):
             raise InputError("the weights of a gated sum must add up to more than 0, at most 2^28")
         if not (np.all(self.dither >= 0) and np.all(self.dither < 1)):
             raise InputError("dither probabilities lie in [0, 1)")

@@ -1,0 +1,122 @@
+"""The law of one weighted sum: a vote, a clipped ramp, and what lies between."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.families.law import BoundedLaw, floats_from_plain, integers_from_plain
+from deniable.families.vote_sampler import VoteSampler
+from deniable.votes import accounts, backward
+from deniable.votes.drawing import SumSampler
+from deniable.votes.gated import GatedSum
+
+_MAX_CACHED_PAIRS = 64
+"""Attributes up to which the attenuations of all pairs are computed together."""
+
+
+@dataclass(frozen=True)
+class GatedSumLaw(BoundedLaw):
+    """A uniform record, reweighted by how many of the important attributes it keeps.
+
+    A pattern's density grows with the sum of the weights of the kept attributes: in one step (the
+    optimum for given levels, a weighted vote), or along a clipped exponential ramp (which also caps
+    what full knowledge of the rest can reveal). It needs 3 k + 3 numbers. See
+    :mod:`deniable.votes.gated`.
+
+    Args:
+        numbers: gate, weights, dither and retention.
+    """
+
+    family: ClassVar[str] = "gated-sum"
+
+    numbers: GatedSum
+    n_categories: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_categories", tuple(self.numbers.n_categories.tolist()))
+
+    @cached_property
+    def _account(self) -> accounts.Account:
+        return accounts.account(self.numbers)
+
+    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
+        if subset is None:
+            return self._account.epsilon
+        return accounts.subset_epsilon(self.numbers, subset)
+
+    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
+        return tuple(self._account.attribute_epsilon.tolist())
+
+    def attribute_epsilon_floors(self) -> tuple[float, ...]:
+        return tuple(self._account.attribute_epsilon_floor.tolist())
+
+    def given_rest_bounds(self) -> tuple[float, ...]:
+        return tuple(self._account.epsilon_given_rest.tolist())
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        return self.numbers.moments().keep
+
+    def attenuations(self) -> NDArray[np.float64]:
+        # φ_i = (p_i − r_i)/(1 − r_i), from the part of p_i that the gate adds: exact at small ε.
+        return np.asarray(self.numbers.moments().gain / (1.0 - self.numbers.uniform_keep))
+
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        if len(subset) == 2 and len(self.n_categories) <= _MAX_CACHED_PAIRS:
+            single = self._attenuations[list(subset)]
+            pair = self._pair_attenuations[subset[0], subset[1]]
+            return np.array([[1.0, single[1]], [single[0], pair]])
+        return backward.eigenvalues(self.numbers, subset)
+
+    @cached_property
+    def _attenuations(self) -> NDArray[np.float64]:
+        return self.attenuations()
+
+    @cached_property
+    def _pair_attenuations(self) -> NDArray[np.float64]:
+        return self.numbers.pair_attenuations()
+
+    def sampler(self) -> VoteSampler:
+        numbers = self.numbers
+        return VoteSampler(numbers.n_categories, numbers.retention, SumSampler(numbers))
+
+    def to_plain(self) -> dict[str, Any]:
+        numbers = self.numbers
+        return {
+            "family": self.family,
+            "gate": numbers.gate,
+            "start": float(numbers.start).hex(),
+            "width": float(numbers.width).hex(),
+            "height": float(numbers.height).hex(),
+            "weights": [f"{weight:x}" for weight in numbers.weights.tolist()],
+            "dither": [value.hex() for value in numbers.dither.tolist()],
+            "retention": [value.hex() for value in numbers.retention.tolist()],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "GatedSumLaw":
+        k = len(n_categories)
+        gate = plain.get("gate")
+        if gate not in ("vote", "ramp"):
+            raise InputError("the mechanism's gate should be 'vote' or 'ramp'")
+        shape = [plain.get(name) for name in ("start", "width", "height")]
+        start, width, height = floats_from_plain(shape, "gate", 3).tolist()
+        weights = integers_from_plain(plain.get("weights"), "weights", k)
+        if max(weights, default=0) > 1 << 60:
+            raise InputError("the mechanism's weights are too large")
+        return cls(
+            GatedSum(
+                np.array(n_categories, dtype=np.int64),
+                np.array(weights, dtype=np.int64),
+                floats_from_plain(plain.get("dither"), "dither", k),
+                gate,
+                start,
+                width,
+                height,
+                floats_from_plain(plain.get("retention"), "retention", k),
+            )
+        )
