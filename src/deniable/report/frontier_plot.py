@@ -7,7 +7,7 @@ a marker and a line of its own as well. The same numbers give the same bytes.
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def draw(
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    settings = {
+    settings: Any = {
         "svg.hashsalt": "deniable",
         "font.family": "DejaVu Sans",
         "font.size": 9,
