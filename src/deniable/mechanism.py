@@ -10,10 +10,13 @@ from typing import TypeVar
 
 from deniable import privacy
 from deniable.errors import InputError
-from deniable.families import Identity, Law
+from deniable.families import BoundedLaw, Identity, Law
 from deniable.schema import Schema
 
 _T = TypeVar("_T")
+
+BOUNDED_ROUNDING = 1e-12
+"""Relative, and in nats below one nat."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Mechanism:
             checks.append((f"attribute '{name}' alone", true, said))
             checks.append((f"attribute '{name}' given the rest", given, given_said))
         for what, true, said in checks:
-            if not true <= said:  # a claim that is not a number promises nothing either
+            if not true <= said + self.rounding(said):  # a claim that is not a number promises nothing either
                 raise InputError(
                     f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {said:.9g}"
                 )
@@ -143,6 +146,21 @@ class Mechanism:
             for block in self.blocks
             if not isinstance(block.law, Identity)
         )
+
+    @cached_property
+    def attribute_epsilon_floor(self) -> tuple[float, ...]:
+        """What the attributes are surely released at, shape (k,), in nats: ε of each attribute
+        against someone who sees that column alone, rounded down."""
+        return self._in_schema_order(privacy.attribute_epsilon_floor(b.law) for b in self.blocks)
+
+    def rounding(self, level: float) -> float:
+        """Return by how much another machine's account of this mechanism may differ from a level.
+
+        Exact laws are accounted for in integers: not at all. A law with error bounds has margins
+        far wider than the last places in which two machines' exponentials differ.
+        """
+        bounded = any(isinstance(block.law, BoundedLaw) for block in self.blocks)
+        return BOUNDED_ROUNDING * max(1.0, level) if bounded else 0.0
 
     @cached_property
     def keep_probability(self) -> tuple[float, ...]:

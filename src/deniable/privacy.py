@@ -3,7 +3,9 @@
 Neighbouring records are any two records that agree on the columns released as they are. A law
 answers with exact ratios of probabilities; this module turns them into logarithms. Every number it
 returns is an upper bound of the true logarithm and at most one unit in the last place above it, and
-is the same on every machine: decimal arithmetic from the standard library, no C mathematics.
+is the same on every machine: decimal arithmetic from the standard library, no C mathematics. Laws
+of many weighted attributes answer with ratios that are themselves bounds, of the law as drawn
+(:class:`~deniable.families.law.BoundedLaw`): those are above the truth by parts in 10^12.
 
 Four adversaries, and the number for each (`docs/guarantees.md` has them in plain words):
 
@@ -21,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from deniable.families.law import Law, Ratio
+from deniable.families.law import BoundedLaw, Law, Ratio
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -86,6 +88,17 @@ def attribute_epsilon(law: Law) -> tuple[float, ...]:
     return tuple(
         math.inf if ratio is None else epsilon_of([ratio]) for ratio in law.attribute_ratios()
     )
+
+
+def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
+    """Return the same levels rounded down, shape (k,), in nats: what is surely delivered.
+
+    :func:`attribute_epsilon` is at most one unit in the last place above the level of a law with
+    exact ratios; a law with error bounds has a lower one of its own.
+    """
+    if isinstance(law, BoundedLaw):
+        return law.attribute_epsilon_floors()
+    return tuple(math.nextafter(level, 0.0) for level in attribute_epsilon(law))
 
 
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:

@@ -148,19 +148,20 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
     """Refuse a record that says more, less or other than its law.
 
     The claim has been checked against the law from one side when the mechanism was built; equality
-    is asked for here, because the levels are computed from integers and repeat exactly.
+    is asked for here, because the levels are computed from integers and repeat exactly; levels of
+    laws with error bounds, within what another machine's mathematics may change.
     """
     said = msgspec.to_builtins(stored.attributes)
     for true, stated in zip(attribute_rows(design), said, strict=True):
         for key in ("epsilon", "epsilon_given_rest"):
-            if true[key] != stated[key]:
+            if not _same(true[key], stated[key], design.mechanism):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
         if (guess := true.get("best_guess")) != stated["best_guess"]:
             raise _altered(f"'{true['name']}'", "best_guess", guess, stated["best_guess"])
         for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
-    if stored.epsilon != finite_or_none(design.epsilon):
+    if not _same(finite_or_none(design.epsilon), stored.epsilon, design.mechanism):
         raise _altered("the record", "epsilon", design.epsilon, stored.epsilon)
     strength = mechanism_strength(design.mechanism).strength
     if not _close(strength, stored.strength):
@@ -193,6 +194,12 @@ def _altered(what: str, key: str, true: Any, said: Any) -> InputError:
         f"the mechanism has been altered: {key} of {what} is stated as {said}, and its law gives "
         f"{true}"
     )
+
+
+def _same(true: float | None, said: float | None, mechanism: Mechanism) -> bool:
+    if true is None or said is None:
+        return true is said
+    return abs(true - said) <= mechanism.rounding(said)
 
 
 def _close(true: float | None, said: float | None) -> bool:

@@ -24,7 +24,7 @@ class PatternDraws(Protocol):
 
 class VoteSampler(ShiftSampler):
     """Draws the pattern, and a uniform other category for every attribute, used where it changed;
-    where retention is below 1 also a uniform category of all, used where the output is not retained.
+    where retention is below 1 also a uniform category of all, used where it is not retained.
 
     Everything is drawn whether or not it is used, so that the work is the same for every pattern.
 
