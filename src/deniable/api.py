@@ -14,6 +14,7 @@ from deniable.inference import Target
 from deniable.mechanism import Mechanism
 from deniable.ordered import Summary
 from deniable.plan import Design
+from deniable.pram import refuse_other_tables
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.record import read_design
@@ -60,6 +61,7 @@ def randomize(frame: Any, plan: Design | Mechanism, *, drop_other_columns: bool 
         InputError: if the frame does not fit the schema; the sentence names row and column.
     """
     mechanism = _mechanism(plan)
+    refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
     with open_table(
         frame,

@@ -18,6 +18,8 @@ _PIPE_WIDTH = 120
 _SHOWN_ROWS = 40
 _SHOWN_CELLS = 200
 _QUIET_SECONDS = 2.0
+_CLOSE = 1e-4
+"""Below this gap in nats a law is called the smallest possible."""
 
 ADVERSARIES = (
     "ε alone: against someone who sees that column only.\n"
@@ -135,8 +137,16 @@ def _headline(statements: Mapping[str, Any]) -> str:
         text += "no ε-differential privacy for the whole record"
     else:
         text += f"ε of the whole record {statements['epsilon']:.6g} nats"
-    if bound is not None:
+    if bound is not None and statements["gap"] <= _CLOSE:
+        text += f", the smallest possible at these levels (gap {statements['gap']:.1e})"
+    elif bound is not None:
         text += f"; no law with these levels is below {bound:.6g}"
+    if (optimal := statements["optimal_epsilon"]) is not None:
+        cost = statements["epsilon"] - optimal
+        asked = [f"cap {statements['given_rest']}"] if statements["given_rest"] else []
+        if statements["pair_floor"]:
+            asked.append(f"pair floor {statements['pair_floor']:g}")
+        text += f"; {' and '.join(asked) or 'nothing'} beside the levels costs {cost:.3g}"
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text
@@ -144,6 +154,34 @@ def _headline(statements: Mapping[str, Any]) -> str:
 
 def _level(value: float | None, unbounded: str = "unbounded") -> str:
     return unbounded if value is None else f"{value:.4f}"
+
+
+def show_release(record: Mapping[str, Any]) -> None:
+    """Print what a release states: its mechanism or its strata's, the guarantee, and what holds of
+    columns for which there is none."""
+    if "mechanism" in record:
+        show_design(record["mechanism"])
+    else:
+        _show_strata(record["expost"]["strata"])
+    say(record["guarantee"]["sentence"])
+    for one in record["guarantee"]["instead"]:
+        say(f"{', '.join(one['columns'])}: {one['statement']}")
+        if (known := one["if_frequencies_known"]) is not None:
+            levels = ", ".join(f"{n} {level:.4f}" for n, level in known["attributes"].items())
+            say(f"ε if the frequencies are known: {levels}; whole record {known['epsilon']:.6g}")
+
+
+def _show_strata(strata: Mapping[str, Any]) -> None:
+    parts = strata["mechanisms"]
+    rows = []
+    for part in parts[:_SHOWN_ROWS]:
+        found = part["mechanism"]
+        epsilon = "none" if found["epsilon"] is None else f"{found['epsilon']:.6g}"
+        strength = "" if found["strength"] is None else f"{found['strength']:.1%}"
+        rows.append([part["stratum"], str(part["rows"]), epsilon, strength])
+    show_table([strata["column"], "rows", "ε of the record", "strength"], rows)
+    if len(parts) > _SHOWN_ROWS:
+        say(f"… {len(parts) - _SHOWN_ROWS} more (record.json lists all)")
 
 
 def show_table(

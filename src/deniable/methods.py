@@ -23,6 +23,7 @@ Method = Literal[
     "heuristic",
     "lambda",
     "joint",
+    "invariant",
     "matrix",
 ]
 

@@ -179,6 +179,23 @@ def some_numbers(text: str | None, names: Sequence[str], option: str) -> dict[st
     return found
 
 
+def named_numbers(text: str | None, option: str) -> dict[str, float]:
+    """Return name=number pairs, whatever the names; nothing for no text.
+
+    Raises:
+        InputError: if an entry is something else, or a name is repeated.
+    """
+    found: dict[str, float] = {}
+    for entry in entries(text, option) if text is not None else []:
+        if not isinstance(entry, tuple) or not entry[0]:
+            raise InputError(f"{option}: expected name=number pairs")
+        name, value = entry
+        if name in found:
+            raise InputError(f"{option}: '{name}' is given twice")
+        found[name] = number(value, f"{option}, '{name}'")
+    return found
+
+
 def numbers(text: str, option: str) -> list[float]:
     """Return a comma-separated list (or ``@file``) of numbers.
 

@@ -10,7 +10,7 @@ disclosure control"; Ruiz, "λ-randomization", section 5.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.conversions import check_attenuation
 from deniable.errors import InputError
+from deniable.families import InvariantChannel, Law
 from deniable.families.law import Sampler
 from deniable.randomness import BitSource
 
@@ -38,12 +39,26 @@ STRATUM_STATEMENT = (
 NUMERICAL_STATEMENT = (
     "Numerical values are pulled towards their mean: λx + (1 − λ) times the mean. This is a "
     "fixed calculation, not a randomization, and carries no differential-privacy guarantee: the "
-    "mean stays as it was, so whoever knows λ, or two of the true values, can compute every value "
-    "back exactly, and the order of the values is kept. For that reason λ is not in the release. "
-    "What it carries: the mean is the same, standard deviations are λ times "
+    "mean stays as it was, so whoever knows λ, or a single true value (a frequent one, such as 0, "
+    "can be guessed), computes every value back exactly; and the order of the values is kept. λ is "
+    "therefore not in the release. What it carries: the mean is the same (in each stratum, if "
+    "there are strata), standard deviations are λ times "
     "what they were, a covariance is multiplied by the product of the two λ, and correlations do "
     "not change. For a guarantee, cut the attribute into bins fixed in advance and randomize those."
 )
+
+
+def refuse_other_tables(laws: Iterable[Law]) -> None:
+    """Stop a law that was made from one table from randomizing another.
+
+    Raises:
+        InputError: if there is such a law.
+    """
+    if any(isinstance(law, InvariantChannel) for law in laws):
+        raise InputError(
+            "this mechanism is invariant PRAM, made from the frequencies of one table; it cannot "
+            "randomize another: use pram on that table"
+        )
 
 
 def randomize_strata(

@@ -20,6 +20,7 @@ from deniable.errors import InputError
 from deniable.mechanism import Mechanism
 from deniable.outputs import refuse_existing, replaced_folder
 from deniable.plan import Design
+from deniable.pram import refuse_other_tables
 from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json
@@ -264,6 +265,7 @@ def randomize_table(
     Raises:
         InputError: if the table does not fit the mechanism's schema, or cannot be written.
     """
+    refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
     randomizer = Randomizer(mechanism, bits)
     with open_table(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.families.bistochastic import check_bistochastic
+from deniable.lambda_design import StrengthWishes
 from deniable.options import entries, number
 
 
@@ -80,7 +81,7 @@ def shares(
 def _pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
     places = [i for i, letter in enumerate(text) if letter == ":"]
     if not places:
-        raise InputError(f"{option}: expected first:second=share, such as a:b=0.4")
+        raise InputError(f"{option}: expected a pair such as a:b")
     splits = [(text[:i].strip(), text[i + 1 :].strip()) for i in places]
     known = [pair for pair in splits if pair[0] in names and pair[1] in names]
     if len(known) > 1:
@@ -158,3 +159,47 @@ def matrix(rows: Any, where: str) -> NDArray[np.float64]:
         return check_bistochastic(np.array(lists)).T
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthWishes]:
+    """Return wishes by stratum from a JSON file.
+
+    Args:
+        path: an object: by stratum an object with ``lambda`` and ``strength`` (a number, or numbers
+            by attribute), ``preserve`` (shares by ``"first:second"``) and ``matrix`` (rows by
+            attribute).
+        names: the protected attributes.
+
+    Raises:
+        InputError: if the file is no such object, or an attribute is unknown.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise InputError(f"{path}: the file with wishes per stratum cannot be read") from None
+    try:
+        written = msgspec.json.decode(content, type=dict[str, _Written])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a JSON object of wishes by stratum ({error})") from None
+    found = {}
+    for stratum, wishes in written.items():
+        where = f"{path}, stratum '{stratum}'"
+        for by_name in (wishes.attenuation, wishes.strength, wishes.matrix):
+            for name in by_name if isinstance(by_name, dict) else {}:
+                _check_name(name, names, where)
+        found[stratum] = StrengthWishes(
+            wishes.attenuation,
+            wishes.strength,
+            {_pair(pair, names, where): share for pair, share in wishes.preserve.items()},
+            {name: matrix(rows, f"{where}, {name}") for name, rows in wishes.matrix.items()},
+        )
+    return found
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    """The wishes of one stratum as written."""
+
+    attenuation: float | dict[str, float] | None = msgspec.field(default=None, name="lambda")
+    strength: float | dict[str, float] | None = None
+    preserve: dict[str, float] = {}
+    matrix: dict[str, Any] = {}

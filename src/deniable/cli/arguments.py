@@ -12,7 +12,59 @@ SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions:
+class StrengthOptions:
+    """How strongly to randomize, in terms other than ε."""
+
+    attenuation: Annotated[
+        str | None,
+        Parameter(
+            name="--lambda",
+            help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
+            "name=0.9,other=0.5 or @file (method lambda); one number (method joint).",
+        ),
+    ] = None
+    strength: Annotated[
+        str | None,
+        Parameter(
+            help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
+        ),
+    ] = None
+    preserve: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
+        ),
+    ] = None
+    matrix: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
+            "repeated.",
+        ),
+    ] = None
+
+    def wishes(self, names: Sequence[str]) -> Any:
+        """Return what λ, strengths, shares and matrices are asked for these attributes.
+
+        Raises:
+            InputError: if something cannot be read, or a name is unknown.
+        """
+        from deniable import strength_options as read
+        from deniable.lambda_design import StrengthWishes
+
+        return StrengthWishes(
+            read.wish(self.attenuation, names, "--lambda"),
+            read.wish(self.strength, names, "--strength"),
+            read.shares(self.preserve, names),
+            read.matrices(self.matrix, names),
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions(StrengthOptions):
     """Everything that ``design`` and ``share`` can be told about the law."""
 
     epsilon: Annotated[
@@ -59,51 +111,6 @@ class DesignOptions:
         bool,
         Parameter(negative=(), help="Accept a law that misses requested levels; they are listed."),
     ] = False
-    attenuation: Annotated[
-        str | None,
-        Parameter(
-            name="--lambda",
-            help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
-            "name=0.9,other=0.5 or @file (method lambda); one number (method joint).",
-        ),
-    ] = None
-    strength: Annotated[
-        str | None,
-        Parameter(
-            help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
-        ),
-    ] = None
-    preserve: Annotated[
-        list[str] | None,
-        Parameter(
-            negative=(),
-            help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
-        ),
-    ] = None
-    matrix: Annotated[
-        list[str] | None,
-        Parameter(
-            negative=(),
-            help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
-            "repeated.",
-        ),
-    ] = None
-
-    def wishes(self, names: Sequence[str]) -> Any:
-        """Return what λ, strengths, shares and matrices are asked for these attributes.
-
-        Raises:
-            InputError: if something cannot be read, or a name is unknown.
-        """
-        from deniable import strength_options as read
-        from deniable.lambda_design import StrengthWishes
-
-        return StrengthWishes(
-            read.wish(self.attenuation, names, "--lambda"),
-            read.wish(self.strength, names, "--strength"),
-            read.shares(self.preserve, names),
-            read.matrices(self.matrix, names),
-        )
 
 
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON for scripts.")]

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json, schema_app
 from deniable.cli.arguments import INPUT, AsJson, DesignOptions, Force, SchemaPath
+from deniable.cli.responses import split_responses
 from deniable.errors import InputError
 
 
@@ -55,7 +56,17 @@ def find_design(schema: Any, wish: DesignOptions | None) -> Any:
     from deniable import console, options
     from deniable.designing import design as find
 
-    wish = wish or DesignOptions()
+    responses, wish = split_responses(schema, wish or DesignOptions())
+    if responses:
+        from deniable.response_design import with_responses, without
+
+        rest = without(schema, responses)
+        if rest is None and wish != DesignOptions():
+            raise InputError(
+                "every attribute has a matrix of its own, so there is no level, total or method "
+                "to ask for; leave them out"
+            )
+        return with_responses(schema, None if rest is None else find_design(rest, wish), responses)
     if wish.order not in ("given", "descending"):
         raise InputError(f"--order is given or descending, not '{wish.order}'")
     names = [schema.names[i] for i in schema.protected]
@@ -107,9 +118,13 @@ def inspect(
     """
     from deniable import console, options, record
     from deniable.release_record import verify
+    from deniable.strata_record import StratifiedDesign, read_plan
 
-    design = record.read_design(source)
+    design = read_plan(source)
     verify(source)
+    if isinstance(design, StratifiedDesign):
+        _inspect_strata(design, subset, covariance, as_json)
+        return
     statements = {**record.design_to_plain(design), "verified": True}
     if subset is not None:
         names = options.split_names(subset)
@@ -125,11 +140,48 @@ def inspect(
     if covariance is not None:
         console.show_covariance_prediction(prediction)
     if subset is not None:
-        console.say(
-            f"ε against someone who sees only {', '.join(statements['subset'])}: "
-            f"{statements['subset_epsilon']:.6g}"
-        )
-    console.say("Verified: every number was recomputed from the law and agrees with the file.")
+        _say_subset(statements["subset"], statements["subset_epsilon"])
+    console.say(_VERIFIED)
+
+
+_VERIFIED = "Verified: every number was recomputed from the law and agrees with the file."
+
+
+def _say_subset(names: list[str], epsilon: float | None) -> None:
+    from deniable import console
+
+    level = "no bound" if epsilon is None else f"{epsilon:.6g}"
+    console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
+
+
+def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_json: bool) -> None:
+    """Print what was recomputed for every stratum of an ex-post release."""
+    from deniable import console, options, record
+
+    parts = []
+    for stratum, found in design.designs.items():
+        part = {"stratum": stratum, "rows": design.sizes[stratum], **record.design_to_plain(found)}
+        if subset is not None:
+            epsilon = found.mechanism.subset_epsilon(options.split_names(subset))
+            part["subset_epsilon"] = record.finite_or_none(epsilon)
+        if covariance is not None:
+            prediction = _prediction(found.mechanism, options.split_names(covariance))
+            part["covariance"] = prediction.to_plain()
+        parts.append(part)
+    if as_json:
+        print_json({"column": design.column, "strata": parts, "verified": True})
+        return
+    for part in parts:
+        console.say(f"Stratum {design.column} = {part['stratum']}, {part['rows']} rows")
+        console.show_design(part)
+        if subset is not None:
+            _say_subset(options.split_names(subset), part["subset_epsilon"])
+        if covariance is not None:
+            found = design.designs[part["stratum"]]
+            console.show_covariance_prediction(
+                _prediction(found.mechanism, options.split_names(covariance))
+            )
+    console.say(_VERIFIED)
 
 
 def _prediction(mechanism: Any, names: list[str]) -> Any:

@@ -1,5 +1,6 @@
 """share and randomize: a table in, a table out."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -15,9 +16,11 @@ from deniable.cli.arguments import (
     DropOthers,
     Force,
     InsecureSeed,
+    SchemaPath,
     ShowValues,
 )
 from deniable.cli.designing import find_design
+from deniable.errors import InputError
 
 
 @app.command
@@ -25,7 +28,11 @@ def share(
     source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
     /,
     *,
-    schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
+    schema: SchemaPath = None,
+    mechanism: Annotated[
+        Path | None,
+        Parameter(help="Use this mechanism, instead of a schema and a wish."),
+    ] = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     wish: DesignOptions | None = None,
     shuffle: Annotated[
@@ -49,11 +56,9 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml --epsilon 4 --output release
     """
     from deniable import console, release
-    from deniable.schema import Schema
 
     release.check_output(output, overwrite=force)
-    chosen = Schema.from_toml(schema)
-    result = find_design(chosen, wish)
+    result = _given_design(schema, mechanism, wish)
     if force and output.exists():
         console.note(
             f"Replacing {output}: releases of the same people add up, and a copy of the old one "
@@ -65,10 +70,10 @@ def share(
         drop_other_columns=drop_other_columns,
         overwrite=force,
         show_values=show_values,
-        command=_repeatable(source, schema, output),
+        command=repeatable(source, schema or mechanism or Path(), output),
     )
     with console.progress("Randomizing") as advance:
-        record = release.share(source, result, output, options, _bits(insecure_seed), advance)
+        record = release.share(source, result, output, options, bits_from(insecure_seed), advance)
     if as_json:
         print_json(record)
         return
@@ -77,16 +82,32 @@ def share(
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 
-def _repeatable(source: str, schema: Path, output: Path) -> str:
+def _given_design(schema: Path | None, mechanism: Path | None, wish: DesignOptions | None) -> Any:
+    from deniable.record import read_design
+    from deniable.schema import Schema
+
+    if (schema is None) == (mechanism is None):
+        raise InputError("give either --schema FILE and what is wished for, or --mechanism FILE")
+    if schema is not None:
+        return find_design(Schema.from_toml(schema), wish)
+    assert mechanism is not None
+    if wish is not None and wish != DesignOptions():
+        raise InputError("the mechanism is given, so there is nothing left to wish for")
+    return read_design(mechanism)
+
+
+def repeatable(source: str, schema: Path, output: Path) -> str:
     """Return the command line as typed, with the names of files instead of their paths."""
     names = {source: Path(source).name, str(schema): schema.name, str(output): output.name}
 
     def without_path(word: str) -> str:
-        if word.startswith("--") and "=" in word:
+        if "=" in word:
             option, _, value = word.partition("=")
             return f"{option}={without_path(value)}"
         if word.startswith("@"):
             return f"@{Path(word[1:]).name}"
+        if os.sep in word and Path(word).exists():
+            return Path(word).name
         return names.get(word, word)
 
     return shlex.join(["deniable", *map(without_path, sys.argv[1:])])
@@ -122,12 +143,13 @@ def randomize(
             release.Options(
                 drop_other_columns=drop_other_columns, overwrite=force, show_values=show_values
             ),
-            _bits(insecure_seed),
+            bits_from(insecure_seed),
             advance,
         )
 
 
-def _bits(insecure_seed: int | None) -> Any:
+def bits_from(insecure_seed: int | None) -> Any:
+    """Return where random bits come from, after a warning if that is a seed."""
     from deniable import console
     from deniable.randomness import SeededRandomness, SystemRandomness
 

@@ -11,6 +11,7 @@ COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "rele
 
 RANDOMIZED = "randomized value"
 TRUE_VALUE = "true value, not protected"
+CONTRACTED = "number pulled towards the mean, not protected"
 
 
 def render_codebook(record: Mapping[str, Any]) -> str:
@@ -19,7 +20,7 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     Columns: attribute; the category's position, from 1; the category as it is written in the
     released file; its readable label; for binned attributes the interval's edges (the upper one
     belongs to the next interval, except in the last); and whether the file holds a randomized or
-    the true value. A column that is kept and not declared has one row, without a category.
+    the true value. A column that is not declared has one row, without a category.
 
     Args:
         record: the release's record as plain values.
@@ -30,6 +31,7 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     contents = read_contents(record)
     schema = contents.schema()
     kept = set(schema.keep)
+    numeric = () if contents.expost is None else contents.expost.numeric
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -52,7 +54,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
             )
     for name in contents.release.columns:
         if name not in schema.names:
-            writer.writerow((name, "", "", "", "", "", TRUE_VALUE))
+            released_as = CONTRACTED if name in numeric else TRUE_VALUE
+            writer.writerow((name, "", "", "", "", "", released_as))
     return text.getvalue()
 
 

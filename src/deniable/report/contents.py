@@ -1,6 +1,6 @@
 """The parts of a release's record that are shown to people, with their types."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -30,6 +30,21 @@ class Person(msgspec.Struct, frozen=True):
     epsilon: float | None
 
 
+class Known(msgspec.Struct, frozen=True):
+    """ε in nats against someone who knows the frequencies that the matrices were made from."""
+
+    epsilon: float
+    attributes: dict[str, float]
+
+
+class Instead(msgspec.Struct, frozen=True):
+    """What holds of columns that were treated by looking at the whole table."""
+
+    columns: list[str]
+    statement: str
+    if_frequencies_known: Known | None
+
+
 class Guarantee(msgspec.Struct, frozen=True):
     """The promise; ``epsilon`` in nats per row, None if unbounded."""
 
@@ -37,6 +52,7 @@ class Guarantee(msgspec.Struct, frozen=True):
     person: Person | None
     unprotected: list[str]
     sentence: str
+    instead: list[Instead] = []
 
 
 class PairAttenuation(msgspec.Struct, frozen=True):
@@ -115,6 +131,28 @@ class Comparison(msgspec.Struct, frozen=True):
     chosen_cap: str | None
 
 
+class Stratum(msgspec.Struct, frozen=True):
+    """One stratum of an ex-post release, and its mechanism."""
+
+    stratum: str
+    rows: int
+    mechanism: MechanismStatement
+
+
+class Strata(msgspec.Struct, frozen=True):
+    """The strata that the values of a kept column form."""
+
+    column: str
+    mechanisms: list[Stratum]
+
+
+class ExPost(msgspec.Struct, frozen=True):
+    """What a curator did to the table as a whole."""
+
+    numeric: list[str]
+    strata: Strata | None
+
+
 class Contents(msgspec.Struct, frozen=True):
     """A release's record, as far as it is shown to people."""
 
@@ -128,6 +166,7 @@ class Contents(msgspec.Struct, frozen=True):
     small_print: list[str]
     mechanism: MechanismStatement
     comparison: Comparison | None = None
+    expost: ExPost | None = None
 
     def schema(self) -> Schema:
         """Return the schema that the mechanism was made for."""
@@ -143,6 +182,15 @@ class Contents(msgspec.Struct, frozen=True):
         keep = set(self.schema().keep)
         return [name for name in self.guarantee.unprotected if name in keep]
 
+    def agreed(self) -> list[str]:
+        """Return the columns that neighbouring records agree on: those kept, and numbers."""
+        return [*self.kept(), *([] if self.expost is None else self.expost.numeric)]
+
+    def randomized(self) -> list[str]:
+        """Return the attributes that are randomized, whatever is promised for them."""
+        keep = set(self.schema().keep)
+        return [a.name for a in self.mechanism.attributes if a.name not in keep]
+
     def kept_attributes(self) -> list[str]:
         """Return those of the kept columns that the schema declares."""
         declared = {a.name for a in self.mechanism.attributes}
@@ -150,8 +198,8 @@ class Contents(msgspec.Struct, frozen=True):
 
     def unbounded(self) -> list[str]:
         """Return the randomized attributes for which nothing is promised all the same."""
-        kept = set(self.kept())
-        return [name for name in self.guarantee.unprotected if name not in kept]
+        known = {*self.kept(), *(n for one in self.guarantee.instead for n in one.columns)}
+        return [name for name in self.guarantee.unprotected if name not in known]
 
     def asked_by_strength(self) -> bool:
         """Whether λ and strengths were asked for, so that they are to be shown."""
@@ -178,6 +226,46 @@ def read_contents(record: Mapping[str, Any]) -> Contents:
     if record.get("format") != FORMAT:
         raise InputError("this is not the record of a release written by deniable")
     try:
+        if "mechanism" not in record:
+            record = {**record, "mechanism": _summary(record)}
         return msgspec.convert(record, Contents)
     except msgspec.ValidationError as error:
         raise InputError(f"the record of the release cannot be shown: {error}") from None
+
+
+def _summary(record: Mapping[str, Any]) -> MechanismStatement:
+    """Return what holds in every stratum: the largest levels, and other numbers where all agree."""
+    parts = msgspec.convert(record.get("expost"), ExPost).strata
+    if parts is None or not parts.mechanisms:
+        raise InputError("the record of the release has neither a mechanism nor strata")
+    mechanisms = [part.mechanism for part in parts.mechanisms]
+    first = mechanisms[0]
+    rows = zip(*(m.attributes for m in mechanisms), strict=True)
+    return msgspec.structs.replace(
+        first,
+        epsilon=_largest([m.epsilon for m in mechanisms]),
+        epsilon_lower_bound=None,
+        strength=_common([m.strength for m in mechanisms]),
+        attributes=[_worst(alike) for alike in rows],
+        blocks=[],
+    )
+
+
+def _worst(alike: Sequence[AttributeStatement]) -> AttributeStatement:
+    return msgspec.structs.replace(
+        alike[0],
+        epsilon=_largest([a.epsilon for a in alike]),
+        epsilon_given_rest=_largest([a.epsilon_given_rest for a in alike]),
+        keep_probability=_common([a.keep_probability for a in alike]),
+        attenuation=_common([a.attenuation for a in alike]),
+        strength=_common([a.strength for a in alike]),
+    )
+
+
+def _largest(levels: Sequence[float | None]) -> float | None:
+    bounded = [level for level in levels if level is not None]
+    return max(bounded) if len(bounded) == len(levels) else None
+
+
+def _common(values: Sequence[float | None]) -> float | None:
+    return values[0] if all(value == values[0] for value in values) else None

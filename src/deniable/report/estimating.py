@@ -57,6 +57,8 @@ def estimating(contents: Contents) -> str:
     pair = _example_pair(contents)
     protected = [a.name for a in contents.protected()]
     names = list(pair.attributes) if pair else (_singles(contents) or protected)[:1]
+    names = names or contents.randomized()[:1]
+    strata = contents.expost is not None and contents.expost.strata is not None
     writable = [name for name in names if wording.fits_command(name)]
     parts = [
         notice("Do not read shares off the file.", _why_not(contents)),
@@ -69,7 +71,7 @@ def estimating(contents: Contents) -> str:
     if names:
         parts += [
             paragraph("or in Python:"),
-            code(python_example(contents.release.file, names)),
+            code(python_example(None if strata else contents.release.file, names)),
         ]
     single = next(iter(_singles(contents)), None)
     if single is not None:
@@ -97,8 +99,10 @@ def _why_not(contents: Contents) -> str:
     return " ".join(parts)
 
 
-def python_example(file: str, names: list[str]) -> str:
-    """Return two lines of Python that print a table of estimates."""
+def python_example(file: str | None, names: list[str]) -> str:
+    """Return two lines of Python that print a table of estimates, from a file or the folder."""
+    if file is None:
+        return f"import deniable\nprint(deniable.estimate('.', of={names!r}).table())"
     return (
         "import deniable\n"
         f"print(deniable.estimate({file!r}, deniable.read_design('.'), "

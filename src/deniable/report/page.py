@@ -8,9 +8,10 @@ from typing import Any
 from deniable.report import wording
 from deniable.report.attributes import attributes
 from deniable.report.buying import buying
-from deniable.report.contents import Contents, read_contents
+from deniable.report.contents import Contents, Instead, read_contents
 from deniable.report.estimating import estimating
 from deniable.report.markup import (
+    Row,
     bullets,
     code,
     definitions,
@@ -18,6 +19,7 @@ from deniable.report.markup import (
     notice,
     paragraph,
     section,
+    table,
 )
 from deniable.report.promise import adversaries, promise, warnings
 
@@ -32,6 +34,8 @@ _METHODS = {
     "by someone who knows the rest of the row, and leaves every table of two attributes estimable",
     "optimal": "the law of smallest ε that keeps every requested level, with a proof of how near "
     "to the smallest it is",
+    "invariant": "invariant post-randomization (PRAM): matrices made from the table so that its "
+    "frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
     "joint": "one randomized response on whole records, the product of all categories (Ruiz, "
     "section 3)",
     "heuristic": "privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
@@ -63,6 +67,7 @@ def render_report(record: Mapping[str, Any]) -> str:
         promise(contents),
         adversaries(contents),
         attributes(contents),
+        _strata(contents),
         buying(contents),
         _not_protected(contents),
         estimating(contents),
@@ -108,6 +113,45 @@ def _opening(contents: Contents, title: str) -> str:
     )
 
 
+_SHOWN_STRATA = 100
+
+
+def _strata(contents: Contents) -> str:
+    if contents.expost is None or contents.expost.strata is None:
+        return ""
+    strata = contents.expost.strata
+    columns = [
+        (strata.column, ""),
+        ("Rows", ""),
+        ("ε of a row", ""),
+        ("Strength", "entropy of a released record over its maximum"),
+    ]
+    rows = [
+        Row(
+            escape(part.stratum),
+            (
+                f"{part.rows:,}",
+                wording.epsilon_text(part.mechanism.epsilon),
+                "–"
+                if part.mechanism.strength is None
+                else wording.percent_text(part.mechanism.strength),
+            ),
+        )
+        for part in strata.mechanisms[:_SHOWN_STRATA]
+    ]
+    more = len(strata.mechanisms) - len(rows)
+    return section(
+        "Stratum by stratum",
+        paragraph(
+            f"The values of {strata.column} form strata, each randomized by a mechanism of its "
+            "own. The table above has the largest ε of all strata, and other numbers where all "
+            "strata agree on them. Estimates are made within strata and added up."
+        ),
+        f'<div class="box">{table(columns, rows)}</div>',
+        paragraph(f"and {more:,} more, in record.json." if more else ""),
+    )
+
+
 def _not_protected(contents: Contents) -> str:
     release = contents.release
     items = [
@@ -127,6 +171,7 @@ def _not_protected(contents: Contents) -> str:
                 stop=True,
             )
         )
+    boxes += [_instead(one) for one in contents.guarantee.instead]
     if unbounded := contents.unbounded():
         boxes.append(
             notice(
@@ -142,6 +187,18 @@ def _not_protected(contents: Contents) -> str:
         else "Every column of the file is randomized. What the release does not protect:"
     )
     return section("What is not protected", *boxes, opening, bullets(items))
+
+
+def _instead(one: Instead) -> str:
+    text = one.statement
+    if one.if_frequencies_known is not None:
+        known = one.if_frequencies_known
+        levels = ", ".join(f"{n} {wording.epsilon_text(e)}" for n, e in known.attributes.items())
+        text += (
+            f" (ε if the frequencies are known: {levels}; of the whole record "
+            f"{wording.epsilon_text(known.epsilon)}.)"
+        )
+    return notice(f"{wording.listed(one.columns, 100)}:", text, stop=True)
 
 
 def _citing(contents: Contents) -> str:

@@ -67,15 +67,16 @@ def promise(contents: Contents) -> str:
 def _sentences(contents: Contents) -> list[str]:
     epsilon = contents.guarantee.epsilon
     if epsilon is None:
+        why = (
+            "some released values are possible for some true values only"
+            if contents.unbounded()
+            else "the matrices were made from the table itself"
+        )
         return [
-            paragraph(
-                "For a row as a whole, nothing: some released values are possible for some true "
-                "values only.",
-                "promise",
-            ),
+            paragraph(f"For a row as a whole, nothing: {why}.", "promise"),
             paragraph("What holds for single attributes is in the tables below."),
         ]
-    kept = contents.kept()
+    kept = contents.agreed()
     agree = f" that agree on {wording.listed(kept)}" if kept else ""
     same = f" with the same {wording.listed(kept, 3)}" if kept else ""
     another = f"that of another{same}" if kept else "another's"

@@ -1,0 +1,286 @@
+"""The curator's mode: a whole table is read, randomized, and released (PRAM).
+
+Where :func:`deniable.release.share` never looks at more than a row, this looks at the table: for
+the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are pulled to.
+What that costs in guarantee is stated in the record; see :mod:`deniable.pram`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.conversions import check_attenuation
+from deniable.designing import design
+from deniable.errors import InputError
+from deniable.families import Identity, InvariantChannel, MatrixChannel, PatternLaw
+from deniable.families.bistochastic import bistochastic_channel
+from deniable.lambda_design import StrengthWishes
+from deniable.mechanism import Block, Mechanism
+from deniable.outputs import replaced_folder
+from deniable.plan import Design
+from deniable.pram import contract_to_mean, randomize_strata
+from deniable.randomizer import Randomizer
+from deniable.randomness import BitSource
+from deniable.release import (
+    Layout,
+    Options,
+    Progress,
+    Rows,
+    check_output,
+    write_rows,
+    write_statements,
+)
+from deniable.release_record import release_to_plain
+from deniable.schema import Schema
+from deniable.strata_record import AnyDesign, StratifiedDesign
+from deniable.tables import Batch
+from deniable.tables.arrays import from_numpy
+from deniable.tables.rows import concatenated, groups_of, numbers_of
+
+MAX_STRATA = 10_000
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What a curator does to a table.
+
+    Args:
+        schema: the attributes, and the columns released as they are.
+        wishes: how strongly to randomize the protected attributes.
+        by: a kept column whose values form strata, or None.
+        strata: wishes of single strata, instead of ``wishes``.
+        invariant: whether the frequencies are to be kept in expectation (each stratum's, if there
+            are strata), by matrices made from the table.
+        share: α of invariant PRAM: with probability 1 − α a value is left as it is.
+        numeric: λ by column of numbers that is to be pulled towards its mean (its stratum's).
+
+    Raises:
+        InputError: if the parts contradict each other, or a λ is not between 0 and 1.
+    """
+
+    schema: Schema
+    wishes: StrengthWishes
+    by: str | None = None
+    strata: Mapping[str, StrengthWishes] = field(default_factory=dict)
+    invariant: bool = False
+    share: float = 1.0
+    numeric: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.strata and self.by is None:
+            raise InputError("wishes per stratum need a column that forms the strata (by)")
+        if self.by is not None and self.by not in self.schema.keep:
+            raise InputError(
+                f"'{self.by}' forms the strata, so it is released as it is and protected by "
+                "nothing; list it under keep in the schema, or take another column"
+            )
+        if not 0 < self.share <= 1:
+            raise InputError(
+                f"the share α of invariant PRAM lies above 0 and at most at 1, not at "
+                f"{self.share:g}"
+            )
+        if self.share != 1 and not self.invariant:
+            raise InputError("the share α is for invariant PRAM; ask for that, or leave α out")
+        for name, value in self.numeric.items():
+            check_attenuation(value, f"column '{name}': ")
+            if name in self.schema.names:
+                raise InputError(
+                    f"'{name}' is an attribute of the schema and randomized by category; take it "
+                    "out of the schema, or do not treat it as a column of numbers"
+                )
+            if name in self.schema.keep:
+                raise InputError(
+                    f"'{name}' is released as it is; take it off keep in the schema if it is to be "
+                    "pulled towards its mean"
+                )
+
+
+def pram(
+    source: Any,
+    treatment: Treatment,
+    output: Path,
+    options: Options,
+    bits: BitSource,
+    progress: Progress = lambda _fraction: None,
+) -> dict[str, Any]:
+    """Randomize a whole table and write the folder to publish; holds the table in memory.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        treatment: what is done to it.
+        output: the folder to make.
+        options: see :class:`~deniable.release.Options`.
+        bits: where random bits come from.
+        progress: called with the fraction of the table that is read, after every batch.
+
+    Returns:
+        The record, as it is in ``record.json``.
+
+    Raises:
+        InputError: if the table does not fit the schema, a stratum has no rows or no wish, or the
+            folder cannot be made.
+    """
+    check_output(output, overwrite=options.overwrite)
+    schema = treatment.schema
+    labels = [attribute.categories for attribute in schema.attributes]
+    layout = Layout(schema, labels, tuple(treatment.numeric))
+    curator = _Curator(treatment, bits)
+    with replaced_folder(output, overwrite=options.overwrite) as folder:
+        released = write_rows(source, layout, folder, options, bits, progress, curator.treat)
+        assert curator.design is not None  # a table without rows has been refused
+        released = replace(released, expost=True, numeric=tuple(treatment.numeric))
+        record = release_to_plain(curator.design, released)
+        write_statements(record, folder)
+    return record
+
+
+class _Curator:
+    """Someone who holds the whole table.
+
+    Attributes:
+        design: what the table was randomized with, once it has been.
+    """
+
+    def __init__(self, treatment: Treatment, bits: BitSource) -> None:
+        self.design: AnyDesign | None = None
+        self._treatment = treatment
+        self._bits = bits
+        self._designs: dict[int, Design] = {}
+
+    def treat(self, batches: Iterator[Batch], table: str) -> Iterator[Rows]:
+        """Yield the whole table, randomized, as one batch."""
+        held = list(batches)
+        if not sum(batch.n_rows for batch in held):
+            return
+        codes = [np.concatenate(parts) for parts in zip(*(b.codes for b in held), strict=True)]
+        kept = concatenated([batch.kept for batch in held]) if held[0].kept else {}
+        asked = self._treatment
+        if asked.by is None:
+            strata, names = np.zeros(len(codes[0]), dtype=np.int64), [""]
+        else:
+            strata, names = _strata(kept[asked.by])
+        designs = self._made(codes, strata, names)
+        samplers = {i: _Drawing(made.mechanism) for i, made in enumerate(designs)}
+        outputs = randomize_strata(codes, strata, samplers, self._bits, names)
+        for name, attenuation in asked.numeric.items():
+            numbers = numbers_of(kept[name], name, table, 1)
+            within = None if asked.by is None else strata
+            try:
+                kept[name] = from_numpy(contract_to_mean(numbers, attenuation, within))
+            except InputError as error:
+                raise InputError(f"{table}, column '{name}': {error}") from None
+        if asked.by is None:
+            self.design = designs[0]
+        else:
+            sizes = np.bincount(strata, minlength=len(names)).tolist()
+            self.design = StratifiedDesign(
+                asked.by,
+                dict(zip(names, designs, strict=True)),
+                dict(zip(names, sizes, strict=True)),
+            )
+        yield outputs, kept
+
+    def _made(
+        self, codes: Sequence[NDArray[Any]], strata: NDArray[np.int64], names: Sequence[str]
+    ) -> list[Design]:
+        """Return a design for each stratum, in the order of ``names``."""
+        asked = self._treatment
+        if len(names) > MAX_STRATA:
+            raise InputError(
+                f"'{asked.by}' forms more than {MAX_STRATA} strata; take a coarser column"
+            )
+        if absent := sorted(set(asked.strata) - set(names)):
+            raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
+        designs = []
+        for i, name in enumerate(names):
+            wishes = asked.strata.get(name, asked.wishes)
+            if not wishes:
+                where = f"stratum '{name}' occurs in the table, but " if asked.by else ""
+                raise InputError(
+                    f"{where}nothing says how strongly to randomize; give λ, strengths, "
+                    "covariances to preserve, or matrices"
+                )
+            base = self._design(wishes, name if asked.by else None)
+            if asked.invariant:
+                rows = np.flatnonzero(strata == i)
+                base = invariant_design(base, [column[rows] for column in codes], asked.share)
+            designs.append(base)
+        return designs
+
+    def _design(self, wishes: StrengthWishes, stratum: str | None) -> Design:
+        # Most strata share one object of wishes, and its design.
+        key = id(wishes)
+        if key not in self._designs:
+            try:
+                self._designs[key] = design(
+                    self._treatment.schema,
+                    method="lambda",
+                    attenuation=wishes.attenuation,
+                    strength=wishes.strength,
+                    preserve=wishes.preserve,
+                    matrices=wishes.matrices,
+                )
+            except InputError as error:
+                where = f"stratum '{stratum}': " if stratum in self._treatment.strata else ""
+                raise InputError(f"{where}{error}") from None
+        return self._designs[key]
+
+
+def _strata(column: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """Return each row's stratum, shape (n,), and the strata's names in order."""
+    codes, labels = groups_of(column)
+    # A missing value and the empty text are one stratum, as they are when rows are grouped.
+    names = sorted(set(labels))
+    places = np.array([names.index(label) for label in labels], dtype=np.int64)
+    return places[codes], names
+
+
+class _Drawing:
+    """A mechanism as a sampler of whole records."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._mechanism = mechanism
+
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the randomized codes, one array of shape (n,) per attribute."""
+        return Randomizer(self._mechanism, source).randomize(columns)
+
+
+def invariant_design(base: Design, codes: Sequence[NDArray[Any]], share: float = 1.0) -> Design:
+    """Return the design whose matrices keep a table's frequencies in expectation.
+
+    Args:
+        base: of independent responses; its matrices are the first stages.
+        codes: the table, one array per attribute, shape (n,).
+        share: α; with probability 1 − α a value is left as it is.
+    """
+    blocks = []
+    for block in base.mechanism.blocks:
+        if isinstance(block.law, Identity):
+            blocks.append(block)
+            continue
+        for place, position in enumerate(block.attributes):
+            first = _single(block, place)
+            channel = InvariantChannel.for_codes(first, codes[position], share)
+            blocks.append(Block((position,), channel))
+    mechanism = Mechanism(base.mechanism.schema, tuple(blocks))
+    return Design(
+        replace(mechanism, claim=mechanism.promise()),
+        "invariant",
+        (None,) * len(base.requested_epsilon),
+        None,
+    )
+
+
+def _single(block: Block, place: int) -> MatrixChannel:
+    """Return the matrix of one attribute of a block of independent responses."""
+    law = block.law
+    if isinstance(law, MatrixChannel):
+        return law
+    assert isinstance(law, PatternLaw)
+    n, attenuation = law.n_categories[place], float(law.attenuations()[place])
+    return bistochastic_channel(attenuation * np.eye(n) + (1 - attenuation) / n)
