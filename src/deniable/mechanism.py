@@ -102,7 +102,8 @@ class Mechanism:
             checks.append((f"attribute '{name}' alone", true, said))
             checks.append((f"attribute '{name}' given the rest", given, given_said))
         for what, true, said in checks:
-            if not true <= said + self.rounding(said):  # a claim that is not a number promises nothing either
+            # A claim that is not a number promises nothing either.
+            if not true <= said + self.rounding(said):
                 raise InputError(
                     f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {said:.9g}"
                 )
