@@ -49,9 +49,10 @@ def best_guess_sentence(name: str, guess: BestGuess) -> str:
     """Return it in plain words."""
     return (
         f"If people are distributed as the matrix of '{name}' was designed for, the best guess of "
-        f"'{name}' from an answer is right for {_percent(guess.success)} of the people (without "
-        f"any answer for {_percent(guess.before)}), and no answer makes anyone surer than "
-        f"{_percent(guess.worst_posterior)}. If they are distributed otherwise, both can be higher."
+        f"'{name}' from its released value alone is right for {_percent(guess.success)} of the "
+        f"people (without it for {_percent(guess.before)}), and no released value makes anyone "
+        f"surer than {_percent(guess.worst_posterior)}. If they are distributed otherwise, or "
+        "other columns tell of it, both can be higher."
     )
 
 

@@ -1,0 +1,42 @@
+"""--matrix, where it is a response matrix that stands next to a law for the other attributes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deniable.cli.arguments import DesignOptions
+from deniable.errors import InputError
+
+
+def split_responses(schema: Any, wish: DesignOptions) -> tuple[dict[str, Any], DesignOptions]:
+    """Return the response matrices among ``--matrix``, by attribute, and the other options.
+
+    A mechanism made by ``frontier pick`` is always one. A list of rows is one where the others
+    have levels or a total, or their method is named and works with them; otherwise, under method
+    lambda, it has to be bistochastic and is left among the options.
+
+    Raises:
+        InputError: if a file cannot be used, or an attribute is unknown or given twice.
+    """
+    from deniable.response_design import holds_mechanism, response_from_file
+
+    by_level = wish.method not in (None, "lambda", "joint") or (
+        wish.method is None
+        and (
+            wish.epsilon is not None
+            or wish.attribute_epsilon is not None
+            or any(attribute.epsilon for attribute in schema.attributes)
+        )
+    )
+    responses: dict[str, Any] = {}
+    others = []
+    for text in wish.matrix or []:
+        name, equals, file = text.partition("=")
+        if not equals or not (by_level or holds_mechanism(Path(file))):
+            others.append(text)
+            continue
+        if name in responses:
+            raise InputError(f"--matrix: attribute '{name}' is given twice")
+        attribute = schema.attributes[schema.position(name)]
+        responses[name] = response_from_file(Path(file), attribute)
+    return responses, replace(wish, matrix=others or None)

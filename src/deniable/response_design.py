@@ -1,0 +1,145 @@
+"""Response matrices for some attributes of a schema, next to a law for the others.
+
+A matrix may have any shape and any zeros, so it is given, not asked for by a level; what it
+promises is accounted for from its integers as for any law. The other attributes are designed as if
+they were alone, since all blocks of a mechanism are independent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.families import MatrixChannel
+from deniable.mechanism import Block, Mechanism
+from deniable.plan import Design
+from deniable.record import mechanism_from_plain
+from deniable.schema import Attribute, Schema
+
+
+def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
+    """Return the schema without some protected attributes; None if no protected one is left.
+
+    Raises:
+        InputError: if a name is unknown, or the attribute is released as it is or has a level.
+    """
+    for name in names:
+        attribute = schema.attributes[schema.position(name)]
+        if name in schema.keep:
+            raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
+        if attribute.epsilon is not None:
+            raise InputError(
+                f"attribute '{name}' has both a matrix and, in the schema, an epsilon; a matrix "
+                "has the level that it has, so leave the epsilon out"
+            )
+    if all(schema.names[i] in names for i in schema.protected):
+        return None
+    rest = tuple(a for a in schema.attributes if a.name not in names)
+    return Schema(rest, schema.title, schema.keep)
+
+
+def with_responses(
+    schema: Schema, design: Design | None, responses: Mapping[str, MatrixChannel]
+) -> Design:
+    """Return a design of the whole schema.
+
+    Args:
+        schema: all attributes.
+        design: of the schema :func:`without` those that have a matrix; None if none is left.
+        responses: matrices by attribute.
+
+    Raises:
+        InputError: if a matrix has another number of categories than its attribute.
+    """
+    if not responses and design is not None:
+        return design
+    blocks = []
+    requested: dict[str, float | None] = {}
+    if design is not None:
+        mine = design.mechanism.schema.names
+        requested = dict(zip(mine, design.requested_epsilon, strict=True))
+        for block in design.mechanism.blocks:
+            places = tuple(schema.position(mine[i]) for i in block.attributes)
+            blocks.append(replace(block, attributes=places))
+    else:
+        from deniable.families import Identity
+
+        for i, attribute in enumerate(schema.attributes):
+            if i not in schema.protected:
+                blocks.append(Block((i,), Identity((attribute.n_categories,))))
+    for name, law in responses.items():
+        blocks.append(Block((schema.position(name),), law))
+    mechanism = Mechanism(schema, tuple(blocks))
+    return Design(
+        replace(mechanism, claim=mechanism.promise()),
+        "matrix" if design is None else design.method,
+        tuple(requested.get(name) for name in schema.names),
+        None,
+        notes=() if design is None else design.notes,
+    )
+
+
+def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
+    """Read a response matrix for an attribute.
+
+    Args:
+        path: a JSON list of rows, one per true category, with the probabilities of all answers; or
+            a mechanism of one attribute with a response matrix, as ``frontier pick`` writes it,
+            which carries the prior that it was designed for.
+        attribute: what it is for.
+
+    Raises:
+        InputError: if the file holds neither, or a matrix for another number of categories.
+    """
+    try:
+        plain = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise InputError(f"{path}: not JSON") from None
+    try:
+        law = _from_mechanism(plain) if isinstance(plain, dict) else _from_rows(plain)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if law.n_categories != (attribute.n_categories,):
+        raise InputError(
+            f"{path}: the matrix is for {law.n_categories[0]} categories, and '{attribute.name}' "
+            f"has {attribute.n_categories}"
+        )
+    return law
+
+
+def holds_mechanism(path: Path) -> bool:
+    """Return whether a file holds a mechanism rather than rows; False if it cannot be read."""
+    try:
+        return isinstance(msgspec.json.decode(path.read_bytes()), dict)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
+def _from_mechanism(plain: dict[str, Any]) -> MatrixChannel:
+    blocks = mechanism_from_plain(plain).mechanism.blocks
+    if len(blocks) != 1 or not isinstance(blocks[0].law, MatrixChannel):
+        raise InputError("the mechanism is not one response matrix for one attribute")
+    return blocks[0].law
+
+
+def _from_rows(plain: Any) -> MatrixChannel:
+    try:
+        rows = msgspec.convert(plain, list[list[float]])
+    except msgspec.ValidationError:
+        raise InputError("expected a list of rows of numbers, one per true category") from None
+    if len({len(row) for row in rows}) != 1:
+        raise InputError("all rows of a response matrix need the same number of entries")
+    for place, row in enumerate(rows, start=1):
+        # In the file's own terms: there a row is what Pr[· | x] is a column of.
+        if not all(0 <= entry <= 1 for entry in row) or abs(sum(row) - 1) > 1e-9:
+            raise InputError(
+                f"row {place} is no distribution: its entries must be probabilities that add up "
+                f"to 1, and they add up to {sum(row):.9g}"
+            )
+    return MatrixChannel.from_probabilities(np.array(rows).T)
