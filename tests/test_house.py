@@ -20,7 +20,7 @@ FLOORS: list[set[str]] = [
     {"votes"},
     {"outputs", "schema", "families", "solvers"},
     {"privacy"},
-    {"mechanism", "tables", "report", "pram"},
+    {"mechanism", "tables", "report", "post_randomization"},
     {"best_guess"},
     {"channel", "randomizer", "statements", "drafting", "strength"},
     {"simplex", "inference", "lambda_protocol", "audit", "engines"},

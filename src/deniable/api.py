@@ -4,23 +4,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deniable.analysis import Answer, Question, answer
 from deniable.covariance import CovarianceEstimate, PairScores
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.estimation import Estimate
 from deniable.estimation import Method as EstimationMethod
+from deniable.expost import Treatment
+from deniable.expost import pram as write_treated
+from deniable.families.bistochastic import bistochastic_channel
 from deniable.inference import Target
+from deniable.lambda_design import StrengthWishes
 from deniable.mechanism import Mechanism
 from deniable.ordered import Summary
 from deniable.plan import Design
-from deniable.pram import refuse_other_tables
+from deniable.post_randomization import refuse_other_tables
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.record import read_design
 from deniable.release import Options
 from deniable.release import share as write_release
 from deniable.schema import Attribute, Schema
+from deniable.solvers.birkhoff import Decomposition, decompose
 from deniable.tables import open_table, randomize_frame, released_columns
 
 __all__ = [
@@ -30,11 +38,14 @@ __all__ = [
     "InputError",
     "Mechanism",
     "Schema",
+    "StrengthWishes",
+    "birkhoff",
     "design",
     "estimate",
     "estimate_covariance",
     "estimate_mean",
     "estimate_quantile",
+    "pram",
     "randomize",
     "read_design",
     "share",
@@ -111,6 +122,83 @@ def share(
         command="deniable.share(…)",
     )
     return write_release(table, plan, Path(output), options, SystemRandomness())
+
+
+def pram(
+    table: Any,
+    schema: Schema,
+    output: str | Path,
+    *,
+    wishes: StrengthWishes | None = None,
+    by: str | None = None,
+    per_stratum: Mapping[str, StrengthWishes] | None = None,
+    invariant: bool = False,
+    alpha: float = 1.0,
+    numeric: Mapping[str, float] | None = None,
+    shuffle: bool = False,
+    person: str | None = None,
+    drop_other_columns: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Randomize a whole collected table (post-randomization) and write a folder to publish.
+
+    Args:
+        table: a path or a dataframe; it is held in memory.
+        schema: the attributes, and the columns released as they are.
+        wishes: how strongly to randomize, by λ, strength, covariances or matrices.
+        by: a kept column whose values form strata.
+        per_stratum: wishes of single strata, instead of ``wishes``.
+        invariant: keep the table's frequencies in expectation; no differential privacy.
+        alpha: with ``invariant``, a value is left as it is with probability 1 − alpha.
+        numeric: λ by column of numbers to pull towards its mean; no differential privacy.
+        shuffle: release the rows in random order.
+        person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        overwrite: replace an existing release.
+
+    Returns:
+        The record, as in ``record.json``; its guarantee says what holds instead where ε does not.
+
+    Raises:
+        InputError: if the table does not fit the schema, a stratum has no rows or no wish, or the
+            folder cannot be made.
+    """
+    treatment = Treatment(
+        schema,
+        wishes or StrengthWishes(),
+        by=by,
+        strata=per_stratum or {},
+        invariant=invariant,
+        share=alpha,
+        numeric=numeric or {},
+    )
+    options = Options(
+        shuffle=shuffle,
+        person=person,
+        drop_other_columns=drop_other_columns,
+        overwrite=overwrite,
+        command="deniable.pram(…)",
+    )
+    return write_treated(table, treatment, Path(output), options, SystemRandomness())
+
+
+def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
+    """Write a bistochastic matrix as a mixture of permutations, the identity as heavy as can be.
+
+    Source: Ruiz, "λ-randomization", Theorem 3 and Corollary 1. A subject can then randomize
+    without tables: draw a permutation by its weight, and answer what it makes of the truth.
+
+    Args:
+        matrix: square, entries above 0, rows and columns adding up to 1; ``matrix[y, x]`` =
+            Pr[output y | input x].
+
+    Returns:
+        Permutations and weights in integers; ``rebuild()`` gives the matrix back exactly.
+
+    Raises:
+        InputError: if the matrix is not bistochastic; the sentence names the row or column.
+    """
+    return decompose(bistochastic_channel(matrix).weights)
 
 
 def estimate(

@@ -2,7 +2,7 @@
 
 Where :func:`deniable.release.share` never looks at more than a row, this looks at the table: for
 the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are pulled to.
-What that costs in guarantee is stated in the record; see :mod:`deniable.pram`.
+What that costs in guarantee is stated in the record; see :mod:`deniable.post_randomization`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from deniable.lambda_design import StrengthWishes
 from deniable.mechanism import Block, Mechanism
 from deniable.outputs import replaced_folder
 from deniable.plan import Design
-from deniable.pram import contract_to_mean, randomize_strata
+from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource
 from deniable.release import (

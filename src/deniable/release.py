@@ -20,7 +20,7 @@ from deniable.errors import InputError
 from deniable.mechanism import Mechanism
 from deniable.outputs import refuse_existing, replaced_folder
 from deniable.plan import Design
-from deniable.pram import refuse_other_tables
+from deniable.post_randomization import refuse_other_tables
 from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json

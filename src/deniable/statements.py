@@ -11,7 +11,7 @@ from typing import Any
 from deniable.best_guess import best_guess, best_guess_sentence
 from deniable.families import InvariantChannel
 from deniable.mechanism import Mechanism, StratifiedMechanism
-from deniable.pram import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
+from deniable.post_randomization import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
 from deniable.privacy import compose, epsilon_of
 from deniable.report.wording import factor_text, significant
 

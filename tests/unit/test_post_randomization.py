@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import pram
+from deniable import post_randomization
 from deniable.errors import InputError
 from deniable.families import InvariantChannel, MatrixChannel, ProductLaw
 from deniable.families.bistochastic import bistochastic_channel
-from deniable.pram import contract_to_mean, randomize_strata
+from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomness import SeededRandomness
 from laws import strategies
 
@@ -232,7 +232,7 @@ def test_no_rows_and_a_lambda_that_is_none_are_refused() -> None:
 
 
 def test_the_statements_say_what_is_not_guaranteed() -> None:
-    assert "no differential-privacy guarantee" in pram.NUMERICAL_STATEMENT
-    assert "uses the data" in pram.INVARIANT_STATEMENT
-    assert "not differentially private" in pram.INVARIANT_STATEMENT
-    assert "protected by nothing" in pram.STRATUM_STATEMENT
+    assert "no differential-privacy guarantee" in post_randomization.NUMERICAL_STATEMENT
+    assert "uses the data" in post_randomization.INVARIANT_STATEMENT
+    assert "not differentially private" in post_randomization.INVARIANT_STATEMENT
+    assert "protected by nothing" in post_randomization.STRATUM_STATEMENT
