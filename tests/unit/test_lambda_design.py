@@ -1,0 +1,184 @@
+"""Methods lambda and joint: who gets which wish, and what is refused."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from deniable.designing import design
+from deniable.errors import InputError
+from deniable.estimation import estimate_table
+from deniable.families import JointLaw, MatrixChannel, ProductLaw
+from deniable.lambda_design import StrengthWishes, joint_blocks, lambda_blocks
+from deniable.lambda_protocol import choose
+from deniable.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
+from deniable.schema import Attribute, Schema
+from deniable.strength import mechanism_strength
+from deniable.tabulate import Tabulation
+
+SCHEMA = Schema.anonymous((3, 4, 5))
+CYCLE = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
+
+
+def test_a_common_value_goes_to_all_that_have_no_wish_of_their_own() -> None:
+    made = design(SCHEMA, attenuation={"a1": 0.9}, strength=0.5)
+    found = mechanism_strength(made.mechanism)
+    assert made.method == "lambda"
+    assert found.attenuation[0] == 0.9
+    assert found.attribute_strength[1:] == pytest.approx((0.5, 0.5), rel=1e-12)
+    # … nor to those whose covariance is to be preserved.
+    made = design(SCHEMA, attenuation=0.3, preserve={("a1", "a2"): 0.4})
+    found = mechanism_strength(made.mechanism)
+    assert found.attenuation[2] == 0.3
+    assert math.prod(found.attenuation[:2]) == pytest.approx(0.4, rel=1e-12)
+    assert "a1, a2" in made.notes[0]
+
+
+def test_a_matrix_stands_beside_lambda_for_the_others() -> None:
+    made = design(SCHEMA, attenuation=0.5, matrices={"a1": CYCLE})
+    law, place = made.mechanism.block_of(0)
+    assert isinstance(law.law, MatrixChannel)
+    assert place == 0
+    np.testing.assert_allclose(law.law.matrix(), CYCLE, atol=1e-15)
+    plain = design_to_plain(made)["attributes"]
+    assert [row["lambda"] for row in plain] == [None, 0.5, 0.5]
+    assert plain[0]["strength"] == pytest.approx(
+        mechanism_strength(made.mechanism).attribute_strength[0]
+    )
+    # The bound is about pattern laws, which this is not.
+    assert made.epsilon_lower_bound is None
+    assert mechanism_from_plain(mechanism_to_plain(made)) == made
+
+
+def test_matrices_alone_are_a_design_too() -> None:
+    made = design(Schema.anonymous((3,)), matrices={"a1": CYCLE})
+    assert math.isfinite(made.epsilon)
+
+
+def test_a_matrix_of_the_lambda_class_has_a_lambda() -> None:
+    made = design(Schema.anonymous((3,)), matrices={"a1": 0.4 * np.eye(3) + 0.2})
+    assert design_to_plain(made)["attributes"][0]["lambda"] == pytest.approx(0.4)
+
+
+def test_the_bound_on_lambda_is_not_mistaken_for_one_on_all_laws() -> None:
+    wish = {("a1", "a2"): 0.4, ("a2", "a3"): 0.5}
+    made = design(SCHEMA, preserve=wish)
+    among_products = choose(SCHEMA, preserve=wish).epsilon_lower_bound
+    assert among_products == pytest.approx(made.epsilon, abs=1e-9)
+    # Joint laws with the same levels are better, and the record must not deny that.
+    better = design(SCHEMA, attribute_epsilon=made.mechanism.attribute_epsilon, method="lp")
+    assert made.epsilon_lower_bound <= better.epsilon < made.epsilon - 0.1
+
+
+def test_kept_columns_stay_as_they_are() -> None:
+    schema = Schema(SCHEMA.attributes, keep=("a2",))
+    made = design(schema, attenuation=0.5)
+    assert made.mechanism.unprotected == ("a2",)
+    row = design_to_plain(made)["attributes"][1]
+    assert (row["lambda"], row["strength"]) == (None, 0.0)
+
+
+def test_the_joint_law_can_be_asked_for_in_three_ways() -> None:
+    by_epsilon = design(SCHEMA, method="joint", epsilon=3)
+    assert by_epsilon.epsilon <= 3 <= by_epsilon.epsilon + 1e-12
+    assert by_epsilon.budget == 3.0
+    assert set(by_epsilon.mechanism.epsilon_given_rest) == {by_epsilon.epsilon}
+    by_lambda = design(SCHEMA, method="joint", attenuation=0.25)
+    assert set(mechanism_strength(by_lambda.mechanism).attenuation) == {0.25}
+    for strength in (1e-3, 0.5, 0.999):
+        by_strength = design(SCHEMA, method="joint", strength=strength)
+        found = mechanism_strength(by_strength.mechanism).strength
+        assert found is not None
+        assert strength <= found <= strength * (1 + 1e-9)
+    levels = [design(SCHEMA, method="joint", strength=s).epsilon for s in (0.2, 0.4, 0.6, 0.8)]
+    assert all(a > b for a, b in pairwise(levels))
+
+
+def test_a_large_joint_table_under_the_joint_law_is_inverted_cell_by_cell() -> None:
+    sizes = (10,) * 6
+    made = design(Schema.anonymous(sizes), method="joint", attenuation=0.5)
+    counts = np.random.default_rng(0).poisson(3, size=sizes)
+    found = estimate_table(
+        Tabulation.from_counts(counts), made.mechanism, made.mechanism.schema.names
+    )
+    # P = λI + (1 − λ)P* on whole records: its inverse needs no transform.
+    frequencies = counts / counts.sum()
+    np.testing.assert_allclose(found.values, (frequencies - 0.5 / 10**6) / 0.5, atol=1e-15)
+
+
+def test_a_joint_design_repeats_from_its_record() -> None:
+    made = design(SCHEMA, method="joint", epsilon=2.5)
+    assert isinstance(made.mechanism.blocks[0].law, JointLaw)
+    assert mechanism_from_plain(mechanism_to_plain(made)) == made
+
+
+LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "wishes", "words"),
+    [
+        (SCHEMA, {"attenuation": 0.5, "strength": 0.5}, "one λ and one strength"),
+        (SCHEMA, {"attenuation": {"a1": 0.5}}, "how strongly to randomize 'a2'"),
+        (SCHEMA, {"attenuation": {"b": 0.5}, "strength": 0.5}, "no attribute 'b'"),
+        (SCHEMA, {"attenuation": 1.0}, "between 0 and 1"),
+        (SCHEMA, {"strength": 1.2}, "between 0 and 1"),
+        (
+            SCHEMA,
+            {"attenuation": 0.5, "preserve": {("a1", "a2"): 0.4, ("a2", "a3"): 0.4}},
+            "there is none; leave it out",
+        ),
+        (SCHEMA, {"attenuation": 0.5, "matrices": {"b": CYCLE}}, "no attribute 'b'"),
+        (SCHEMA, {"attenuation": 0.5, "matrices": {"a2": CYCLE}}, "4 categories, .* 3 rows"),
+        (
+            SCHEMA,
+            {"attenuation": 0.5, "matrices": {"a1": np.eye(3)}},
+            "'a1': row 1, column 2 .* above 0",
+        ),
+        (
+            SCHEMA,
+            {"attenuation": {"a1": 0.5}, "strength": 0.5, "matrices": {"a1": CYCLE}},
+            "'a1' has both a matrix",
+        ),
+        (
+            SCHEMA,
+            {"preserve": {("a1", "a2"): 0.5}, "matrices": {"a1": CYCLE}},
+            "'a1' is randomized by a matrix",
+        ),
+        (
+            Schema(SCHEMA.attributes, keep=("a1",)),
+            {"attenuation": 0.5, "matrices": {"a1": CYCLE}},
+            "'a1' is released as it is",
+        ),
+        (SCHEMA, {"method": "lambda"}, "how strongly to randomize"),
+        (SCHEMA, {"method": "lambda", "epsilon": 3}, "takes no total"),
+        (SCHEMA, {"attenuation": 0.5, "attribute_epsilon": (1, 1, 1)}, "no level per attribute"),
+        (LEVELS, {"attenuation": 0.5}, "no level per attribute"),
+        (SCHEMA, {"attenuation": 0.5, "given_rest": "2x"}, "needs method"),
+        (SCHEMA, {"attenuation": 0.5, "method": "kronecker"}, "for methods lambda and joint"),
+        (SCHEMA, {"method": "invariant"}, "no method 'invariant'"),
+        (SCHEMA, {"method": "joint"}, "one parameter"),
+        (SCHEMA, {"method": "joint", "epsilon": 1, "attenuation": 0.5}, "one parameter"),
+        (SCHEMA, {"method": "joint", "attenuation": {"a1": 0.5}}, "as one number"),
+        (SCHEMA, {"method": "joint", "attribute_epsilon": (1, 1, 1)}, "decides them all"),
+        (SCHEMA, {"method": "joint", "preserve": {("a1", "a2"): 0.5}}, "one λ"),
+        (SCHEMA, {"method": "joint", "epsilon": -1}, "above 0"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_refused_in_one_sentence(
+    schema: Schema, wishes: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        design(schema, **wishes)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_the_blocks_cover_the_schema_in_any_mixture() -> None:
+    schema = Schema(Schema.anonymous((3, 4, 5, 2)).attributes, keep=("a3",))
+    found = lambda_blocks(schema, StrengthWishes(attenuation=0.5, matrices={"a1": CYCLE}))
+    assert sorted(i for block in found.blocks for i in block.attributes) == [0, 1, 2, 3]
+    product = next(b for b in found.blocks if isinstance(b.law, ProductLaw))
+    assert product.attributes == (1, 3)
+    joint = joint_blocks(schema, StrengthWishes(attenuation=0.5))
+    assert joint.blocks[0].attributes == (0, 1, 3)
