@@ -1,0 +1,294 @@
+"""Whole tables: what is drawn, what the folder says, and what it may depend on."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable.analysis import Question, answer
+from deniable.covariance import CovarianceEstimate
+from deniable.errors import InputError
+from deniable.estimation import Estimate
+from deniable.expost import Treatment, invariant_design, pram
+from deniable.families import InvariantChannel
+from deniable.lambda_design import StrengthWishes
+from deniable.randomness import SeededRandomness, SystemRandomness
+from deniable.release import Options
+from deniable.release_record import verify
+from deniable.schema import Attribute, Schema
+from deniable.strata_record import StratifiedDesign, read_plan
+
+SCHEMA = Schema(
+    (
+        Attribute("a", ("x", "y"), scores=(0.0, 1.0)),
+        Attribute("b", ("1", "2", "3"), scores=(1.0, 2.0, 3.0)),
+    ),
+    title="Letters",
+    keep=("c",),
+)
+HALF = StrengthWishes(attenuation=0.5)
+
+
+def rows(n: int = 600, seed: int = 1) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    c = random.choice(["n", "s", "w"], size=n, p=[0.5, 0.3, 0.2])
+    a = np.where(random.random(n) < np.where(c == "n", 0.7, 0.2), "x", "y")
+    b = np.where(a == "x", random.integers(1, 3, n), random.integers(1, 4, n))
+    return {
+        "a": a.tolist(),
+        "b": b.tolist(),
+        "c": c.tolist(),
+        "income": random.gamma(2.0, 10.0, n).round(2).tolist(),
+    }
+
+
+def released(folder: Path, table: dict[str, Any], **how: Any) -> dict[str, Any]:
+    treatment = {k: how.pop(k) for k in list(how) if k in Treatment.__dataclass_fields__}
+    treatment = {"schema": SCHEMA, "wishes": HALF, **treatment}
+    return pram(
+        pa.table(table),
+        Treatment(**treatment),
+        folder,
+        Options(drop_other_columns=True, **how),
+        SystemRandomness(),
+    )
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "invariant": {"invariant": True, "share": 0.8},
+    "strata": {"by": "c", "strata": {"n": StrengthWishes(attenuation=0.8)}},
+    "invariant strata": {"by": "c", "invariant": True},
+    "numbers": {"numeric": {"income": 0.9}, "by": "c"},
+}
+every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+
+
+@every_mode
+def test_a_release_verifies_and_answers(tmp_path: Path, mode: dict[str, Any]) -> None:
+    record = released(tmp_path / "r", rows(), **mode)
+    verify(tmp_path / "r")
+    (found,) = answer(Question(("a", "b")), tmp_path / "r")
+    assert isinstance(found, Estimate)
+    assert found.n_records == 600
+    assert found.values.sum() == pytest.approx(1)
+    groups = answer(Question(("a",), by=("c",)), tmp_path / "r")
+    assert [g.group for g in groups] == [(("c", "n"),), (("c", "s"),), (("c", "w"),)]
+    assert sum(g.n_records for g in groups if isinstance(g, Estimate)) == 600
+    (selected,) = answer(Question(("a",), where={"c": "s"}), tmp_path / "r")
+    assert isinstance(selected, Estimate)
+    assert selected.values == pytest.approx(groups[1].values)  # type: ignore[union-attr]
+    (covariance,) = answer(Question(("a", "b"), covariance=True), tmp_path / "r")
+    assert isinstance(covariance, CovarianceEstimate)
+    assert math.isfinite(covariance.standard_error)
+    text = (tmp_path / "r" / "report.html").read_text()
+    for one in record["guarantee"]["instead"]:
+        assert one["statement"].split(":")[0].split("'")[0][:60] in text
+
+
+@every_mode
+def test_an_altered_statement_is_noticed(tmp_path: Path, mode: dict[str, Any]) -> None:
+    record = released(tmp_path / "r", rows(), **mode)
+    path = tmp_path / "r" / "record.json"
+    changes: list[tuple[Any, ...]] = [("guarantee", "sentence"), ("guarantee", "instead")]
+    changes.append(("expost", "numeric"))
+    for place in changes:
+        edited = json.loads(path.read_text())
+        edited[place[0]][place[1]] = ["income2"] if place[1] == "numeric" else "No"
+        path.write_text(json.dumps(edited))
+        with pytest.raises(InputError, match="record"):
+            verify(tmp_path / "r")
+        path.write_text(json.dumps(record))
+    verify(tmp_path / "r")
+
+
+def test_plain_pram_keeps_its_guarantee_and_invariant_pram_has_none(tmp_path: Path) -> None:
+    plain = released(tmp_path / "plain", rows())["guarantee"]
+    assert plain["epsilon"] == pytest.approx(math.log(3) + math.log(4))
+    assert plain["instead"] == []
+    invariant = released(tmp_path / "invariant", rows(), invariant=True)["guarantee"]
+    assert invariant["epsilon"] is None
+    assert invariant["unprotected"] == ["c", "a", "b"]
+    (one,) = invariant["instead"]
+    assert one["columns"] == ["a", "b"]
+    assert "uses the data" in one["statement"]
+    known = one["if_frequencies_known"]
+    assert known["epsilon"] == pytest.approx(sum(known["attributes"].values()))
+    assert 0 < known["attributes"]["a"] <= math.log(3) + 1e-9
+    assert "made from the table itself" in invariant["sentence"]
+
+
+def test_strata_have_the_level_of_the_least_protected_one(tmp_path: Path) -> None:
+    record = released(tmp_path / "r", rows(), **MODES["strata"])
+    plan = read_plan(tmp_path / "r")
+    assert isinstance(plan, StratifiedDesign)
+    assert list(plan.designs) == ["n", "s", "w"]
+    assert dict(plan.sizes) == {s: rows()["c"].count(s) for s in "nsw"}
+    assert record["guarantee"]["epsilon"] == plan.designs["n"].epsilon
+    assert "mechanism" not in record
+    (one,) = record["guarantee"]["instead"]
+    assert one["columns"] == ["c"]
+    assert plan.designs["n"].epsilon > plan.designs["s"].epsilon
+
+
+def test_numbers_are_pulled_to_the_mean_of_their_stratum_and_the_factor_is_kept_back(
+    tmp_path: Path,
+) -> None:
+    table = rows()
+    record = released(tmp_path / "r", table, numeric={"income": 0.375}, by="c")
+    income, c = np.array(table["income"]), np.array(table["c"])
+    out = pq.read_table(tmp_path / "r" / "data.parquet")
+    for stratum in "nsw":
+        mean = income[c == stratum].mean()
+        expected = mean + 0.375 * (income[c == stratum] - mean)
+        np.testing.assert_allclose(np.array(out["income"])[c == stratum], expected, rtol=1e-12)
+    assert "0.375" not in (tmp_path / "r" / "record.json").read_text()
+    assert "0.375" not in (tmp_path / "r" / "report.html").read_text()
+    assert record["guarantee"]["unprotected"] == ["c", "income"]
+    assert "that agree on c, income" in record["guarantee"]["sentence"]
+    assert "pulled towards the mean" in (tmp_path / "r" / "codebook.csv").read_text()
+
+
+@pytest.mark.parametrize("mode", ["plain", "strata", "numbers"])
+def test_beside_the_rows_nothing_depends_on_the_true_values_unless_pram_is_invariant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    import deniable.expost as module
+
+    class Fixed:
+        def __init__(self, mechanism: Any, source: Any) -> None:
+            pass
+
+        def randomize(self, columns: Any) -> Any:
+            return [column * 0 for column in columns]
+
+    monkeypatch.setattr(module, "Randomizer", Fixed)
+    monkeypatch.setattr(module, "contract_to_mean", lambda values, *_: values * 0)
+    table = rows()
+    other = {**rows(seed=2), "c": table["c"]}
+    for name, content in (("one", table), ("two", other)):
+        released(tmp_path / name, content, **MODES[mode])
+    for path in sorted((tmp_path / "one").iterdir()):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_the_record_of_invariant_pram_holds_the_frequencies_and_says_so(tmp_path: Path) -> None:
+    table = rows()
+    released(tmp_path / "r", table, invariant=True)
+    plan = read_plan(tmp_path / "r")
+    law = plan.mechanism.block_of(0)[0].law  # type: ignore[union-attr]
+    assert isinstance(law, InvariantChannel)
+    assert law.counts == (table["a"].count("x"), table["a"].count("y"))
+    assert "gives them away" in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
+    cycle = 0.7 * np.eye(3) + 0.2 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
+    wishes = StrengthWishes(attenuation=0.5, matrices={"b": cycle})
+    released(tmp_path / "r", rows(), wishes=wishes, invariant=True)
+    laws = [read_plan(tmp_path / "r").mechanism.block_of(i)[0].law for i in (0, 1)]  # type: ignore[union-attr]
+    assert all(isinstance(law, InvariantChannel) for law in laws)
+    np.testing.assert_allclose(laws[0].base.matrix(), 0.5 * np.eye(2) + 0.25)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(laws[1].base.matrix(), cycle)  # type: ignore[attr-defined]
+
+
+def test_an_invariant_design_keeps_the_expected_marginals_of_the_table() -> None:
+    from deniable.designing import design
+
+    base = design(SCHEMA, attenuation=0.4)
+    codes = [np.array([0, 0, 0, 1]), np.array([2, 1, 1, 1])]
+    made = invariant_design(base, codes, 0.7)
+    for position, column in enumerate(codes):
+        law = made.mechanism.block_of(position)[0].law
+        counts = np.bincount(column, minlength=SCHEMA.n_categories[position])
+        np.testing.assert_allclose(law.matrix() @ counts, counts, atol=1e-12)  # type: ignore[attr-defined]
+
+
+def test_missing_values_are_a_stratum(tmp_path: Path) -> None:
+    table = rows(30)
+    table["c"][:5] = [None] * 3 + [""] * 2
+    released(tmp_path / "r", table, by="c")
+    plan = read_plan(tmp_path / "r")
+    assert isinstance(plan, StratifiedDesign)
+    assert plan.sizes[""] == 5
+    groups = answer(Question(("a",), by=("c",)), tmp_path / "r")
+    assert groups[0].n_records == 5  # type: ignore[union-attr]
+
+
+def test_rows_of_a_person_count_and_rows_can_be_shuffled(tmp_path: Path) -> None:
+    table = rows(90) | {"who": [f"p{i % 30}" for i in range(90)]}
+    record = released(tmp_path / "r", table, person="who", shuffle=True)
+    assert record["guarantee"]["person"]["most_rows"] == 3
+    assert record["release"]["row_order"] == "shuffled"
+    assert "who" not in record["release"]["columns"]
+    verify(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"by": "d"}, "'d' forms the strata"),
+        ({"by": "a"}, "'a' forms the strata"),
+        ({"strata": {"n": HALF}}, "need a column"),
+        ({"by": "c", "strata": {"q": HALF}}, "stratum 'q' has no rows; leave it out"),
+        (
+            {"by": "c", "wishes": StrengthWishes(), "strata": {"n": HALF}},
+            "stratum 's' occurs in the table, but nothing says",
+        ),
+        ({"wishes": StrengthWishes()}, "nothing says how strongly"),
+        (
+            {"by": "c", "strata": {"n": StrengthWishes(attenuation=1.5)}},
+            "stratum 'n': .* between 0 and 1",
+        ),
+        ({"wishes": StrengthWishes(attenuation=1.5)}, "between 0 and 1"),
+        ({"share": 0.5}, "is for invariant PRAM"),
+        ({"share": 0.0, "invariant": True}, "above 0"),
+        ({"numeric": {"income": 1.0}}, "'income': λ must lie between 0 and 1"),
+        ({"numeric": {"a": 0.5}}, "'a' is an attribute"),
+        ({"numeric": {"c": 0.5}}, "'c' is released as it is"),
+        ({"numeric": {"wealth": 0.5}}, "no column 'wealth'"),
+        ({"numeric": {"name": 0.5}}, "row 1: column 'name' does not hold a number"),
+        ({"numeric": {"hole": 0.5}}, "column 'hole': row 2 .* not a finite number"),
+        ({"person": "income", "numeric": {"income": 0.5}}, "whose row it is"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_leaves_nothing(
+    tmp_path: Path, how: dict[str, Any], words: str
+) -> None:
+    table = rows(20) | {"name": ["secret"] * 20, "hole": [1.0, math.nan] * 10}
+    with pytest.raises(InputError, match=words) as caught:
+        released(tmp_path / "r", table, **how)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+    empty = {name: pa.array([], type=pa.string()) for name in ("a", "b", "c")}
+    with pytest.raises(InputError, match="no rows"):
+        released(tmp_path / "r", empty)
+
+
+def test_counts_are_not_enough_where_there_are_strata(tmp_path: Path) -> None:
+    released(tmp_path / "r", rows(), by="c")
+    (tmp_path / "counts.csv").write_text("a,count\nx,3\ny,4\n")
+    with pytest.raises(InputError, match="the strata of 'c' have a mechanism each"):
+        answer(Question(("a",)), tmp_path / "r", counts=tmp_path / "counts.csv")
+
+
+def test_a_seeded_release_repeats(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        pram(
+            pa.table({k: v for k, v in rows().items() if k != "income"}),
+            Treatment(SCHEMA, HALF, by="c", invariant=True),
+            tmp_path / name,
+            Options(),
+            SeededRandomness(3),
+        )
+    first, second = ((tmp_path / n / "data.parquet").read_bytes() for n in ("one", "two"))
+    assert first == second
