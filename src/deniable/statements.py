@@ -31,11 +31,17 @@ def guarantee_sentence(
     if math.isinf(per_person):
         return _without_guarantee(mechanism)
     level = significant(per_person, 6, ROUND_CEILING)
+    how = f"with ε = {level} (local differential privacy)"
+    if per_person > mechanism.epsilon:
+        one_row = significant(mechanism.epsilon, 6, ROUND_CEILING)
+        how = (
+            f"with ε = {one_row} (local differential privacy), and the rows of one person together "
+            f"have ε = {level}"
+        )
     return (
-        f"Every record was randomized on its own with ε = {level} (local "
-        f"differential privacy): whatever is released of a person, it is at most "
-        f"{factor_text(per_person)} times as likely under that person's true values as under any "
-        f"other values{among}."
+        f"Every record was randomized on its own {how}: whatever is released of a person, it is "
+        f"at most {factor_text(per_person)} times as likely under that person's true values as "
+        f"under any other values{among}."
     )
 
 

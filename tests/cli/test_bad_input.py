@@ -124,6 +124,12 @@ def test_levels_that_are_not_positive_and_finite_are_refused(deniable, people, l
     )
 
 
+def test_a_level_beyond_all_protection_is_refused_and_not_computed_for_hours(deniable):
+    wish = ["design", "--categories", "3,3", "--method", "kronecker", "--json"]
+    refused(deniable(*wish, "--epsilon", "1e6"), "500000 nats", "protects nothing")
+    assert deniable(*wish, "--epsilon", "1500").status == 0
+
+
 def test_a_level_that_is_no_number_is_refused(deniable, people):
     refused(deniable(*SHARE, "--epsilon", "three", "--output", "r"), "epsilon")
 

@@ -175,12 +175,19 @@ def test_randomize_table_counts_rows(tmp_path):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0, 100.0, 1000.0])
 def test_the_guarantee_is_never_rounded_down(epsilon):
     sentence = guarantee_sentence(DESIGN.mechanism, epsilon)
-    said = Decimal(sentence.split("ε = ")[1].split()[0].replace(",", ""))
+    said = Decimal(sentence.split("ε = ")[-1].split()[0].strip(":").replace(",", ""))
     factor = sentence.split("at most ")[1].split()[0].replace(",", "")
     mantissa, _, power = factor.rpartition("^")
     stated = Decimal(10) ** int(power) if mantissa else Decimal(factor)
     assert said >= Decimal(epsilon)
     assert Decimal(epsilon).exp() <= stated <= Decimal(epsilon).exp() * 10
+
+
+def test_the_guarantee_of_a_person_is_not_told_as_that_of_a_row():
+    mechanism = design(SCHEMA, attribute_epsilon=(1, 1), method="kronecker").mechanism
+    sentence = guarantee_sentence(mechanism, 3 * mechanism.epsilon)
+    assert "on its own with ε = 2 " in sentence
+    assert "together have ε = 6:" in sentence
 
 
 def test_an_unbounded_mechanism_promises_nothing():

@@ -24,6 +24,9 @@ from deniable.randomness import BitSource, ExactCategorical
 _MANY = 512
 """From this many attributes on, the sampler holds small lookup tables instead of large ones."""
 
+MAX_LEVEL = 2000.0
+"""The arithmetic is exact to as many digits as e^ε has, and takes seconds beyond this level."""
+
 
 @dataclass(frozen=True)
 class ProductLaw(PatternLaw):
@@ -64,7 +67,15 @@ class ProductLaw(PatternLaw):
 
         p_i = e^ε_i/(e^ε_i + a_i − 1) is rounded down at a width where that costs less than 2⁻⁵⁶
         of ε_i, so no level is above the request.
+
+        Raises:
+            InputError: if a level is above `MAX_LEVEL`.
         """
+        if (highest := max(attribute_epsilon)) > MAX_LEVEL:
+            raise InputError(
+                f"a level of {highest:g} nats for one attribute protects nothing; ask for at most "
+                f"{MAX_LEVEL:g}, or keep the column as it is"
+            )
         # d ε = d p/(p (1 − p)): rounding p to b bits moves ε by at most 2^−b/(p (1 − p)), and
         # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a). A level below one nat needs
         # as many bits more as it is smaller, or p would fall to 1/a or under it.
