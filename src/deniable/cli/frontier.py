@@ -84,10 +84,9 @@ def frontier(
     from deniable import console, options
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
-    from deniable.outputs import refuse_existing
     from deniable.solvers.search import Options
 
-    refuse_existing(output, overwrite=force)
+    folder.check_output(output, overwrite=force)
     if privacy is not None and epsilon_ldp is not None:
         raise InputError("give either --privacy or --epsilon-ldp: one is the axis of the frontier")
     levels = None

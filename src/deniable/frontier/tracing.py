@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from deniable.errors import InputError
 from deniable.frontier.methods import ALL_METHODS, BOUND, METHODS, SEARCH, Trial
@@ -188,7 +189,10 @@ def trace(request: Request, advance: Advance | None = None) -> Frontier:
     Raises:
         InputError: if no method reaches any level, or a bound could not be solved for.
     """
-    return _Tracing(request, advance or (lambda _fraction: None)).run()
+    # Thousands of small systems: a library that splits each among threads waits longer for its
+    # threads than it computes, ten times longer beside other work.
+    with threadpool_limits(1):
+        return _Tracing(request, advance or (lambda _fraction: None)).run()
 
 
 class _Tracing:
