@@ -20,11 +20,11 @@ from deniable.patterns import attenuation
 from deniable.plan import Design
 from deniable.strength import mechanism_strength
 
-CURVE = ("1.1x", "1.25x", "1.5x", "2x", "3x", "none")
+CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 """Caps on ``epsilon_given_rest`` for which the cost is shown."""
 
 CURVE_UP_TO = 60
-"""Attributes up to which the curve is computed: six designs, a second or two each."""
+"""Attributes up to which the curve is computed: five designs, a second or two each."""
 
 
 PAIRS_UP_TO = 50
@@ -112,8 +112,17 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
     curve = []
     for cap in caps:
+        if cap == result.given_rest:
+            curve.append({"cap": cap, "epsilon": result.epsilon})
+            continue
         try:
-            point = design(schema, attribute_epsilon=levels, method="balanced", given_rest=cap)
+            point = design(
+                schema,
+                attribute_epsilon=levels,
+                method="balanced",
+                given_rest=cap,
+                pair_floor=result.pair_floor or 0.0,
+            )
         except InputError:  # this cap cannot be met beside the floor
             continue
         curve.append({"cap": cap, "epsilon": point.epsilon})

@@ -78,6 +78,18 @@ def progress(label: str) -> Iterator[Advance]:
             bar.stop()
 
 
+@contextmanager
+def working(label: str) -> Iterator[None]:
+    """Show on a terminal that something is being worked out that has no measure of progress."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(label):
+        yield
+
+
 def show_design(statements: Mapping[str, Any]) -> None:
     """Print a design's statements (see :func:`deniable.record.design_to_plain`) as a table."""
     from rich.table import Table

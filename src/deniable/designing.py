@@ -20,13 +20,13 @@ from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_bl
 from deniable.mechanism import Mechanism
 from deniable.methods import (
     DEFAULT_CAP,
+    DEFAULT_METHOD,
     DEFAULT_PAIR_FLOOR,
     LP_MAX_ATTRIBUTES,
     METHODS,
     GivenRest,
     Method,
     Task,
-    default_method,
 )
 from deniable.plan import Design, Plan, lower_bound
 from deniable.schema import Schema
@@ -97,7 +97,7 @@ def design(
             f"λ, strengths, covariances and matrices are for methods lambda and joint, not {method}"
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    chosen = method or default_method(len(n_categories))
+    chosen = method or DEFAULT_METHOD
     _check_method(chosen, len(n_categories), given_rest, pair_floor)
     if chosen == "balanced":
         given_rest = DEFAULT_CAP if given_rest is None else given_rest

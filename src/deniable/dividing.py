@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level
 from deniable.errors import InputError
+from deniable.families import law_of_votes
 from deniable.methods import Found
 from deniable.plan import Design, Plan
+
+_NEAR = 1e-6
+"""Share of a budget that a search may leave unspent where each step is a design of its own."""
 
 
 def within_budget(
@@ -118,6 +122,7 @@ def _by_importance(
     largest scale that keeps the budget is searched for.
     """
     from deniable.solvers import importance as solver
+    from deniable.solvers import optimal
 
     sizes = np.array(plan.task.n_categories, dtype=np.float64)
     costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
@@ -125,42 +130,67 @@ def _by_importance(
     limits = None if np.all(caps == math.inf) else caps.tolist()
     solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
     if plan.method == "optimal" and solution.law is not None:
-        found = plan.of(Found.one(solution.law, solution.weights))
+        # Any λ proves a bound; the best at the levels that came out is the one of their optimum.
+        proof = optimal.solve(plan.task.n_categories, solution.attribute_epsilon.tolist())
+        found = plan.of(Found.one(law_of_votes(solution.law), proof.weights.tolist()))
         if found.epsilon <= budget:
             return found
-    return _unasked(_by_ratio(plan, budget, np.asarray(solution.levels), caps, False))
-
-
-def _unasked(design: Design) -> Design:
+    levels = np.asarray(solution.attribute_epsilon)
+    # At these levels the optimum spends the budget already, so that a capped law spends more.
+    scaled = _largest_monotone(
+        lambda scale: plan.at(np.minimum(scale * levels, caps).tolist()),
+        budget,
+        0.9,
+        1.0,
+        within=_NEAR * budget,
+    )
+    if scaled is None:
+        raise InputError(
+            f"method {plan.method} keeps no levels within ε = {budget:g} under this cap and floor; "
+            "loosen them"
+        )
     # The levels came out of the division; nobody asked for them.
-    return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
+    return replace(scaled, requested_epsilon=(None,) * len(scaled.requested_epsilon))
 
 
 def _largest_monotone(
-    at: Callable[[float], Design], budget: float, low: float, high: float
+    at: Callable[[float], Design], budget: float, low: float, high: float, within: float = 1e-10
 ) -> Design | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
     A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
-    is halved), until the total is within 1e-10 of the budget or the bracket has closed.
+    is halved), aimed at half of ``within`` under the budget: landing there ends the search, and so
+    does a bracket that has closed.
+
+    Args:
+        at: the design at a scale.
+        budget: in nats.
+        low: a scale whose total keeps the budget; made smaller until it does.
+        high: a scale whose total does not.
+        within: how far below the budget the total may be, in nats.
     """
-    best: Design | None = None
-    at_low, at_high = at(low), at(high)
-    if at_high.epsilon <= budget:
-        return at_high
-    if at_low.epsilon <= budget:
-        best = at_low
-    below, above = at_low.epsilon - budget, at_high.epsilon - budget
+    best = at(high)
+    if best.epsilon <= budget:
+        return best
+    above = best.epsilon - budget
+    for _ in range(60):
+        best = at(low)
+        if best.epsilon <= budget:
+            break
+        high, above, low = low, best.epsilon - budget, 0.7 * low
+    else:
+        return None
+    below = best.epsilon - budget
     stayed = 0
     for _ in range(60):
-        if high - low <= 1e-12 * high or (best is not None and best.epsilon >= budget - 1e-10):
+        if high - low <= 1e-12 * high or best.epsilon >= budget - within:
             break
-        # Aim a little under the root: landing just below it ends the search.
-        scale = low + (high - low) * min(max(below / (below - above), 1e-3), 1 - 1e-3)
+        part = (-within / 2 - below) / (above - below)
+        scale = low + (high - low) * min(max(part, 1e-3), 1 - 1e-3)
         candidate = at(scale)
         difference = candidate.epsilon - budget
         if difference <= 0:
-            low, below, best = scale, min(difference, -1e-300), candidate
+            low, below, best = scale, difference, candidate
             above = above / 2 if stayed == -1 else above
             stayed = -1
         else:

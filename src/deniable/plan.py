@@ -1,6 +1,5 @@
 """A design, and the plan that turns levels into one: law, mechanism, accounts, lower bound."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -131,8 +130,8 @@ class Plan:
 def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:
     """Return a bound that no pattern law with this mechanism's levels is below, in nats.
 
-    It is computed at the levels that the law really has, rounded down: a bound at the requested
-    ones could end a hair above the law's own ε.
+    It is computed at the levels that the law surely delivers: a bound at the requested ones could
+    end a hair above the law's own ε.
 
     Args:
         mechanism: its levels are asked.
@@ -149,16 +148,11 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
 
     protected = mechanism.schema.protected
     n_categories = [mechanism.schema.n_categories[i] for i in protected]
-    levels = [_surely(mechanism.attribute_epsilon[i]) for i in protected]
+    floors = mechanism.attribute_epsilon_floor
+    levels = [floors[i] for i in protected]
     if max(levels) > MAX_LEVEL:
         return None
     bound = certificate.best_known_bound(n_categories, levels)
     if weights is not None:
         bound = max(bound, certificate.weighted_bound(n_categories, levels, weights))
     return bound
-
-
-def _surely(level: float) -> float:
-    # Stated levels are upper bounds: of exact laws within one unit in the last place, of laws
-    # accounted for with error bounds within 1e-9 (:data:`EXACT_WITHIN`).
-    return math.nextafter(level, 0.0)

@@ -6,8 +6,9 @@ come out the same on every machine, so a record whose statements differ from its
 altered, and is refused.
 """
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
@@ -78,8 +79,17 @@ def design_to_plain(design: Design) -> dict[str, Any]:
 
 
 def certificate_to_plain(design: Design) -> dict[str, Any] | None:
-    """Return the proof of the lower bound: the vector λ, one weight per protected attribute."""
-    return None if design.weights is None else {"weights": list(design.weights)}
+    """Return the proof of the lower bound: the vector λ, one weight per protected attribute.
+
+    The digest tells a proof that was tampered with from one that proves as much with other numbers.
+    """
+    if design.weights is None:
+        return None
+    return {"weights": list(design.weights), "digest": _digest(design.weights)}
+
+
+def _digest(weights: Sequence[float]) -> str:
+    return hashlib.sha256(" ".join(weight.hex() for weight in weights).encode()).hexdigest()
 
 
 def mechanism_to_plain(design: Design) -> dict[str, Any]:
@@ -175,6 +185,10 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
 
 def _check_bound(design: Design, stored: "_Stored") -> None:
     """Verify the proof: the stored bound must be what the stored λ proves, and lie below ε."""
+    if stored.certificate is not None and stored.certificate.digest != _digest(
+        stored.certificate.weights
+    ):
+        raise InputError("the mechanism has been altered: its certificate is not the one written")
     try:
         proved = lower_bound(design.mechanism, design.weights)
     except InputError as error:
@@ -238,6 +252,7 @@ class _StoredBlock(msgspec.Struct):
 
 class _StoredCertificate(msgspec.Struct):
     weights: tuple[float, ...]
+    digest: str
 
 
 class _Stored(msgspec.Struct):

@@ -1,3 +1,5 @@
+import copy
+import math
 from itertools import product
 
 import numpy as np
@@ -5,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.channel import Channel
 from deniable.designing import design
 from deniable.errors import InputError
-from deniable.methods import default_method, resolve_caps
+from deniable.inference import expected_error
+from deniable.methods import resolve_caps
 from deniable.plan import EXACT_WITHIN
+from deniable.record import mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]
@@ -24,7 +29,7 @@ def five(*levels, **wish):
         min_size=1,
         max_size=5,
     ),
-    st.sampled_from(["kronecker", "lp"]),
+    st.sampled_from(["kronecker", "lp", "optimal"]),
 )
 def test_requested_levels_are_kept_exactly(attributes, method):
     n_categories, levels = zip(*attributes, strict=True)
@@ -33,6 +38,19 @@ def test_requested_levels_are_kept_exactly(attributes, method):
         assert asked - EXACT_WITHIN <= got <= asked
     assert not result.changed
     assert result.epsilon_lower_bound <= result.epsilon
+
+
+@pytest.mark.parametrize("levels", [(0.01, 3.0), (1.0, 1.0, 1.0), (0.2, 0.9, 2.5, 0.4, 1.7)])
+def test_requested_levels_are_kept_exactly_under_caps_too(levels):
+    result = five(*levels)
+    for got, known, asked in zip(
+        result.mechanism.attribute_epsilon,
+        result.mechanism.epsilon_given_rest,
+        levels,
+        strict=True,
+    ):
+        assert asked - EXACT_WITHIN <= got <= asked
+        assert known <= 2 * asked
 
 
 def test_levels_far_apart_are_kept_by_the_kronecker_product():
@@ -71,10 +89,12 @@ def test_a_larger_budget_never_gives_a_smaller_level():
     assert scales == sorted(scales)
 
 
-def test_the_default_is_the_linear_program_while_it_can_be_solved():
-    assert default_method(12) == "lp"
-    assert default_method(13) == "kronecker"
-    assert five(1, 1).method == "lp"
+def test_the_default_is_balanced_with_its_cap_and_floor_at_any_size():
+    for k in (1, 3, 13):
+        result = five(*[1.0] * k)
+        assert result.method == "balanced"
+        assert (result.given_rest, result.pair_floor) == ("2x", 0.5)
+        assert max(result.mechanism.epsilon_given_rest) <= 2.0
 
 
 def test_kept_attributes_get_no_level_and_no_law():
@@ -94,14 +114,14 @@ def test_kept_attributes_get_no_level_and_no_law():
 
 
 def test_caps_on_epsilon_given_rest_are_kept_and_cost_something():
-    free = five(1, 1.5, 2, 1)
+    free = five(1, 1.5, 2, 1, method="lp")
     for cap in ("2x", "1.2x", 3.0):
-        capped = five(1, 1.5, 2, 1, given_rest=cap)
+        capped = five(1, 1.5, 2, 1, given_rest=cap, method="lp")
         limits = resolve_caps(cap, (1, 1.5, 2, 1))
         for got, limit in zip(capped.mechanism.epsilon_given_rest, limits, strict=True):
             assert got <= limit
         assert capped.epsilon >= free.epsilon - 1e-9
-    tight = five(1, 1.5, 2, 1, given_rest="1x")
+    tight = five(1, 1.5, 2, 1, given_rest="1x", method="lp")
     assert tight.epsilon == pytest.approx(5.5, abs=1e-6)  # only the product law is left
 
 
@@ -145,7 +165,98 @@ def test_wishes_that_cannot_be_met_are_refused(wish, said):
         design(Schema.anonymous([3, 3]), **wish)
 
 
-def test_importances_are_refused_until_a_method_uses_them():
-    schema = Schema((Attribute("a", ("x", "y"), importance=2), Attribute("b", ("x", "y"))))
-    with pytest.raises(InputError, match="importances"):
+def mean_variance(result):
+    """Return the mean over attributes of the averaged variance of a share, times n."""
+    return np.mean(
+        [
+            expected_error(Channel(result.mechanism, (name,)), 1).mean_variance
+            for name in result.mechanism.schema.names
+        ]
+    )
+
+
+# Workclass, education, marital status, occupation, relationship, race, sex, country, income.
+ADULT = (7, 16, 7, 14, 6, 5, 2, 41, 2)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reached"), [(1, 7.5e-4), (2, 1.75e-4), (4, 4.05e-5), (8, 1.2e-5)]
+)
+def test_equal_importances_reach_the_known_variances_on_uci_adult(epsilon, reached):
+    result = design(Schema.anonymous(ADULT), epsilon=epsilon, method="optimal")
+    assert result.epsilon <= epsilon
+    assert result.gap < 1e-6
+    assert mean_variance(result) / 45_222 <= reached
+
+
+def test_optimal_equals_the_linear_program():
+    for levels in ((1.0, 2.0, 0.3), (0.05, 6.0, 1.0, 1.0), (2.5, 2.5)):
+        exact = five(*levels, method="lp")
+        assert five(*levels, method="optimal").epsilon == pytest.approx(exact.epsilon, abs=1e-7)
+
+
+def test_balanced_is_near_the_capped_linear_program():
+    levels = (0.7, 1.0, 1.3, 0.5, 1.9)
+    for cap in ("1.5x", "2x"):
+        wish = {"given_rest": cap, "pair_floor": 0.5}
+        exact = five(*levels, method="lp", **wish)
+        result = five(*levels, **wish)
+        assert exact.epsilon - 1e-6 <= result.epsilon <= 1.02 * exact.epsilon
+
+
+def test_a_looser_cap_never_costs_more():
+    totals = [
+        five(0.7, 1.0, 1.3, 0.5, given_rest=cap).epsilon for cap in ("1.2x", "1.5x", "2x", "none")
+    ]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_pairs_keep_their_floor():
+    result = five(0.3, 0.4, 0.5, 0.3, 0.6, 0.4, given_rest="none", pair_floor=0.5)
+    law = result.mechanism.blocks[0].law
+    single = law.attenuations()
+    for i in range(6):
+        for j in range(i):
+            floor = 0.5 * single[i] * single[j]
+            assert law.eigenvalues((i, j))[1, 1] >= floor * (1 - 1e-9)
+
+
+def test_importance_moves_accuracy_and_caps_hold():
+    schema = Schema.anonymous([4, 4, 4])
+    equal = design(schema, epsilon=2, method="optimal").mechanism.attribute_epsilon
+    wanted = design(schema, epsilon=2, method="optimal", importance={"a1": 5})
+    assert wanted.mechanism.attribute_epsilon[0] > equal[0]
+    assert wanted.mechanism.attribute_epsilon[1] < equal[1]
+    for method in ("optimal", "balanced"):
+        capped = design(schema, epsilon=2, method=method, at_most={"a1": 0.4})
+        assert capped.mechanism.attribute_epsilon[0] <= 0.4
+        assert capped.epsilon <= 2
+
+
+def test_more_budget_never_gives_a_worse_attribute():
+    schema = Schema.anonymous([2, 5, 9])
+    for method in ("optimal", "balanced"):
+        levels = [
+            design(schema, epsilon=e, method=method).mechanism.attribute_epsilon
+            for e in (0.5, 1, 2)
+        ]
+        assert all(np.all(np.diff(level) > 0) for level in np.transpose(levels))
+
+
+def test_a_certificate_that_was_nudged_is_refused():
+    plain = mechanism_to_plain(five(0.7, 1.0, 1.3, 0.5, method="optimal"))
+    assert mechanism_from_plain(plain).gap < 1e-7
+    for place in range(4):
+        nudged = copy.deepcopy(plain)
+        weights = nudged["certificate"]["weights"]
+        weights[place] = math.nextafter(weights[place], math.inf)
+        with pytest.raises(InputError, match="altered"):
+            mechanism_from_plain(nudged)
+
+
+def test_ratios_and_importances_together_are_refused():
+    schema = Schema((Attribute("a", ("x", "y"), importance=2), Attribute("b", ("x", "y"), ratio=2)))
+    with pytest.raises(InputError, match="ratios and importances"):
         design(schema, epsilon=1)
+    with pytest.raises(InputError, match="importances"):
+        design(Schema((Attribute("a", ("x", "y"), importance=2),)), epsilon=1, method="kronecker")

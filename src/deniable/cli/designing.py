@@ -76,22 +76,23 @@ def find_design(schema: Any, wish: DesignOptions | None) -> Any:
         if wish.attribute_epsilon is None
         else options.numbers_per_attribute(wish.attribute_epsilon, names, "--attribute-epsilon")
     )
-    found = find(
-        schema,
-        epsilon=wish.epsilon,
-        attribute_epsilon=levels,
-        method=wish.method,  # type: ignore[arg-type]  # design() checks it
-        given_rest=None if wish.given_rest is None else options.caps(wish.given_rest, names),
-        pair_floor=None if wish.pair_floor is None else options.floor(wish.pair_floor),
-        importance=options.some_numbers(wish.importance, names, "--importance"),
-        at_most=options.some_numbers(wish.at_most, names, "--at-most"),
-        order=wish.order,  # type: ignore[arg-type]  # checked above
-        allow_changed_levels=wish.allow_changed_levels,
-        attenuation=strengths.attenuation,
-        strength=strengths.strength,
-        preserve=strengths.preserve,
-        matrices=strengths.matrices,
-    )
+    with console.working("Finding the law"):
+        found = find(
+            schema,
+            epsilon=wish.epsilon,
+            attribute_epsilon=levels,
+            method=wish.method,  # type: ignore[arg-type]  # design() checks it
+            given_rest=None if wish.given_rest is None else options.caps(wish.given_rest, names),
+            pair_floor=None if wish.pair_floor is None else options.floor(wish.pair_floor),
+            importance=options.some_numbers(wish.importance, names, "--importance"),
+            at_most=options.some_numbers(wish.at_most, names, "--at-most"),
+            order=wish.order,  # type: ignore[arg-type]  # checked above
+            allow_changed_levels=wish.allow_changed_levels,
+            attenuation=strengths.attenuation,
+            strength=strengths.strength,
+            preserve=strengths.preserve,
+            matrices=strengths.matrices,
+        )
     for sentence in found.notes:
         console.note(sentence)
     return found
