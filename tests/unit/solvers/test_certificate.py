@@ -151,9 +151,44 @@ def test_many_attributes_are_bounded_by_relative_entropy_without_enumeration() -
         (2, [1.0, -0.1], r"weights\[1\]"),
         (2, [math.nan, 1.0], r"weights\[0\]"),
         (2, [1.0, math.inf], r"weights\[1\]"),
-        (21, [1.0] * 21, "at most 20 attributes, not 21"),
+        (21, [1.0] * 20, "20 were given for 21 attributes"),
     ],
 )
 def test_bad_weights_are_refused(n: int, weights: list[float], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         certificate.weighted_bound([3] * n, [1.0] * n, weights)
+
+
+@pytest.mark.parametrize("k", [5, 12])
+def test_the_bound_by_sums_is_a_little_below_the_enumerated_one(
+    k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        counts, levels = generator.integers(2, 9, k).tolist(), generator.uniform(0.2, 1.5, k)
+        weights = levels * generator.uniform(0.5, 1.5, k)
+        exact = certificate.weighted_bound(counts, levels.tolist(), weights.tolist())
+        with monkeypatch.context() as changed:
+            changed.setattr(certificate, "MAX_ENUMERATED", 0)
+            by_sums = certificate.weighted_bound(counts, levels.tolist(), weights.tolist())
+        assert exact - 1e-3 < by_sums <= exact + 1e-12
+
+
+def test_the_bound_of_many_attributes_beats_relative_entropy_and_does_not_depend_on_scale() -> None:
+    generator = np.random.default_rng(6)
+    counts, levels = generator.integers(2, 9, 100).tolist(), generator.uniform(0.2, 1.0, 100)
+    bound = certificate.weighted_bound(counts, levels.tolist(), levels.tolist())
+    assert bound > certificate.relative_entropy_bound(counts, levels.tolist())
+    for scale in (1e-200, 7.0, 1e200):
+        scaled = (levels * scale).tolist()
+        other = certificate.weighted_bound(counts, levels.tolist(), scaled)
+        assert other == pytest.approx(bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.2, 30.0, 600.0])
+def test_the_bound_of_many_attributes_holds_at_extreme_levels(level: float) -> None:
+    counts, levels = [2, 1000] * 12, [level] * 24
+    bound = certificate.weighted_bound(counts, levels, levels)
+    assert 0.0 <= bound <= 24 * level
+    mixed = certificate.weighted_bound(counts, [*levels[:-1], 1e-3], [1.0] * 24)
+    assert 0.0 <= mixed <= 24 * level

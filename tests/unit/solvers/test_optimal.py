@@ -1,0 +1,184 @@
+"""The one call: levels met, bounds in order, the optimum where it is known."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.solvers import certificate, closed_form, linear, optimal
+from deniable.solvers.columns import solve_columns
+from deniable.solvers.problem import problem
+from deniable.solvers.votes_dual import fit_vote
+from deniable.votes.accounts import account
+from deniable.votes.gated import GatedSum
+from deniable.votes.mixture import VoteMixture
+from unit.votes import whole_law as oracle
+
+
+def request(seed: int, k: int, low: float, high: float) -> tuple[list[int], list[float]]:
+    random = np.random.default_rng(seed)
+    return random.integers(2, 10, k).tolist(), random.uniform(low, high, k).tolist()
+
+
+def check_levels(solution: optimal.OptimalSolution, levels: list[float]) -> None:
+    for part in solution.parts:
+        over = part.account.attribute_epsilon - np.array(levels)[list(part.attributes)]
+        assert over.max() <= 0
+        assert over.min() >= -1e-9
+    places = [i for part in solution.parts for i in part.attributes]
+    assert sorted(places) == list(range(len(levels)))
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[list[int], list[float]]:
+    k = draw(st.integers(1, 9))
+    counts = draw(st.lists(st.sampled_from([2, 3, 5, 9, 100, 10_000]), min_size=k, max_size=k))
+    low, high = draw(st.sampled_from([(0.05, 6.0), (0.3, 2.0), (0.001, 0.1)]))
+    levels = draw(st.lists(st.floats(low, high), min_size=k, max_size=k))
+    ties = draw(st.integers(0, k))
+    return counts[:1] * ties + counts[ties:], levels[:1] * ties + levels[ties:]
+
+
+@given(requests())
+def test_every_level_is_met_and_the_bounds_are_in_order(
+    request: tuple[list[int], list[float]],
+) -> None:
+    counts, levels = request
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert 0 <= solution.gap < 1e-6
+    assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_small_designs_hold_in_the_enumerated_law_and_equal_the_linear_program(seed: int) -> None:
+    k = 2 + seed % 7
+    counts, levels = request(seed, k, *((0.05, 6.0), (0.5, 2.0), (0.01, 0.3))[seed % 3])
+    solution = optimal.solve(counts, levels)
+    (part,) = solution.parts
+    assert isinstance(part.law, VoteMixture)
+    q = oracle.pattern_law(part.law)
+    change, keep = q @ oracle.patterns(k), q @ (1 - oracle.patterns(k))
+    got = np.log(keep * (np.array(counts) - 1) / change)
+    assert np.all(got <= np.array(levels) + 1e-12)
+    assert np.all(got >= np.array(levels) - 1e-9)
+    f = q / oracle.uniform_law(counts)
+    assert math.log(f.max() / f.min()) <= solution.epsilon
+    assert np.all(oracle.given_rest(counts, q) <= part.account.epsilon_given_rest + 1e-11)
+    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_two_attributes_equal_the_closed_form(seed: int) -> None:
+    counts, levels = request(seed, 2, 0.05, 4.0)
+    expected = closed_form.solve(counts, levels).epsilon
+    assert optimal.solve(counts, levels).epsilon == pytest.approx(expected, abs=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("k", "low", "high", "gap"),
+    [
+        (20, 0.1, 3.0, 1e-6),
+        (30, 0.1, 3.0, 1e-4),
+        (60, 0.5, 2.0, 1e-4),
+        (120, 0.2, 1.0, 1e-3),
+        (1000, 0.13, 0.26, 1e-2),
+    ],
+)
+def test_large_designs_are_proved_close_to_the_optimum(
+    k: int, low: float, high: float, gap: float
+) -> None:
+    counts, levels = request(k, k, low, high)
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert 0 <= solution.gap < gap
+    delivered = solution.delivered.tolist()
+    assert solution.lower_bound == certificate.weighted_bound(counts, delivered, solution.weights)
+
+
+@pytest.mark.parametrize("k", [2, 10, 1000, 10_000])
+def test_identical_attributes_need_no_search(k: int) -> None:
+    solution = optimal.solve([5] * k, [0.5 / math.sqrt(k)] * k)
+    assert solution.method == "identical"
+    check_levels(solution, [0.5 / math.sqrt(k)] * k)
+    assert 0 <= solution.gap < 1e-6
+
+
+def test_identical_attributes_equal_the_general_search() -> None:
+    counts, levels = [4] * 6, [0.8] * 6
+    exact = solve_columns(problem(counts, levels)).upper_bound
+    assert optimal.solve(counts, levels).epsilon == pytest.approx(exact, abs=1e-8)
+
+
+def test_one_attribute_answers_by_itself() -> None:
+    solution = optimal.solve([7], [1.25])
+    assert solution.method == "single"
+    assert solution.epsilon == pytest.approx(1.25, rel=1e-15)
+    assert 0 <= solution.gap < 1e-12
+
+
+def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
+    asked = problem(*request(8, 18, 0.5, 1.5))
+    exact, fit = solve_columns(asked).upper_bound, fit_vote(asked, gap=1e-6)
+    assert fit.lower_bound <= exact + 1e-9
+    assert exact <= fit.upper_bound + 1e-9
+    assert fit.gap < 1e-3
+
+
+def test_levels_orders_of_magnitude_apart_are_met_in_blocks_if_need_be() -> None:
+    counts, levels = request(0, 30, 0.001, 12.0)
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert solution.lower_bound <= solution.epsilon < 1.25 * solution.lower_bound
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_raising_a_level_never_lowers_the_record_level(seed: int) -> None:
+    counts, levels = request(seed, 6, 0.2, 2.0)
+    before = optimal.solve(counts, levels).epsilon
+    for i in range(6):
+        raised = [*levels[:i], levels[i] + 0.1, *levels[i + 1 :]]
+        assert optimal.solve(counts, raised).epsilon >= before - 1e-8
+
+
+@pytest.mark.parametrize("k", [6, 30])
+def test_a_law_with_a_number_nudged_no_longer_has_its_levels(k: int) -> None:
+    counts, levels = request(k, k, 0.3, 1.5)
+    (part,) = optimal.solve(counts, levels).parts
+    law = part.law
+    assert isinstance(law, GatedSum | VoteMixture)
+    retention = law.retention.copy()
+    retention[1] *= 0.999
+    nudged = [replace(law, retention=retention), law.at_height(law.epsilon + 1e-6)]
+    if isinstance(law, VoteMixture):
+        votes = law.votes.copy()
+        votes[0, 0] = votes[0].max()
+        nudged.append(replace(law, votes=votes))
+    else:
+        nudged.append(replace(law, start=law.start + 1.0))
+        dither = law.dither.copy()
+        dither[0] = 0.5 * dither[0]
+        nudged.append(replace(law, dither=dither))
+    for other in nudged:
+        over = account(other).attribute_epsilon - np.array(levels)
+        assert over.max() > 0 or over.min() < -1e-9
+
+
+@pytest.mark.parametrize("k", [6, 30])
+def test_other_weights_prove_less(k: int) -> None:
+    counts, levels = request(k, k, 0.3, 1.5)
+    solution = optimal.solve(counts, levels)
+    delivered = solution.delivered.tolist()
+    for i in range(0, k, 5):
+        worse = solution.weights.copy()
+        worse[i] = 1.5 * worse[i] + 0.01 * worse.max()
+        assert certificate.weighted_bound(counts, delivered, worse) < solution.lower_bound
+
+
+def test_a_level_of_zero_is_refused() -> None:
+    with pytest.raises(InputError, match=r"attribute_epsilon\[1\]: a level of 0"):
+        optimal.solve([3, 3], [1.0, 0.0])
