@@ -127,6 +127,11 @@ def inverses(largest: int, dense: int) -> None:
             )
             line += f" {slow:>9.3f} {terms:>11.3f} {slow / fast:>16.0f} {difference:>11.1e}"
         print(line)
+        if cells == 10**7:
+            law = JointLaw.from_attenuation(shape, 0.5)
+            joint = Mechanism(mechanism.schema, (Block(tuple(range(len(shape))), law),))
+            took = seconds(lambda m=joint, t=tabulation, n=names: estimate_table(t, m, n), 2)
+            print(f"{'the same, one response on whole records':>42} {took:>1.4f}")
 
 
 def designing() -> None:
