@@ -65,6 +65,8 @@ def _choose(
         have = "--epsilon-ldp" if stored.local else "--privacy"
         raise InputError(f"{stored.path}: the levels of this frontier are chosen by {have}")
     rows = [row for row in stored.rows if row.matrix is not None and row.mse is not None]
+    if not rows:
+        raise InputError(f"{stored.path}: it holds bounds, but no mechanism; trace more methods")
     if method is not None:
         known = sorted({row.method for row in rows})
         rows = [row for row in rows if row.method == method]

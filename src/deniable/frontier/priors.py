@@ -19,9 +19,9 @@ from deniable.tables.reading import column_names
 from deniable.tabulate import Tabulator
 
 DISCLOSURE = (
-    "The prior was read from the data. It is itself a disclosure: the shares of {table} are in "
-    "these files exactly, protected by nothing. Use a published distribution, or an estimate from "
-    "an earlier randomized release, if that is not meant."
+    "The prior was read from the data. It is itself a disclosure: the shares of {table}{also} "
+    "are in these files exactly, protected by nothing. Use a published distribution, or an "
+    "estimate from an earlier randomized release, if that is not meant."
 )
 MERGED_UP_TO = 16
 """Several attributes can be merged into one while it has at most so many categories."""
@@ -125,10 +125,12 @@ def from_column(text: str, schema: Schema | None = None) -> Prior:
             does not occur.
     """
     path, names = _split(text)
+    declared = schema is not None
     if schema is None:
         schema = _drafted(path, names)
     attributes = [schema.attributes[i] for i in schema.positions(names)]
     merged = merge(attributes)
+    also = "" if declared else ", and the list of its categories,"
     counter = Tabulator([a.n_categories for a in attributes])
     with open_table(path, attributes, other_columns="drop") as reader:
         for batch in reader:
@@ -144,7 +146,7 @@ def from_column(text: str, schema: Schema | None = None) -> Prior:
         merged,
         tuple(shares.tolist()),
         f"column '{merged.name}' of {path.name}",
-        DISCLOSURE.format(table=f"'{merged.name}' in {path.name}"),
+        DISCLOSURE.format(table=f"'{merged.name}' in {path.name}", also=also),
     )
 
 
@@ -201,11 +203,12 @@ def _drafted(path: Path, names: Sequence[str]) -> Schema:
             raise InputError(
                 f"{path}: there is no column '{name}'; the table has {', '.join(present[:12])}"
             )
-    drafted = Schema.from_plain(tomllib.loads(draft_schema(path)))
+    drafted = tomllib.loads(draft_schema(path))
+    declared = {attribute["name"] for attribute in drafted.get("attribute", [])}
     for name in names:
-        if name not in drafted.names:
+        if name not in declared:
             raise InputError(
                 f"{path}, column '{name}': it has fewer than 2 or more than 50 distinct values; "
                 "declare its categories or bins in a schema, and give --schema"
             )
-    return drafted
+    return Schema.from_plain(drafted)

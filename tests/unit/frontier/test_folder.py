@@ -1,0 +1,144 @@
+"""A frontier's folder: complete, repeatable to the byte, and read with a check."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.frontier import folder
+from deniable.frontier.priors import Prior
+from deniable.frontier.tracing import Frontier, Request, trace
+from deniable.schema import Attribute
+
+PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test", "It is a disclosure.")
+
+
+@pytest.fixture(scope="module")
+def found() -> Frontier:
+    return trace(
+        Request(PRIOR, (0.2, 1 / 3), most_posterior=0.8, methods=("warner", "square", "bound"))
+    )
+
+
+@pytest.fixture
+def path(found: Frontier, tmp_path: Path) -> Path:
+    folder.write(tmp_path / "f", found, overwrite=False)
+    return tmp_path / "f"
+
+
+def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:
+    assert sorted(entry.name for entry in path.iterdir()) == [
+        "about.json",
+        "certificates",
+        "frontier.csv",
+        "frontier.json",
+        "frontier.png",
+        "frontier.svg",
+        "matrices",
+        "sensitivity.csv",
+    ]
+    rows = json.loads((path / "frontier.json").read_text())
+    with (path / "frontier.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert len(rows) == len(table) == len(found.rows)
+    for row, line, true, matrix in zip(rows, table, found.rows, found.matrices, strict=True):
+        assert row["method"] == line["method"] == true.method
+        assert row["mse"] == float(line["mse"]) == true.mse
+        assert row["lower_bound"] == true.lower_bound
+        assert row["worst_posterior"] == true.worst_posterior
+        assert row["privacy"] == true.privacy
+        assert matrix is not None
+        # A row of the file is a category's distribution over the answers.
+        assert np.array_equal(np.array(json.loads((path / row["matrix"]).read_text())), matrix.T)
+    about = json.loads((path / "about.json").read_text())
+    assert about["disclosure"] == "It is a disclosure."
+    with (path / "sensitivity.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 3 * len(rows)
+
+
+def test_the_same_frontier_makes_the_same_bytes(
+    found: Frontier, path: Path, tmp_path: Path
+) -> None:
+    folder.write(tmp_path / "g", found, overwrite=False)
+    files = [file for file in path.rglob("*") if file.is_file()]
+    assert len(files) > 10
+    for file in files:
+        assert file.read_bytes() == (tmp_path / "g" / file.relative_to(path)).read_bytes()
+
+
+def test_it_reads_back_and_every_row_passes_its_check(found: Frontier, path: Path) -> None:
+    stored = folder.read(path)
+    assert stored.prior == PRIOR
+    assert stored.most_posterior == 0.8
+    for row, matrix in zip(stored.rows, found.matrices, strict=True):
+        assert np.allclose(stored.load(row), matrix)
+
+
+def change(file: Path, key: str, value: object, place: int | None = None) -> None:
+    plain = json.loads(file.read_text())
+    (plain if place is None else plain[place])[key] = value
+    file.write_text(json.dumps(plain))
+
+
+@pytest.mark.parametrize("key", ["mse", "privacy", "worst_posterior", "epsilon"])
+def test_a_number_that_the_matrix_does_not_bear_out_is_refused(path: Path, key: str) -> None:
+    change(path / "frontier.json", key, 0.123, 0)
+    stored = folder.read(path)
+    with pytest.raises(InputError, match=f"altered: {key}"):
+        stored.load(stored.rows[0])
+
+
+def test_a_bound_that_its_certificate_does_not_prove_is_refused(path: Path) -> None:
+    change(path / "frontier.json", "lower_bound", 1e-9, 0)
+    stored = folder.read(path)
+    with pytest.raises(InputError, match="proves something else"):
+        stored.load(stored.rows[0])
+
+
+def test_a_nudged_certificate_a_wrong_matrix_and_a_missing_file_are_refused(path: Path) -> None:
+    stored = folder.read(path)
+    row = stored.rows[0]
+    assert row.certificate is not None
+    assert row.matrix is not None
+    proof = path / row.certificate
+    original = proof.read_text()
+    change(proof, "claim", json.loads(original)["claim"] * 1.001)
+    with pytest.raises(InputError, match="proves only"):
+        stored.load(row)
+    proof.write_text(original)
+    assert stored.load(row).shape == (3, 3)
+    (path / row.matrix).write_text("[[0.5, 0.5], [1], [1]]")
+    with pytest.raises(InputError, match="differ in length"):
+        stored.load(row)
+    (path / row.matrix).write_text("[[0.5, 0.6], [0.5, 0.5], [0.5, 0.5]]")
+    with pytest.raises(InputError, match="column 1 does not sum to 1"):
+        stored.load(row)
+    (path / row.matrix).unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        stored.load(row)
+
+
+def test_only_a_frontier_is_read_and_only_a_frontier_is_replaced(
+    found: Frontier, path: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        folder.read(tmp_path)
+    change(path / "about.json", "format_version", 2)
+    with pytest.raises(InputError, match="later version"):
+        folder.read(path)
+    change(path / "about.json", "format", "else")
+    with pytest.raises(InputError, match="not a folder written by"):
+        folder.read(path)
+    with pytest.raises(InputError, match="exists already"):
+        folder.write(path, found, overwrite=False)
+    folder.write(path, found, overwrite=True)
+    (path / "mine.txt").write_text("precious")
+    with pytest.raises(InputError, match="holds other files"):
+        folder.write(path, found, overwrite=True)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InputError, match="not a folder"):
+        folder.write(file, found, overwrite=True)

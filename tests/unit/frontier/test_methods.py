@@ -1,0 +1,69 @@
+"""Every method keeps the limits it is given, or says that it cannot."""
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.frontier.methods import METHODS, Trial
+from deniable.solvers import frontier, response
+from deniable.solvers.frontier_rows import Limits, average_limits, local_limits
+
+PRIOR = [0.4, 0.3, 0.2, 0.1]
+LIMITS = [
+    average_limits(PRIOR, 0.0),
+    average_limits(PRIOR, 0.3),
+    average_limits(PRIOR, 0.55),
+    average_limits(PRIOR, 0.3, 0.6),
+    average_limits(PRIOR, 0.1, 0.45),
+    local_limits(PRIOR, 0.1),
+    local_limits(PRIOR, 2.0),
+]
+
+
+def trial(limits: Limits) -> Trial:
+    return Trial(limits, np.random.default_rng(1), 6)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_matrix_keeps_its_limits_and_is_not_below_the_bound(name: str, limits: Limits) -> None:
+    if name == "blank" and (limits.success is None or limits.most_posterior is not None):
+        with pytest.raises(InputError, match="for certain"):
+            METHODS[name](trial(limits))
+        return
+    matrix = METHODS[name](trial(limits))
+    assert np.allclose(matrix.sum(axis=0), 1)
+    assert (matrix >= 0).all()
+    prior = limits.prior
+    if limits.success is not None:
+        assert response.privacy(matrix, prior) >= 1 - limits.success - 1e-11
+    if limits.most_posterior is not None:
+        assert response.worst_posterior(matrix, prior) <= limits.most_posterior * (1 + 1e-11)
+    if limits.epsilon is not None:
+        assert response.epsilon(matrix) <= limits.epsilon
+    bound = frontier.solve(limits).certificate.record_mse
+    assert response.record_mse(matrix, prior) >= bound
+
+
+@pytest.mark.parametrize("limits", [average_limits(PRIOR, 0.35), local_limits(PRIOR, 1.3)])
+def test_warner_up_and_frapp_are_one_family(limits: Limits) -> None:
+    warner = METHODS["warner"](trial(limits))
+    for name in ("up", "frapp"):
+        assert np.allclose(METHODS[name](trial(limits)), warner, atol=1e-13)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_the_best_subset_size_is_never_worse_than_single_categories(limits: Limits) -> None:
+    subset, warner = (METHODS[name](trial(limits)) for name in ("subset", "warner"))
+    prior = limits.prior
+    assert response.record_mse(subset, prior) <= response.record_mse(warner, prior) * (1 + 1e-9)
+
+
+def test_subsets_of_two_are_best_of_four_at_a_small_epsilon() -> None:
+    matrix = METHODS["subset"](trial(local_limits(np.full(4, 0.25), 0.1)))
+    assert matrix.shape == (6, 4)
+
+
+def test_a_square_search_beyond_its_size_is_refused() -> None:
+    with pytest.raises(InputError, match="up to 20"):
+        METHODS["square"](trial(average_limits(np.full(21, 1 / 21), 0.3)))

@@ -1,0 +1,115 @@
+"""Picking a point: the one asked for, checked, as a mechanism with its prior."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable import record
+from deniable.errors import InputError
+from deniable.families import DesignedChannel
+from deniable.frontier import folder
+from deniable.frontier.picking import pick
+from deniable.frontier.priors import Prior, from_distribution
+from deniable.frontier.tracing import Request, trace
+from deniable.schema import Attribute, Schema
+from deniable.solvers import response
+
+PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test")
+
+
+@pytest.fixture(scope="module")
+def average(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("average") / "f"
+    folder.write(
+        path,
+        trace(Request(PRIOR, (0.2, 0.3, 0.4), methods=("warner", "square", "bound"))),
+        overwrite=False,
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("local") / "f"
+    folder.write(
+        path,
+        trace(Request(PRIOR, (0.5, 1.0), local=True, methods=("warner", "bound"))),
+        overwrite=False,
+    )
+    return path
+
+
+def law(design: record.Design) -> DesignedChannel:
+    found = design.mechanism.blocks[0].law
+    assert isinstance(found, DesignedChannel)
+    return found
+
+
+def test_the_best_point_that_is_private_enough_is_taken(average: Path) -> None:
+    design, sentence = pick(average, privacy=0.25)
+    assert sentence.startswith("Method bound at privacy 0.3:")
+    prior = np.array(PRIOR.shares)
+    assert response.privacy(law(design).matrix(), prior) == pytest.approx(0.3)
+    assert law(design).prior == PRIOR.shares
+    assert design.method == "matrix"
+    assert design.mechanism.schema.names == ("blood",)
+
+
+def test_a_level_finds_its_own_row_and_a_method_its_own_matrix(average: Path) -> None:
+    design, sentence = pick(average, privacy=0.3, method="warner", name="group")
+    assert "Method warner at privacy 0.3" in sentence
+    assert design.mechanism.schema.names == ("group",)
+    assert np.isfinite(design.epsilon)
+
+
+def test_under_ldp_the_level_is_a_cap(local: Path) -> None:
+    design, sentence = pick(local, epsilon=0.9)
+    assert "at ε 0.5" in sentence
+    assert design.epsilon <= 0.5
+    assert pick(local, epsilon=1.0)[0].epsilon <= 1.0
+
+
+def test_a_schema_lends_its_declaration(average: Path) -> None:
+    declared = Attribute("b", ("1", "2", "3"), labels={"1": "one"}, epsilon=2.0)
+    schema = Schema((Attribute("a", ("x", "y")), declared))
+    attribute = pick(average, privacy=0.3, name="b", schema=schema)[0].mechanism.schema.attributes
+    assert attribute[0].labels == {"1": "one"}
+    assert attribute[0].epsilon is None
+    with pytest.raises(InputError, match="2 categories in the schema"):
+        pick(average, privacy=0.3, name="a", schema=schema)
+    with pytest.raises(InputError, match="by --name"):
+        pick(average, privacy=0.3, schema=schema)
+
+
+def test_a_record_of_it_reads_back(average: Path, tmp_path: Path) -> None:
+    design, _ = pick(average, privacy=0.2)
+    (tmp_path / "m.json").write_bytes(record.to_json(record.mechanism_to_plain(design)))
+    back = record.read_design(tmp_path / "m.json")
+    assert back.mechanism == design.mechanism
+    assert np.array_equal(law(back).left_inverse(), law(design).left_inverse())
+    assert back.mechanism.unprotected == ("blood",)
+
+
+def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="most private is at 0.4"):
+        pick(average, privacy=0.45)
+    with pytest.raises(InputError, match="most private is at 0.5"):
+        pick(local, epsilon=0.1)
+    with pytest.raises(InputError, match="no matrix of method 'search'"):
+        pick(average, privacy=0.2, method="search")
+    with pytest.raises(InputError, match="chosen by --privacy"):
+        pick(average, epsilon=1.0)
+    with pytest.raises(InputError, match="chosen by --epsilon-ldp"):
+        pick(local, privacy=0.3)
+    with pytest.raises(InputError, match="either --privacy or"):
+        pick(average)
+    with pytest.raises(InputError, match="cannot be read"):
+        pick(tmp_path, privacy=0.3)
+
+
+def test_a_bound_without_a_mechanism_cannot_be_picked(tmp_path: Path) -> None:
+    wide = trace(Request(from_distribution("normal,17"), (0.3,), methods=("bound",)))
+    folder.write(tmp_path / "f", wide, overwrite=False)
+    with pytest.raises(InputError, match="no mechanism"):
+        pick(tmp_path / "f", privacy=0.3)

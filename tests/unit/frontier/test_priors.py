@@ -1,0 +1,145 @@
+"""Priors from files, columns and textbooks; merged attributes; and what reading data gives away."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.frontier import priors
+from deniable.schema import Attribute, Schema
+
+TABLE = "sex,smoker,age\nf,no,20\nf,yes,30\nm,no,40\nf,no,50\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_a_list_names_no_categories_and_an_object_does(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("[0.5, 0.3, 0.2]")
+    prior = priors.from_file(path)
+    assert prior.shares == (0.5, 0.3, 0.2)
+    assert prior.attribute.categories == ("0", "1", "2")
+    assert prior.disclosure is None
+    path.write_text('{"low": 0.25, "high": 0.75}')
+    assert priors.from_file(path).attribute.categories == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[0.5, 0.5, 0]", "entry 3 is not above 0"),
+        ("[0.5, 0.4]", "sum to 0.9"),
+        ("[1]", "2 categories"),
+        ("[[0.5, 0.5]]", "JSON list of shares"),
+        ("nonsense", "JSON list of shares"),
+    ],
+)
+def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        priors.from_file(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        priors.from_file(tmp_path / "none.json")
+
+
+def test_distributions_are_cut_by_their_distribution_function() -> None:
+    normal = priors.from_distribution("normal,6").shares
+    phi = [0.5 * (1 + math.erf(z / math.sqrt(2))) for z in range(-3, 4)]
+    assert normal == pytest.approx(np.diff(phi) / (phi[-1] - phi[0]))
+    gamma = priors.from_distribution("gamma,4").shares
+    assert gamma[1] / gamma[0] == pytest.approx(math.exp(-1))
+    assert priors.from_distribution("uniform,5").shares == pytest.approx([0.2] * 5)
+
+
+@pytest.mark.parametrize("text", ["normal", "normal,x", "cauchy,5", "normal,1", "normal,-3"])
+def test_what_is_no_distribution_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--distribution"):
+        priors.from_distribution(text)
+
+
+def test_a_column_is_counted_and_said_to_be_a_disclosure(table: Path) -> None:
+    prior = priors.from_column(f"{table}:sex")
+    assert dict(zip(prior.attribute.categories, prior.shares, strict=True)) == {
+        "f": 0.75,
+        "m": 0.25,
+    }
+    assert prior.disclosure is not None
+    assert "disclosure" in prior.disclosure
+    assert "people.csv" in prior.disclosure
+
+
+def test_a_schema_decides_the_categories_and_their_order(table: Path) -> None:
+    schema = Schema(
+        (Attribute("sex", ("m", "f")), Attribute("age", bins=(0, 25, 100))), title="people"
+    )
+    assert priors.from_column(f"{table}:sex", schema).shares == (0.25, 0.75)
+    assert priors.from_column(f"{table}:age", schema).shares == (0.25, 0.75)
+
+
+def test_several_columns_are_merged_by_how_often_their_combinations_occur(table: Path) -> None:
+    schema = Schema((Attribute("sex", ("f", "m")), Attribute("age", bins=(0, 45, 100))))
+    with pytest.raises(InputError, match=r"nobody has the category 'm\+\[45,100\]'"):
+        priors.from_column(f"{table}:sex,age", schema)
+    text = TABLE + "m,yes,60\n"
+    table.write_text(text)
+    prior = priors.from_column(f"{table}:sex,smoker")
+    assert prior.attribute.name == "sex+smoker"
+    assert prior.attribute.categories == ("f+no", "f+yes", "m+no", "m+yes")
+    assert prior.shares == pytest.approx((0.4, 0.2, 0.2, 0.2))
+
+
+def test_columns_that_are_not_there_or_cannot_be_used_are_named(table: Path) -> None:
+    with pytest.raises(InputError, match="no column 'weight'"):
+        priors.from_column(f"{table}:weight")
+    with pytest.raises(InputError, match="there is no attribute 'weight'"):
+        priors.from_column(f"{table}:weight", Schema((Attribute("sex", ("f", "m")),)))
+    with pytest.raises(InputError, match="such as data.csv:age"):
+        priors.from_column("sex")
+    with pytest.raises(InputError, match="no such file"):
+        priors.from_column("nowhere.csv:sex")
+    rows = "\n".join(f"id{i}" for i in range(60))
+    table.write_text(f"name\n{rows}\n")
+    with pytest.raises(InputError, match="--schema"):
+        priors.from_column(f"{table}:name")
+
+
+def test_a_colon_or_a_comma_in_a_name_is_no_hindrance(tmp_path: Path) -> None:
+    path = tmp_path / "a:b.csv"
+    path.write_text('"x:y","p,q"\n1,2\n2,3\n')
+    assert priors.from_column(f"{path}:x:y").shares == (0.5, 0.5)
+    assert priors.from_column(f"{path}:p,q").attribute.name == "p,q"
+
+
+def test_priors_of_several_files_are_multiplied(tmp_path: Path) -> None:
+    parts = []
+    for i, shares in enumerate(([0.6, 0.4], [0.5, 0.3, 0.2])):
+        path = tmp_path / f"{i}.json"
+        path.write_text(json.dumps(shares))
+        parts.append(priors.from_file(path))
+    merged = priors.outer(parts)
+    assert merged.shares == pytest.approx(np.outer([0.6, 0.4], [0.5, 0.3, 0.2]).ravel())
+    assert merged.attribute.categories[1] == "0+1"
+    assert "independent" in merged.source
+    assert priors.outer(parts[:1]) == parts[0]
+
+
+def test_at_most_sixteen_categories_are_merged() -> None:
+    four = Attribute("a", tuple("wxyz"))
+    other = Attribute("b", tuple("wxyz"))
+    assert priors.merge([four, other]).n_categories == 16
+    with pytest.raises(InputError, match="20 categories"):
+        priors.merge([four, Attribute("b", tuple("vwxyz"))])
+
+
+def test_a_prior_has_one_share_for_each_category() -> None:
+    with pytest.raises(InputError, match="2 shares"):
+        priors.Prior(Attribute("a", tuple("xyz")), (0.5, 0.5), "nowhere")

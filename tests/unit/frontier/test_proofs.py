@@ -1,0 +1,61 @@
+"""Certificates survive JSON, and are verified whenever they are read."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
+from deniable.solvers import frontier
+from deniable.solvers.frontier_rows import Limits, average_limits, local_limits
+
+PRIOR = [0.5, 0.3, 0.2]
+KINDS = [
+    average_limits(PRIOR, 0.3),
+    average_limits(PRIOR, 0.3, 0.7),
+    local_limits(PRIOR, 1.0),
+]
+
+
+def stored(limits: Limits) -> dict[str, Any]:
+    plain = certificate_to_plain(frontier.solve(limits).certificate)
+    decoded: dict[str, Any] = json.loads(json.dumps(plain, allow_nan=False))
+    return decoded
+
+
+@pytest.mark.parametrize("limits", KINDS)
+def test_a_certificate_comes_back_as_it_was(limits: Limits) -> None:
+    certificate = frontier.solve(limits).certificate
+    back = certificate_from_plain(stored(limits))
+    assert back.claim == certificate.claim
+    assert np.array_equal(back.directions, certificate.directions)
+    assert np.array_equal(back.limits.prior, limits.prior)
+    assert back.limits.epsilon == limits.epsilon
+
+
+@pytest.mark.parametrize("limits", KINDS)
+def test_a_claim_that_is_not_proved_is_refused(limits: Limits) -> None:
+    plain = stored(limits)
+    with pytest.raises(InputError, match="proves only"):
+        certificate_from_plain({**plain, "claim": plain["claim"] * (1 + 1e-6)})
+    nudged = np.array(plain["directions"])
+    nudged[0, 1] *= 1.01
+    with pytest.raises(InputError, match="proves only"):
+        certificate_from_plain({**plain, "directions": nudged.tolist()})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"claim": "high"}, "cannot be read"),
+        ({"privacy": None}, "either a privacy or an epsilon"),
+        ({"directions": [[1.0, 2.0], [3.0]]}, "no matrix"),
+        ({"directions": [[1.0]]}, "3 x 3"),
+        ({"prior": [0.5, 0.3, 0.3]}, "sum to 1.1"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        certificate_from_plain({**stored(KINDS[0]), **change})

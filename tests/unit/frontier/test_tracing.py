@@ -1,0 +1,180 @@
+"""A frontier as a whole: every row against its definition, the bound, and repeatability."""
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.frontier.methods import ALL_METHODS
+from deniable.frontier.priors import Prior, from_distribution
+from deniable.frontier.tracing import Frontier, Request, trace
+from deniable.schema import Attribute
+from deniable.solvers import response, schemes
+from deniable.solvers.frontier_certificate import verify
+from deniable.solvers.frontier_rows import closed_form_bound
+from deniable.solvers.search import Options
+
+PRIOR = Prior(Attribute("a", tuple("wxyz")), (0.4, 0.3, 0.2, 0.1), "a test")
+LEVELS = (0.1, 0.3, 0.5)
+SHORT = Options(population_size=20, archive_size=20, max_generations=60)
+
+
+def small(**changes: object) -> Request:
+    given: dict[str, object] = {
+        "levels": LEVELS,
+        "methods": ALL_METHODS,
+        "n_starts": 4,
+        "search_options": SHORT,
+        "n_records": 1000,
+    }
+    return Request(PRIOR, **{**given, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def found() -> Frontier:
+    return trace(small())
+
+
+def test_every_row_says_what_its_matrix_gives(found: Frontier) -> None:
+    prior = np.array(PRIOR.shares)
+    assert len(found.rows) == len(ALL_METHODS) * len(LEVELS)
+    for row, matrix in zip(found.rows, found.matrices, strict=True):
+        assert matrix is not None
+        assert row.privacy == pytest.approx(float(response.privacy(matrix, prior)))
+        assert row.mse == pytest.approx(float(response.record_mse(matrix, prior)) / 1000)
+        assert row.worst_posterior == pytest.approx(float(response.worst_posterior(matrix, prior)))
+        assert row.outputs == len(matrix)
+        assert row.privacy is not None
+        assert row.privacy >= row.level - 1e-11
+
+
+def test_no_row_is_below_the_bound_and_the_attaining_mechanism_is_on_it(found: Frontier) -> None:
+    for row in found.rows:
+        assert row.mse is not None
+        assert row.ratio is not None
+        assert row.mse >= row.lower_bound
+        assert row.bound == "exact"
+        if row.method == "bound":
+            assert row.ratio < 1 + 1e-7
+    for level, certificate in found.certificates.items():
+        assert level in LEVELS
+        assert verify(certificate) > 0
+
+
+def test_errors_rise_with_privacy_for_every_method(found: Frontier) -> None:
+    for method in ALL_METHODS:
+        errors = [row.mse for row in found.rows if row.method == method]
+        assert errors == sorted(errors)  # type: ignore[type-var]
+
+
+def test_the_warner_row_is_warners_matrix(found: Frontier) -> None:
+    row = next(row for row in found.rows if row.method == "warner" and row.level == 0.3)
+    matrix = schemes.warner(4, schemes.warner_at(np.array(PRIOR.shares), 0.3))
+    mse = float(response.record_mse(matrix, np.array(PRIOR.shares))) / 1000
+    assert row.mse == pytest.approx(mse, rel=1e-12)
+
+
+def test_same_seed_same_front_and_another_method_changes_no_other(found: Frontier) -> None:
+    again = trace(small())
+    assert again.rows == found.rows
+    alone = trace(small(methods=("search",)))
+    assert alone.rows == tuple(row for row in found.rows if row.method == "search")
+    other = trace(small(methods=("search",), seed=1))
+    assert other.rows != alone.rows
+
+
+def test_the_search_reports_what_it_covers_of_what_can_be(found: Frontier) -> None:
+    assert found.hypervolume_share is not None
+    assert 0.3 < found.hypervolume_share < 1
+    assert any("hypervolume" in note for note in found.notes)
+
+
+def test_an_answer_that_tells_for_certain_is_said_and_ruled_out_by_delta(found: Frontier) -> None:
+    assert any("for certain" in note for note in found.notes)
+    bounded = trace(small(methods=("bound",), most_posterior=0.6))
+    assert not any("for certain" in note for note in bounded.notes)
+    for row in bounded.rows:
+        assert row.worst_posterior is not None
+        assert row.worst_posterior <= 0.6 * (1 + 1e-11)
+
+
+def test_under_ldp_the_levels_are_epsilon(found: Frontier) -> None:
+    local = trace(small(levels=(0.5, 2.0), local=True))
+    assert {row.method for row in local.rows} == set(ALL_METHODS) - {"search", "blank"}
+    for row in local.rows:
+        assert row.epsilon is not None
+        assert row.mse is not None
+        assert row.epsilon <= row.level
+        assert row.mse >= row.lower_bound
+    assert any(note.startswith("search is for average privacy") for note in local.notes)
+
+
+def test_beyond_sixteen_categories_the_closed_form_stands_in_and_it_is_said() -> None:
+    request = Request(
+        from_distribution("normal,17"), (0.3, 0.5), methods=("warner", "bound"), n_records=10
+    )
+    wide = trace(request)
+    assert any("closed form" in note and "17" in note for note in wide.notes)
+    assert wide.certificates == {}
+    bounds = {row.level: row for row in wide.rows if row.method == "bound"}
+    for limits, level in zip(request.limits(), (0.3, 0.5), strict=True):
+        row = bounds[level]
+        assert row.lower_bound == pytest.approx(closed_form_bound(limits) / 17 / 10)
+        assert row.mse is None
+        assert row.bound == "closed form"
+
+
+def test_the_iterative_estimate_is_tried_on_simulated_tables() -> None:
+    row = trace(small(methods=("warner",), levels=(0.2,), n_simulations=200)).rows[0]
+    assert row.iterative_mse is not None
+    assert row.iterative_standard_error is not None
+    assert row.mse is not None
+    # With every share far from 0 the two estimates err alike.
+    assert abs(row.iterative_mse - row.mse) < 6 * row.iterative_standard_error
+
+
+def test_default_levels_cover_what_is_possible() -> None:
+    request = Request(PRIOR, most_posterior=0.75)
+    assert request.levels is not None
+    assert len(request.levels) == 40
+    assert request.levels[0] == pytest.approx(0.25)
+    assert request.levels[-1] == pytest.approx(0.98 * 0.6)
+    assert Request(PRIOR).levels[0] == 0.0  # type: ignore[index]
+    assert Request(PRIOR, local=True).levels[-1] == pytest.approx(5.0)  # type: ignore[index]
+
+
+def test_a_method_that_cannot_reach_a_level_is_left_out_with_a_reason() -> None:
+    bounded = trace(small(methods=("blank", "warner"), most_posterior=0.6))
+    assert {row.method for row in bounded.rows} == {"warner"}
+    assert any("blank is not there at 3 levels" in note for note in bounded.notes)
+    with pytest.raises(InputError, match="no method reaches"):
+        trace(small(methods=("blank",), most_posterior=0.6))
+
+
+def test_progress_rises_to_the_end() -> None:
+    told: list[float] = []
+    trace(small(), told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"methods": ()}, "at least one of"),
+        ({"methods": ("best",)}, "no method 'best'"),
+        ({"n_records": 0}, "at least 1"),
+        ({"n_simulations": 1}, "at least 2"),
+        ({"seed": -1}, "seed"),
+        ({"levels": ()}, "from 1 to 1000"),
+        ({"levels": (0.7,)}, "must be from 0 to"),
+        ({"levels": (-0.1,)}, "must be from 0 to"),
+        ({"most_posterior": 0.39}, "likeliest category"),
+        ({"levels": None, "most_posterior": 0.39}, "likeliest category"),
+        ({"local": True, "most_posterior": 0.5}, "bounds it by itself"),
+        ({"local": True, "levels": (0.0,)}, "0.001"),
+        ({"local": True, "levels": (float("nan"),)}, "0.001"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        small(**changes)

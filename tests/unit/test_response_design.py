@@ -1,0 +1,131 @@
+"""Response matrices next to a law for the other attributes."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable import record
+from deniable.designing import design
+from deniable.errors import InputError
+from deniable.families import DesignedChannel, Identity, MatrixChannel
+from deniable.mechanism import Block, Mechanism
+from deniable.plan import Design
+from deniable.response_design import (
+    holds_mechanism,
+    response_from_file,
+    with_responses,
+    without,
+)
+from deniable.schema import Attribute, Schema
+
+AGE = Attribute("age", ("young", "old"))
+SCHEMA = Schema(
+    (Attribute("sex", ("f", "m")), AGE, Attribute("blood", ("A", "B", "0"))), keep=("region",)
+)
+BLANK = DesignedChannel((2,), 1, ((1, 0), (0, 1), (1, 1)), (0.5, 0.5))
+
+
+def test_the_others_keep_their_law_and_the_whole_has_no_epsilon() -> None:
+    rest = without(SCHEMA, {"age": BLANK})
+    assert rest is not None
+    alone = design(rest, attribute_epsilon=[1.0, 2.0], method="kronecker")
+    whole = with_responses(SCHEMA, alone, {"age": BLANK})
+    assert whole.mechanism.schema == SCHEMA
+    assert whole.mechanism.attribute_epsilon == (
+        alone.mechanism.attribute_epsilon[0],
+        math.inf,
+        alone.mechanism.attribute_epsilon[1],
+    )
+    assert whole.epsilon == math.inf
+    assert whole.requested_epsilon == (1.0, None, 2.0)
+    assert whole.method == "kronecker"
+    assert whole.epsilon_lower_bound is None
+    assert whole.mechanism.unprotected == ("region", "age")
+    back = record.mechanism_from_plain(json.loads(record.to_json(record.mechanism_to_plain(whole))))
+    assert back.mechanism == whole.mechanism
+
+
+def test_with_a_bounded_matrix_the_levels_add_up() -> None:
+    warner = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
+    rest = without(SCHEMA, {"age": warner})
+    assert rest is not None
+    alone = design(rest, attribute_epsilon=[1.0, 2.0], method="kronecker")
+    whole = with_responses(SCHEMA, alone, {"age": warner})
+    assert whole.epsilon == pytest.approx(alone.epsilon + math.log(3))
+
+
+def test_a_schema_of_matrices_alone_needs_no_other_design() -> None:
+    schema = Schema((AGE, Attribute("kept", ("1", "2"))), keep=("kept",))
+    assert without(schema, {"age": BLANK}) is None
+    whole = with_responses(schema, None, {"age": BLANK})
+    assert whole.method == "matrix"
+    assert {type(block.law) for block in whole.mechanism.blocks} == {DesignedChannel, Identity}
+
+
+def test_without_a_matrix_the_design_is_handed_through() -> None:
+    alone = design(SCHEMA, attribute_epsilon=[1.0, 1.0, 1.0], method="kronecker")
+    assert with_responses(SCHEMA, alone, {}) is alone
+
+
+def test_an_attribute_that_cannot_have_a_matrix_is_named() -> None:
+    kept = Schema((AGE, Attribute("sex", ("f", "m"))), keep=("age",))
+    with pytest.raises(InputError, match="'age' is released as it is"):
+        without(kept, {"age": BLANK})
+    with pytest.raises(InputError, match="no attribute 'weight'"):
+        without(SCHEMA, {"weight": BLANK})
+    level = Schema((Attribute("age", ("young", "old"), epsilon=1.0), Attribute("b", ("1", "2"))))
+    with pytest.raises(InputError, match="both a matrix and, in the schema, an epsilon"):
+        without(level, {"age": BLANK})
+
+
+def test_rows_are_read_as_distributions_of_the_answers_to_one_category(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text("[[0.5, 0.25, 0.25], [0, 0.5, 0.5]]")
+    law = response_from_file(path, AGE)
+    assert np.allclose(law.matrix(), [[0.5, 0], [0.25, 0.5], [0.25, 0.5]])
+    assert not holds_mechanism(path)
+
+
+def test_a_mechanism_lends_its_matrix_and_its_prior(tmp_path: Path) -> None:
+    mechanism = Mechanism(Schema((AGE,)), (Block((0,), BLANK),))
+    plan = Design(mechanism, "matrix", (None,), None)
+    path = tmp_path / "m.json"
+    path.write_bytes(record.to_json(record.mechanism_to_plain(plan)))
+    assert response_from_file(path, Attribute("other", ("1", "2"))) == BLANK
+    assert holds_mechanism(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "not JSON"),
+        ("[1, 2]", "list of rows"),
+        ("[[0.5, 0.5], [1]]", "same number of entries"),
+        ("[[0.5, 0.4], [0.5, 0.5]]", "row 1 is no distribution"),
+        ("[[0.5, 0.5], [1.5, -0.5]]", "row 2 is no distribution"),
+        ("[[0.5, 0.5], [0.5, 0.5]]", "singular"),
+        ("[[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "for 3 categories, and 'age' has 2"),
+        ("{}", "not a mechanism"),
+    ],
+)
+def test_a_file_that_holds_no_matrix_for_it_is_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said) as refusal:
+        response_from_file(path, AGE)
+    assert "m.json" in str(refusal.value)
+    with pytest.raises(InputError, match="cannot be read"):
+        response_from_file(tmp_path / "none.json", AGE)
+
+
+def test_a_mechanism_of_another_kind_lends_nothing(tmp_path: Path) -> None:
+    plan = design(Schema((AGE,)), attribute_epsilon=[1.0], method="kronecker")
+    path = tmp_path / "m.json"
+    path.write_bytes(record.to_json(record.mechanism_to_plain(plan)))
+    with pytest.raises(InputError, match="not one response matrix"):
+        response_from_file(path, AGE)
