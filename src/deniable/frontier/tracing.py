@@ -103,7 +103,9 @@ class Request:
             return tuple(np.geomspace(low, high, DEFAULT_POINTS).tolist())
         highest = _HIGHEST * (1.0 - max(self.prior.shares))
         # Under δ nobody is guessed in more than δ of the cases, so privacy is at least 1 − δ.
-        lowest = 0.0 if self.most_posterior is None else 1.0 - self.most_posterior
+        # (A δ that is none is refused with the limits.)
+        delta = self.most_posterior
+        lowest = 1.0 - delta if delta is not None and 0.0 < delta < 1.0 else 0.0
         return tuple(np.linspace(min(lowest, highest), highest, DEFAULT_POINTS).tolist())
 
     def limits(self) -> list[Limits]:

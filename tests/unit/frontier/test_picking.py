@@ -92,9 +92,9 @@ def test_a_record_of_it_reads_back(average: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="most private is at 0.4"):
+    with pytest.raises(InputError, match=r"most private is at 0\.4"):
         pick(average, privacy=0.45)
-    with pytest.raises(InputError, match="most private is at 0.5"):
+    with pytest.raises(InputError, match=r"most private is at 0\.5"):
         pick(local, epsilon=0.1)
     with pytest.raises(InputError, match="no matrix of method 'search'"):
         pick(average, privacy=0.2, method="search")

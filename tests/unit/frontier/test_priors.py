@@ -102,7 +102,7 @@ def test_columns_that_are_not_there_or_cannot_be_used_are_named(table: Path) -> 
         priors.from_column(f"{table}:weight")
     with pytest.raises(InputError, match="there is no attribute 'weight'"):
         priors.from_column(f"{table}:weight", Schema((Attribute("sex", ("f", "m")),)))
-    with pytest.raises(InputError, match="such as data.csv:age"):
+    with pytest.raises(InputError, match=r"such as data\.csv:age"):
         priors.from_column("sex")
     with pytest.raises(InputError, match="no such file"):
         priors.from_column("nowhere.csv:sex")

@@ -1,0 +1,335 @@
+"""frontier and frontier pick as a user runs them, from a prior to an estimate."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from cli.test_bad_input import refused
+
+PRIOR = "[0.4, 0.3, 0.2, 0.1]"
+TABLE = "age,sex\n" + "".join(
+    f"{age},{sex}\n" for age, sex in zip("0001122301" * 60, "fmfmmf" * 100, strict=True)
+)
+SCHEMA = """
+[[attribute]]
+name = "age"
+categories = ["0", "1", "2", "3"]
+[[attribute]]
+name = "sex"
+categories = ["f", "m"]
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "p.json").write_text(PRIOR)
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "s.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+@pytest.fixture
+def traced(deniable, place):
+    done = deniable(
+        "frontier", "--prior", "p.json", "--privacy", "0.2,0.3", "--methods", "warner,bound",
+        "--records", "1000", "--output", "f",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    return place / "f"
+
+
+def test_a_frontier_is_printed_and_written(deniable, place):
+    done = deniable(
+        "frontier", "--prior", "p.json", "--privacy", "0.3,0.2", "--delta", "0.75",
+        "--methods", "warner,up,frapp,subset,square,search,bound", "--records", "10000",
+        "--generations", "50", "--population", "20", "--archive", "20", "--starts", "4",
+        "--simulations", "20", "--output", "f", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    rows = json.loads((place / "f" / "frontier.json").read_text())
+    assert {row["method"] for row in rows} == {
+        "warner", "up", "frapp", "subset", "square", "search", "bound",
+    }  # fmt: skip
+    for row, printed in zip(rows, done.json, strict=True):
+        assert {"method", "privacy", "mse", "worst_posterior", "lower_bound"} <= set(row)
+        assert row["mse"] == printed["mse"] >= row["lower_bound"] > 0
+        assert row["worst_posterior"] <= 0.75 * (1 + 1e-11)
+        assert row["privacy"] >= row["level"] - 1e-11
+        assert row["iterative_mse"] > 0
+    with (place / "f" / "frontier.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+    assert (place / "f" / "frontier.png").read_bytes().startswith(b"\x89PNG")
+    assert "hypervolume" in done.err
+
+
+def test_same_seed_same_files_another_seed_another_search(deniable, place):
+    def run(seed, output):
+        done = deniable(
+            "frontier", "--prior", "p.json", "--privacy", "0.3", "--methods", "search",
+            "--generations", "30", "--population", "20", "--archive", "20", "--seed", seed,
+            "--output", output,
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        return {
+            str(file.relative_to(place / output)): file.read_bytes()
+            for file in (place / output).rglob("*")
+            if file.is_file()
+        }
+
+    first = run(1, "a")
+    assert run(1, "b") == first
+    assert run(2, "c")["frontier.json"] != first["frontier.json"]
+
+
+def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, place, traced):
+    done = deniable(
+        "frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"
+    )
+    assert done.status == 0, done.err
+    assert "Method bound at privacy 0.3" in done.out
+    assert "no ε-differential privacy" in done.out
+    seen = deniable("inspect", "m.json", "--json").json
+    assert seen["epsilon"] is None
+    assert seen["unprotected"] == ["age"]
+    assert seen["verified"] is True
+    guess = seen["attributes"][0]["best_guess"]
+    assert guess["before"] == pytest.approx(0.4)
+    assert guess["success"] == pytest.approx(0.7)
+    text = deniable("inspect", "m.json").out
+    assert "NO ε-DIFFERENTIAL PRIVACY holds for age" in text
+    assert "right for 70 % of the people (without it for 40 %)" in text
+
+    (place / "ages.csv").write_text("\n".join(line[0] for line in TABLE.splitlines()[1:]) + "\n")
+    rows = (place / "ages.csv").read_text()
+    (place / "ages.csv").write_text("age\n" + rows)
+    done = deniable("randomize", "ages.csv", "--mechanism", "m.json", "--output", "r.csv")
+    assert done.status == 0, done.err
+    assert (place / "r.csv").read_text().splitlines()[1].startswith("answer ")
+    found = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "age", "--json").json
+    truth = [rows.split().count(c) / 600 for c in "0123"]
+    for cell, share in zip(found["cells"], truth, strict=True):
+        assert abs(cell["estimate"] - share) < 7 * cell["standard_error"]
+    done = deniable("share", "ages.csv", "--mechanism", "m.json", "--output", "release")
+    assert done.status == 0, done.err
+    assert "No ε-differential privacy holds for the whole record" in done.out
+    record = json.loads((place / "release" / "record.json").read_text())
+    assert record["guarantee"]["epsilon"] is None
+    assert "right for 70 %" in record["guarantee"]["sentence"]
+    page = (place / "release" / "report.html").read_text()
+    assert "age" in page
+    assert deniable("inspect", "release").status == 0
+
+
+def test_a_record_that_flatters_its_matrix_is_refused(deniable, place, traced):
+    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    record = json.loads((place / "m.json").read_text())
+    record["attributes"][0]["best_guess"]["success"] = 0.5
+    (place / "m.json").write_text(json.dumps(record))
+    refused(deniable("inspect", "m.json"), "m.json", "best_guess")
+
+
+def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
+    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    for given in ("age=m.json", "age=f/matrices/warner-0.3.json"):
+        done = deniable(
+            "design", "--schema", "s.toml", "--matrix", given, "--attribute-epsilon", "1",
+            "--method", "kronecker", "--output", "both.json", "--force", "--json",
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        age, sex = done.json["attributes"]
+        assert sex["epsilon"] == pytest.approx(1.0, abs=1e-9)
+        assert (age["epsilon"] is None) == given.endswith("m.json")
+        done = deniable(
+            "share", "t.csv", "--mechanism", "both.json", "--output", "release", "--force"
+        )
+        assert done.status == 0, done.err
+        found = deniable("estimate", "release", "--of", "age,sex", "--json").json
+        assert len(found["cells"]) == 8
+    shared = deniable(
+        "share", "t.csv", "--schema", "s.toml", "--matrix", "age=m.json",
+        "--attribute-epsilon", "sex=1", "--output", "other",
+    )  # fmt: skip
+    assert shared.status == 0, shared.err
+    mixed = deniable(
+        "design", "--schema", "s.toml", "--matrix", "age=m.json", "--lambda", "0.5", "--json"
+    ).json
+    assert mixed["method"] == "lambda"
+    assert mixed["attributes"][1]["lambda"] == pytest.approx(0.5)
+
+
+def test_matrices_alone_make_a_mechanism(deniable, place, traced):
+    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    found = deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--json")
+    assert found.json["method"] == "matrix"
+    refused(
+        deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--epsilon", "1"),
+        "every attribute has a matrix",
+    )
+    refused(deniable("design", "--categories", "3", "--matrix", "a1=m.json"), "for 4 categories")
+    refused(
+        deniable(
+            "design",
+            "--categories",
+            "4,2",
+            "--matrix",
+            "a1=m.json",
+            "--matrix",
+            "a1=m.json",
+            "--attribute-epsilon",
+            "1",
+        ),
+        "given twice",
+    )
+
+
+def test_a_prior_read_from_the_data_is_said_to_be_a_disclosure(deniable, place):
+    done = deniable(
+        "frontier", "--column", "t.csv:age", "--privacy", "0.3", "--methods", "bound",
+        "--output", "f",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert "disclosure" in done.err
+    about = json.loads((place / "f" / "about.json").read_text())
+    assert "disclosure" in about["disclosure"]
+    assert about["attribute"]["name"] == "age"
+    assert np.allclose(about["prior"], [0.4, 0.3, 0.2, 0.1])
+    merged = deniable(
+        "frontier", "--column", "t.csv:age,sex", "--schema", "s.toml", "--privacy", "0.3",
+        "--methods", "warner,bound", "--output", "g",
+    )  # fmt: skip
+    assert merged.status == 0, merged.err
+    about = json.loads((place / "g" / "about.json").read_text())
+    assert about["attribute"]["name"] == "age+sex"
+    assert len(about["prior"]) == 8
+
+
+def test_under_ldp_the_levels_are_epsilon_and_the_mechanism_keeps_it(deniable, place):
+    done = deniable(
+        "frontier", "--distribution", "normal,5", "--epsilon-ldp", "0.5,1", "--methods",
+        "warner,square,subset,bound", "--starts", "4", "--output", "f",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    done = deniable("frontier", "pick", "f", "--epsilon-ldp", "1", "--output", "m.json", "--json")
+    assert done.json["epsilon"] <= 1
+    assert done.json["epsilon"] == pytest.approx(1, abs=1e-9)
+    assert done.json["unprotected"] == []
+
+
+def test_too_many_categories_fall_back_to_the_closed_form_and_say_so(deniable, place):
+    done = deniable(
+        "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "f",
+        "--methods", "warner,bound", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert "closed form" in done.err
+    bound = next(row for row in done.json if row["method"] == "bound")
+    assert bound["mse"] is None
+    assert bound["lower_bound"] > 0
+    shown = deniable(
+        "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "g",
+        "--methods", "warner,bound",
+    )  # fmt: skip
+    assert "above" in shown.out
+
+
+BAD = [
+    (["--prior", "zero.json"], "zero.json: prior: entry 3 is not above 0"),
+    (["--prior", "short.json"], "short.json: prior: its entries sum to 0.9"),
+    (["--prior", "none.json"], "none.json: cannot be read"),
+    (["--prior", "t.csv"], "JSON list of shares"),
+    (["--prior", "p.json", "--delta", "0.3"], "likeliest category has probability 0.4"),
+    (["--prior", "p.json", "--delta", "1.2"], "to 1"),
+    (["--prior", "p.json", "--privacy", "0.6"], "it must be from 0 to 0.5999994"),
+    (["--prior", "p.json", "--privacy", "-0.1"], "it must be from 0"),
+    (["--prior", "p.json", "--privacy", "x"], "--privacy: 'x' is not a number"),
+    (["--prior", "p.json", "--epsilon-ldp", "0"], "from 0.001"),
+    (["--prior", "p.json", "--epsilon-ldp", "1", "--privacy", "0.3"], "one is the axis"),
+    (["--prior", "p.json", "--epsilon-ldp", "1", "--delta", "0.5"], "bounds it by itself"),
+    (["--prior", "p.json", "--methods", "best"], "there is no method 'best'"),
+    (["--prior", "p.json", "--records", "0"], "at least 1"),
+    (["--prior", "p.json", "--population", "1", "--methods", "search"], "population_size"),
+    (["--column", "t.csv:weight"], "there is no column 'weight'"),
+    (["--column", "t.csv"], "such as data.csv:age"),
+    (["--distribution", "cauchy,3"], "normal, gamma, uniform"),
+    (["--prior", "p.json", "--distribution", "normal,3"], "give one prior"),
+    ([], "give one prior"),
+    (["--prior", "p.json", "--schema", "s.toml"], "categories of --column"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD)
+def test_bad_input_is_one_sentence_and_leaves_nothing(deniable, place, words, said):
+    (place / "zero.json").write_text("[0.5, 0.5, 0]")
+    (place / "short.json").write_text("[0.5, 0.4]")
+    before = sorted(place.iterdir())
+    refused(deniable("frontier", *words, "--output", "f"), said)
+    assert sorted(place.iterdir()) == before
+
+
+def test_a_folder_is_not_replaced_unless_it_is_a_frontier_and_force_is_given(
+    deniable, place, traced
+):
+    again = ["frontier", "--prior", "p.json", "--privacy", "0.1", "--methods", "warner"]
+    refused(deniable(*again, "--output", "f"), "exists already")
+    assert deniable(*again, "--output", "f", "--force").status == 0
+    assert len(json.loads((traced / "frontier.json").read_text())) == 1
+    (place / "mine").mkdir()
+    (place / "mine" / "letter.txt").write_text("precious")
+    refused(deniable(*again, "--output", "mine", "--force"), "other files")
+    assert (place / "mine" / "letter.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--privacy", "0.5"], "the most private is at 0.3"),
+        (["--privacy", "0.3", "--method", "search"], "no matrix of method 'search'"),
+        (["--epsilon-ldp", "1"], "chosen by --privacy"),
+        ([], "either --privacy or --epsilon-ldp"),
+        (["--privacy", "0.3", "--schema", "s.toml", "--name", "sex"], "2 categories"),
+        (["--privacy", "0.3", "--schema", "s.toml", "--name", "weight"], "no attribute 'weight'"),
+    ],
+)
+def test_a_point_that_is_not_there_is_refused(deniable, place, traced, words, said):
+    refused(deniable("frontier", "pick", "f", *words, "--output", "m.json"), said)
+    assert not (place / "m.json").exists()
+
+
+def test_a_frontier_that_was_altered_is_not_picked_from(deniable, place, traced):
+    proof = traced / "certificates" / "0.3.json"
+    plain = json.loads(proof.read_text())
+    proof.write_text(json.dumps({**plain, "claim": plain["claim"] * 1.01}))
+    refused(
+        deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json"), "proves only"
+    )
+    refused(
+        deniable("frontier", "pick", "nowhere", "--privacy", "0.3", "--output", "m.json"),
+        "cannot be read",
+    )
+
+
+def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
+    deniable("frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json")
+    share = ["share", "t.csv", "--output", "release"]
+    refused(deniable(*share), "either --schema")
+    refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
+    refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to wish")
+
+
+def test_a_singular_matrix_is_refused(deniable, place):
+    (place / "flat.json").write_text(json.dumps([[0.25] * 4] * 4))
+    refused(
+        deniable(
+            "design",
+            "--schema",
+            "s.toml",
+            "--matrix",
+            "age=flat.json",
+            "--attribute-epsilon",
+            "1",
+        ),
+        "flat.json",
+        "singular",
+    )
