@@ -12,15 +12,18 @@ from itertools import combinations, product
 from math import inf, isinf, nextafter
 
 from deniable.families import (
+    GatedSumLaw,
     Identity,
     JointLaw,
     Law,
     MatrixChannel,
+    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
 )
 from deniable.mechanism import Mechanism
+from unit.votes import whole_law
 
 Record = tuple[int, ...]
 Pattern = tuple[int, ...]
@@ -80,8 +83,32 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
             for changed, n in zip(pattern, law.n_categories, strict=True):
                 ways *= n - 1 if changed else 1
             found[pattern] = (1 - keep) * ways / others if any(pattern) else keep
+    elif isinstance(law, GatedSumLaw | MixedVotesLaw):
+        return _vote_probabilities(law)
     else:
         raise TypeError(type(law))
+    return found
+
+
+def _vote_probabilities(law: GatedSumLaw | MixedVotesLaw) -> PatternProbabilities:
+    """q(S) of a law of votes: f(S) from its definition in floating point, the rest in fractions."""
+    sizes, numbers = law.n_categories, law.numbers
+    found = {}
+    for pattern, density in zip(patterns(len(sizes)), whole_law.density(numbers), strict=True):
+        chance = Fraction(float(density))
+        for changed, n in zip(pattern, sizes, strict=True):
+            chance *= Fraction(n - 1, n) if changed else Fraction(1, n)
+        found[pattern] = chance
+    total = sum(found.values())
+    found = {pattern: chance / total for pattern, chance in found.items()}
+    for i, n in enumerate(sizes):
+        kept = Fraction(float(numbers.retention[i]))
+        mixed = {}
+        for pattern, chance in found.items():
+            both = chance + found[(*pattern[:i], 1 - pattern[i], *pattern[i + 1 :])]
+            share = Fraction(n - 1, n) if pattern[i] else Fraction(1, n)
+            mixed[pattern] = kept * chance + (1 - kept) * share * both
+        found = mixed
     return found
 
 

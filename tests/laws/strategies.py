@@ -4,19 +4,24 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
+import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.families import (
+    GatedSumLaw,
     Identity,
     JointLaw,
     Law,
     MatrixChannel,
+    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
 )
+from deniable.votes.gated import GatedSum
+from deniable.votes.mixture import VoteMixture
 
 MAX_RECORDS = 40
 
@@ -74,6 +79,40 @@ def joint_laws(draw: st.DrawFn, n: Sequence[int]) -> JointLaw:
 
 
 @st.composite
+def retentions(draw: st.DrawFn, k: int) -> np.ndarray:
+    """Probabilities of keeping what came out, most of them 1."""
+    return np.array([draw(st.sampled_from([1.0, 1.0, 0.9, 0.3, 1 / 3])) for _ in range(k)])
+
+
+@st.composite
+def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSumLaw:
+    k = len(n)
+    weights = np.array([draw(st.integers(0, 60)) for _ in n])
+    weights[draw(st.integers(0, k - 1))] += 1
+    dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.123, 0.999])) for _ in n])
+    top = float(weights.sum())
+    gate = draw(st.sampled_from(["vote", "ramp"]))
+    start = draw(st.floats(0.0, 0.95)) * top
+    width = draw(st.sampled_from([1.0, 0.25 * top, top, 3.0 * top]))
+    height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
+    retention = draw(retentions(k))
+    return GatedSumLaw(
+        GatedSum(np.array(n), weights, dither, gate, start, width, height, retention)
+    )
+
+
+@st.composite
+def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> MixedVotesLaw:
+    k, n_votes = len(n), draw(st.integers(1, 4))
+    votes = np.array([[draw(st.integers(0, 60)) for _ in n] for _ in range(n_votes)])
+    votes[:, draw(st.integers(0, k - 1))] += 1
+    thresholds = np.array([draw(st.integers(1, int(total))) for total in votes.sum(axis=1)])
+    multipliers = np.array([draw(st.sampled_from([1e-3, 1.0, 7.5, 1e9])) for _ in range(n_votes)])
+    retention = draw(retentions(k))
+    return MixedVotesLaw(VoteMixture(np.array(n), votes, thresholds, multipliers, retention))
+
+
+@st.composite
 def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
     """Square or tall, with or without zeros."""
     m = n + draw(st.integers(0, 3))
@@ -94,8 +133,13 @@ def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
         raise
 
 
+def bounded_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
+    """Any law whose promises are bounds."""
+    return st.one_of(gated_sum_laws(n), mixed_votes_laws(n))
+
+
 def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
-    """Any law that draws patterns."""
+    """Any law that draws patterns and is exact."""
     return st.one_of(
         product_laws(n),
         pattern_tables(n),
@@ -107,7 +151,7 @@ def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
 
 def laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     """Any law."""
-    kinds: list[st.SearchStrategy[Law]] = [pattern_laws(n)]
+    kinds: list[st.SearchStrategy[Law]] = [pattern_laws(n), bounded_laws(n)]
     if len(n) == 1:
         kinds.append(matrix_channels(n[0]))
     return st.one_of(kinds)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable import privacy
-from deniable.families import Law, PatternTable, ProductLaw
+from deniable.families import BoundedLaw, Law, PatternTable, ProductLaw
 from laws import brute_force as oracle
 from laws import strategies
 
@@ -37,7 +37,9 @@ def test_seeing_more_columns_never_lowers_the_level(law: Law) -> None:
     for chosen, level in known.items():
         for more, more_level in known.items():
             if set(chosen) <= set(more):
-                assert level <= more_level
+                # Bounds are computed column set by column set, each with its own rounding.
+                slack = 1e-13 * (1 + more_level) if isinstance(law, BoundedLaw) else 0.0
+                assert level <= more_level + slack
 
 
 @given(st.lists(st.tuples(st.integers(2, 10_000), levels), min_size=1, max_size=8))

@@ -11,15 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.families import (
+    GatedSumLaw,
     Identity,
     Law,
     MatrixChannel,
+    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
 )
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
+from deniable.votes.gated import GatedSum
+from deniable.votes.mixture import VoteMixture
 from laws import brute_force as oracle
 from statistical.budget import BUDGET, SHARE
 from statistical.channels import (
@@ -55,7 +59,52 @@ def blocks_out_of_order() -> Mechanism:
     )
 
 
+def dithered_vote(n_categories: tuple[int, ...]) -> GatedSumLaw:
+    """A vote with dither and retention, all attributes of some weight."""
+    k = len(n_categories)
+    numbers = np.arange(k)
+    return GatedSumLaw(
+        GatedSum(
+            np.array(n_categories),
+            5 + numbers % 4,
+            np.where(numbers % 3 == 1, 0.4, 0.0),
+            "vote",
+            2.4 * k,
+            1.0,
+            3.0,
+            np.where(numbers % 2 == 0, 0.85, 1.0),
+        )
+    )
+
+
+def ramp(n_categories: tuple[int, ...]) -> GatedSumLaw:
+    """A ramp with dither, clipped at both ends."""
+    k = len(n_categories)
+    numbers = np.arange(k)
+    dither = np.where(numbers % 2 == 0, 0.7, 0.0)
+    shape = (1.0 * k, 2.5 * k, 2.5)
+    return GatedSumLaw(
+        GatedSum(np.array(n_categories), 4 + numbers % 3, dither, "ramp", *shape, np.ones(k))
+    )
+
+
+def votes(n_categories: tuple[int, ...]) -> MixedVotesLaw:
+    """Three votes of different weights, and retention."""
+    k = len(n_categories)
+    numbers = np.arange(k)
+    weights = np.array([3 + numbers % 4, 2 + numbers[::-1] % 3, np.ones(k, dtype=np.int64)])
+    thresholds = (weights.sum(axis=1) + 1) // 2
+    retention = np.where(numbers % 3 == 2, 0.8, 1.0)
+    multipliers = np.array([4.0, 2.0, 7.0])
+    return MixedVotesLaw(
+        VoteMixture(np.array(n_categories), weights, thresholds, multipliers, retention)
+    )
+
+
 MECHANISMS = {
+    "dithered vote": one_block(dithered_vote((3, 2, 3))),
+    "ramp": one_block(ramp((3, 2, 3))),
+    "mixed votes": one_block(votes((3, 2, 3))),
     "product": one_block(ProductLaw.from_levels((3, 2, 3), (1.0, 0.7, 1.0))),
     "product of one binary attribute": one_block(ProductLaw((2,), 5, (25,))),
     "product of one attribute": one_block(ProductLaw.from_levels((5,), (2.0,))),
@@ -133,7 +182,8 @@ def test_a_planted_defect_is_seen_in_the_cells(name: str, defect: Defect) -> Non
 
 def test_every_kind_of_defect_was_planted_in_every_kind_of_law() -> None:
     seen = {(name, defect.name.split(",")[0]) for name, defect in PLANTED}
-    for name in ("product", "pattern table", "single-change mixture"):
+    kinds = ("product", "pattern table", "single-change mixture", "dithered vote", "mixed votes")
+    for name in kinds:
         assert {kind for law, kind in seen if law == name} >= {
             "the lie may be the truth",
             "the shift is off by one",
@@ -179,11 +229,12 @@ WIDE = {
     "a mixture over awkward numbers": SingleChangeMixture(
         (256, 2, 257, 128), 8, 60, 100, (20, 30, 40, 6)
     ),
+    "a vote of hundreds": dithered_vote(tuple(2 + i % 5 for i in range(MANY))),
     "hundreds of attributes": ProductLaw.from_levels(
         [2 + i % 4 for i in range(MANY)], [0.3 + i % 5 for i in range(MANY)]
     ),
 }
-WIDE_COUNT = {"hundreds of attributes": 50_000}
+WIDE_COUNT = {"hundreds of attributes": 50_000, "a vote of hundreds": 50_000}
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -280,6 +331,9 @@ PATTERNS: dict[str, Law] = {
     "product of eight": ProductLaw.from_levels((3, 2, 5, 2, 4, 3, 2, 3), (1.0,) * 8),
     "table of eight": patterned(8, 18),
     "table of thirteen, without a lookup table": patterned(13, 24),
+    "dithered vote of eight": dithered_vote((3, 2, 5, 2, 4, 3, 2, 3)),
+    "ramp of eight": ramp((3, 2, 5, 2, 4, 3, 2, 3)),
+    "mixed votes of eight": votes((3, 2, 5, 2, 4, 3, 2, 3)),
     "mixture of eight": SingleChangeMixture(
         (3, 2, 5, 2, 4, 3, 2, 3), 10, 400, 300, (20, 30, 40, 50, 60, 70, 24, 30)
     ),

@@ -154,6 +154,8 @@ class BoundedLaw(PatternLaw):
 
 
 def _ratio_above(epsilon: float) -> Ratio:
+    if epsilon == 0.0:  # no columns at all
+        return (1, 1)
     # decimal's exp is rounded to the nearest, so one unit more makes it a bound; its logarithm is
     # above ε by less than a part in 10^50.
     with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)) as context:

@@ -16,9 +16,13 @@ the multipliers λ of that program. For *any* λ ≥ 0 a lower bound on F is
 
 so the gap is known at every step. Theory: docs/proofs/optimal.md.
 
-Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes: there the
-record's level is Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, so that stationarity reads
-2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for all. A search for the law at multiples of these levels
+Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes. There the
+record's level is K = Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, and a correction that varies
+slowly; so stationarity reads 2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for all, and μ is chosen for
+
+    ε ≈ ln(1 + e^K Σ ε_i d_i/(σ/√(2π) − σ² e^{σ²/2} Φ(−σ))),   σ² = Σ ε_i² p_i (1 − p_i),
+
+the vote λ_i = ε_i with a normal law for its sum. A search for the law at multiples of these levels
 follows, by whoever asks.
 """
 
@@ -29,9 +33,10 @@ from dataclasses import dataclass, replace
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.special import erfcx
 
 from deniable.errors import InputError
-from deniable.solvers.problem import MAX_LEVEL, FloatArray, SolverError, problem
+from deniable.solvers.problem import MAX_LEVEL, FloatArray, Problem, SolverError, problem
 from deniable.votes.accounts import account, drawing_slack
 from deniable.votes.halves import Halves
 from deniable.votes.mixture import VoteMixture
@@ -52,7 +57,7 @@ class ImportanceSolution:
 
     Attributes:
         attribute_epsilon: ε_i in nats, shape (k,): of the law as drawn, rounded up; beyond
-            `MAX_EXACT` attributes, levels whose relative entropies add up to the budget.
+            `MAX_EXACT` attributes, levels that cost about the budget.
         law: its record level as drawn is at most the budget; None beyond `MAX_EXACT`.
         objective: Σ c_i/φ_i² at these levels.
         lower_bound: what no law of this record level and these caps is below, not rounded; None
@@ -260,7 +265,7 @@ def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
 def _limit_levels(
     n_categories: Sequence[int], epsilon: float, cost: FloatArray, caps: FloatArray
 ) -> FloatArray:
-    """Return the levels with ε_i gain_i³/cost_i = const or at their caps, Σ KL(p_i ‖ r_i) = ε.
+    """Return the levels with ε_i gain_i³/cost_i = const or at their caps, at about this budget.
 
     Two nested bisections of monotone functions: over ln const, and within it over all ln ε_i.
     """
@@ -277,14 +282,25 @@ def _limit_levels(
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         return np.asarray(np.minimum(np.exp(0.5 * (low + high)), largest))
 
-    def entropy(levels: FloatArray) -> float:
-        asked = problem(n_categories, levels.tolist())
-        kept = asked.keep_probability * np.log1p(asked.keep_excess * a)
-        changed = asked.change_probability * np.log1p(-asked.keep_excess * a / (a - 1.0))
-        return math.fsum((kept + changed).tolist())
-
     low, high = -120.0, 120.0
     for _ in range(80):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if entropy(at(middle)) < epsilon else (low, middle)
+        low, high = (
+            (middle, high)
+            if _limit_epsilon(problem(n_categories, at(middle).tolist())) < epsilon
+            else (low, middle)
+        )
     return at(low)
+
+
+def _limit_epsilon(asked: Problem) -> float:
+    """Return the optimum's level in the limit of many attributes, in nats; see the heading."""
+    a, level = asked.n_categories, asked.attribute_epsilon
+    kept = asked.keep_probability * np.log1p(asked.keep_excess * a)
+    changed = asked.change_probability * np.log1p(-asked.keep_excess * a / (a - 1.0))
+    entropy = math.fsum((kept + changed).tolist())
+    variance = float(level**2 @ (asked.keep_probability * asked.change_probability))
+    deviation = math.sqrt(variance)
+    # e^{σ²/2} Φ(−σ) = erfcx(σ/√2)/2
+    tail = deviation / math.sqrt(2 * math.pi) - 0.5 * variance * float(erfcx(deviation / 2**0.5))
+    return float(np.logaddexp(0.0, entropy + math.log(float(level @ asked.keep_excess) / tail)))

@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
-from deniable.votes.accounts import account
-from deniable.votes.gated import LARGEST_HEIGHT, GatedSum
+from deniable.votes.accounts import attribute_levels
+from deniable.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.votes.mixture import VoteMixture
 
 Law = TypeVar("Law", GatedSum, VoteMixture)
@@ -36,16 +36,14 @@ def land(asked: Problem, law: Law) -> Law:
     """
     level = asked.attribute_epsilon
     unit = np.minimum(level, 1.0) if isinstance(law, VoteMixture) else np.ones_like(level)
-    found = account(law)
-    margin = (found.attribute_epsilon - found.attribute_epsilon_floor).max() * 0.5 + 0.002 * (
-        TOLERANCE * float(unit.min())
-    )
+    above, below = attribute_levels(law)
+    margin = 0.5 * float((above - below).max()) + 0.002 * TOLERANCE * float(unit.min())
     for _ in range(4):
-        landed = _land(asked, law, float(margin), unit * TOLERANCE)
-        above = float((account(landed).attribute_epsilon - level).max())
-        if above <= 0:
+        landed = _land(asked, law, margin, unit * TOLERANCE)
+        over = float((attribute_levels(landed)[0] - level).max())
+        if over <= 0:
             return landed
-        margin += 2 * above
+        margin += 2 * over
     raise SolverError("the error bounds of this law are too wide to certify its levels")
 
 
@@ -109,7 +107,7 @@ def vote_of(
     Raises:
         SolverError: the height is beyond what a law can have.
     """
-    n = np.floor(weights)
+    n, dither = on_grid(weights)
     height = max(log_height, 0.0) + math.log1p(math.exp(-abs(log_height)))
     if not 0 < height <= LARGEST_HEIGHT:
         raise SolverError(
@@ -117,8 +115,8 @@ def vote_of(
         )
     return GatedSum(
         asked.counts,
-        n.astype(np.int64),
-        weights - n,
+        n,
+        dither,
         "vote",
         max(start, 0.0),
         width,

@@ -52,18 +52,36 @@ def account(law: Law | IndependentResponses) -> Account:
     """Return what a law promises as drawn."""
     if isinstance(law, IndependentResponses):
         return _independent(law)
+    above, below = attribute_levels(law)
+    epsilon = _record_level(law)
+    return Account(
+        epsilon=epsilon,
+        attribute_epsilon=above,
+        attribute_epsilon_floor=below,
+        # Two patterns that differ in one attribute are two patterns.
+        epsilon_given_rest=np.minimum(_given_rest(law, drawing_slack(law)), epsilon),
+    )
+
+
+def attribute_levels(law: Law) -> tuple[FloatArray, FloatArray]:
+    """Return ε_i rounded up and rounded down, shapes (k,), in nats."""
     slack = drawing_slack(law)
     moments = law.moments()
     level = moments.levels(law.n_categories)
     # ln of a quotient of two numbers with that relative error; three rounded logarithms.
     logarithms = 4 * UNIT * (np.abs(level) + np.log(law.n_categories) + 2)
     wrong = 2.02 * moments.relative_error + slack + logarithms
-    return Account(
-        epsilon=_up(law.epsilon * (1 + 4 * UNIT) + slack),
-        attribute_epsilon=level + wrong,
-        attribute_epsilon_floor=np.maximum(level - wrong, 0.0),
-        epsilon_given_rest=_given_rest(law, slack),
-    )
+    return level + wrong, np.maximum(level - wrong, 0.0)
+
+
+def _record_level(law: Law) -> float:
+    """Return the record's level, rounded up: that of the gate or the votes, or, where own
+    responses or a gate that is never fully open leave less, that of all columns."""
+    height = _up(law.epsilon * (1 + 4 * UNIT) + drawing_slack(law))
+    open_gate = isinstance(law, VoteMixture) or law.weights.sum() >= law.start + law.width
+    if open_gate and np.all(law.retention == 1.0):
+        return height
+    return min(height, _projected(law, list(range(law.n_attributes))))
 
 
 def _given_rest(law: Law, slack: float) -> FloatArray:
@@ -85,6 +103,13 @@ def subset_epsilon(law: Law, subset: Sequence[int]) -> float:
     chosen = [int(i) for i in subset]
     if not chosen:
         return 0.0
+    if len(chosen) == law.n_attributes:
+        return _record_level(law)
+    # A projection never reveals more than the whole.
+    return min(_projected(law, chosen), _record_level(law))
+
+
+def _projected(law: Law, chosen: list[int]) -> float:
     slack = drawing_slack(law)
     k = law.n_attributes
     if isinstance(law, VoteMixture):
@@ -94,9 +119,7 @@ def subset_epsilon(law: Law, subset: Sequence[int]) -> float:
     else:
         level = backward.subset_level(law, chosen)
         wrong = 2.02 * path_slack(k, law.height)
-    projected = level + wrong + slack + 4 * UNIT * (1 + abs(level))
-    # A projection never reveals more than the whole.
-    return min(_up(projected), account(law).epsilon)
+    return _up(level + wrong + slack + 4 * UNIT * (1 + abs(level)))
 
 
 def _independent(law: IndependentResponses) -> Account:

@@ -12,7 +12,8 @@ The telescoping survives the rounding: with the computed G̃_i in place of G_i e
 `STEP_ROUNDINGS` u. So f_drawn(S) = const · E_B[g̃(s) (1 ± STEP_ROUNDINGS u)^k], for every S, and
 ln max f/min f exceeds E by at most twice `path_slack`; every probability, keep probabilities too,
 is within that factor of the ideal law's. Nothing needs a wider table than doubles, and nothing is
-ever rounded to zero.
+ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2}, far inside the range of doubles, and
+the quotient of two of them is kept as such where it would underflow.
 
 Of the two probabilities of a choice the smaller is stored, so that both are good to 3 u relatively.
 No draw depends on a record. The number of words used is the same for every pattern, but for one
@@ -40,8 +41,10 @@ parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twic
 MEMORY = 1 << 28
 """Bytes of tables that a sampler keeps; larger ones are built again for every batch."""
 
-_BYTES_PER_STATE = 33
+_BYTES_PER_STATE = 66
 _FLIP = np.uint64(1 << 63)
+_FULL_PRECISION = 2.0**-960
+"""Quotients below this may lose digits to underflow."""
 
 
 def path_slack(n_attributes: int, height: float) -> float:
@@ -50,17 +53,20 @@ def path_slack(n_attributes: int, height: float) -> float:
 
 
 class Choice:
-    """A binary choice for each of some states, with probabilities that are doubles.
+    """A binary choice for each of some states, with probabilities that are exact rationals.
 
     Args:
         yes, no: positive weights of the two outcomes, shape (n_states,). The smaller of the two
-            probabilities is the rounded quotient, the larger exactly one less it.
+            probabilities is the rounded quotient, the larger exactly one less it. A quotient too
+            small for a double to hold all its digits is not rounded at all: it is the ratio of the
+            two doubles. So no outcome ever has probability zero.
     """
 
     def __init__(self, yes: FloatArray, no: FloatArray) -> None:
         total = yes + no
         flip = yes > no
-        self.smaller = np.where(flip, no, yes) / total
+        self._least, self._total = np.where(flip, no, yes), total
+        self.smaller = self._least / total
         words = np.ldexp(self.smaller, 64).astype(np.uint64)
         # smaller <= 1/2, except that rounding may give exactly 1/2: as a word that is 2^63, the
         # bit that marks a flip; take the largest word below, ties then go the exact way.
@@ -76,8 +82,14 @@ class Choice:
 
     def probability(self, state: int) -> Fraction:
         """Return the probability of yes, exactly."""
-        smaller = Fraction(float(self.smaller[state]))
+        smaller = self._exactly(state)
         return 1 - smaller if self._words[state] >= _FLIP else smaller
+
+    def _exactly(self, state: int) -> Fraction:
+        quotient = float(self.smaller[state])
+        if quotient >= _FULL_PRECISION:
+            return Fraction(quotient)
+        return Fraction(float(self._least[state])) / Fraction(float(self._total[state]))
 
     def draw(self, states: IntArray, source: BitSource) -> BoolArray:
         """Return whether yes, for one draw at each of `states`, shape (n,)."""
@@ -87,14 +99,14 @@ class Choice:
         word = source.bits(np.uint64, len(states))
         below = word < level
         for row in np.flatnonzero(word == level):
-            smaller = float(self.smaller[states[row]])
+            smaller = self._exactly(int(states[row]))
             below[row] = _below(smaller, int(level[row]), source)
         return np.asarray(below ^ flip)
 
 
-def _below(probability: float, word: int, source: BitSource) -> bool:
+def _below(probability: Fraction, word: int, source: BitSource) -> bool:
     """Whether U < probability for a uniform U whose first 64 bits are `word`."""
-    rest = Fraction(probability) * 2**64 - word
+    rest = probability * 2**64 - word
     while 0 < rest < 1:
         rest *= 2**64
         digit, more = int(rest), int(source.bits(np.uint64, 1)[0])

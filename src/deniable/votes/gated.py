@@ -39,8 +39,17 @@ from deniable.votes.sums import (
     tilted_sum,
 )
 
-LARGEST_HEIGHT = 1300.0
-"""e^{E/2} and e^{−E/2} must both be normal double-precision numbers."""
+LARGEST_HEIGHT = 1200.0
+LEAST_DITHER = 2.0**-60
+"""e^{E/2} and e^{−E/2}, and their products with a dither and 1/a, must be normal double-precision
+numbers, so that no relative error bound is lost to underflow: e^{−600}·2^{−60}/10^6 > 10^{−286}."""
+
+
+def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return real weights as integers and dither probabilities; the least dithers become 0."""
+    whole = np.floor(weights)
+    dither = weights - whole
+    return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,8 @@ class GatedSum:
             raise InputError("a gate needs a finite start >= 0 and a finite width > 0")
         if not 0 < self.height <= LARGEST_HEIGHT:
             raise InputError(f"the height of a gate lies above 0 and at most at {LARGEST_HEIGHT}")
+        if np.any((self.dither > 0) & (self.dither < LEAST_DITHER)):
+            raise InputError(f"a dither probability is 0 or at least {LEAST_DITHER:.1e}")
         if not self.gate_excess(self.weights.sum() + np.count_nonzero(self.dither)) > 0:
             raise InputError("a gate must be reached by the sum of all weights")
 
