@@ -71,7 +71,8 @@ def _without_guarantee(mechanism: Mechanism | StratifiedMechanism) -> str:
 def holds_instead(
     mechanism: Mechanism | StratifiedMechanism, numeric: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return what holds of columns that a curator treated by looking at the whole table.
+    """Return what holds of columns that have no ε: treated by looking at the whole table, or by a
+    response matrix with a prior.
 
     Args:
         mechanism: what randomized the rows.
@@ -86,11 +87,24 @@ def holds_instead(
     if levels := _invariant_levels(mechanism):
         known = {"epsilon": compose(levels.values()), "attributes": levels}
         found.append(_instead(list(levels), INVARIANT_STATEMENT, known))
+    if isinstance(mechanism, Mechanism):
+        for name in mechanism.unprotected:
+            guess = None
+            if name not in mechanism.schema.keep:
+                guess = best_guess(mechanism, mechanism.schema.position(name))
+            if guess is not None:
+                found.append(_instead([name], f"{_RULES_OUT} {best_guess_sentence(name, guess)}"))
     if isinstance(mechanism, StratifiedMechanism):
         found.append(_instead([mechanism.column], STRATUM_STATEMENT))
     if numeric:
         found.append(_instead(list(numeric), NUMERICAL_STATEMENT))
     return found
+
+
+_RULES_OUT = (
+    "Randomized, but without ε-differential privacy: a released value can rule out some true "
+    "values for certain."
+)
 
 
 def _instead(columns: list[str], statement: str, known: Any = None) -> dict[str, Any]:

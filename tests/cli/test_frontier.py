@@ -117,8 +117,12 @@ def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, p
     record = json.loads((place / "release" / "record.json").read_text())
     assert record["guarantee"]["epsilon"] is None
     assert "right for 70 %" in record["guarantee"]["sentence"]
+    assert record["guarantee"]["instead"][0]["columns"] == ["age"]
     page = (place / "release" / "report.html").read_text()
-    assert "age" in page
+    assert "NO ε-DIFFERENTIAL PRIVACY:" in page
+    assert "NOT PROTECTED:" not in page
+    assert "some released values are possible for some true values only" in page
+    assert page.count("right for 70 % of the people") >= 2
     assert deniable("inspect", "release").status == 0
 
 

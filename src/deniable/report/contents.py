@@ -38,7 +38,8 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Instead(msgspec.Struct, frozen=True):
-    """What holds of columns that were treated by looking at the whole table."""
+    """What holds of columns without ε: treated by looking at the whole table, or by a matrix with
+    a prior."""
 
     columns: list[str]
     statement: str
@@ -200,6 +201,17 @@ class Contents(msgspec.Struct, frozen=True):
         """Return the randomized attributes for which nothing is promised all the same."""
         known = {*self.kept(), *(n for one in self.guarantee.instead for n in one.columns)}
         return [name for name in self.guarantee.unprotected if name not in known]
+
+    def guessable(self) -> list[str]:
+        """Return the randomized attributes without ε for which something is said under a prior."""
+        randomized = set(self.randomized())
+        return [
+            name
+            for one in self.guarantee.instead
+            if one.if_frequencies_known is None
+            for name in one.columns
+            if name in randomized
+        ]
 
     def asked_by_strength(self) -> bool:
         """Whether λ and strengths were asked for, so that they are to be shown."""

@@ -29,12 +29,21 @@ def warnings(contents: Contents) -> str:
                 stop=True,
             )
         )
-    if contents.guarantee.unprotected:
+    guessable = contents.guessable()
+    if bare := [name for name in contents.guarantee.unprotected if name not in guessable]:
         boxes.append(
             notice(
                 "NOT PROTECTED:",
-                f"{wording.listed(contents.guarantee.unprotected)}. Nothing is promised for "
-                f"{_these(len(contents.guarantee.unprotected))}; see below.",
+                f"{wording.listed(bare)}. Nothing is promised for {_these(len(bare))}; see below.",
+                stop=True,
+            )
+        )
+    if guessable:
+        boxes.append(
+            notice(
+                "NO ε-DIFFERENTIAL PRIVACY:",
+                f"{wording.listed(guessable)}. What holds instead rests on an assumption; see "
+                "below.",
                 stop=True,
             )
         )
@@ -69,7 +78,7 @@ def _sentences(contents: Contents) -> list[str]:
     if epsilon is None:
         why = (
             "some released values are possible for some true values only"
-            if contents.unbounded()
+            if contents.unbounded() or contents.guessable()
             else "the matrices were made from the table itself"
         )
         return [
