@@ -25,6 +25,17 @@ def check_level(epsilon: float, where: str) -> float:
     return level
 
 
+def check_positive(value: float, where: str) -> float:
+    """Return a ratio or an importance as a float.
+
+    Raises:
+        InputError: if it is not a finite number above zero.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InputError(f"{where}: it must be a finite number above 0")
+    return float(value)
+
+
 def check_levels(
     attribute_epsilon: Sequence[float], names: Sequence[str], where: str = "attribute levels"
 ) -> tuple[float, ...]:

@@ -185,6 +185,8 @@ def _find(
         return mechanism, source
     is_path = isinstance(source, str | Path)
     folder = Path(source) if is_path and Path(source).is_dir() else None
+    if is_path and str(source) != "-" and not Path(source).exists():
+        raise InputError(f"{source}: there is no such file or folder")
     if mechanism is None and folder is None:
         raise InputError(
             "name a folder made by share, or say with --mechanism what randomized the table"

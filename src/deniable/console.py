@@ -92,21 +92,25 @@ def working(label: str) -> Iterator[None]:
 
 def show_design(statements: Mapping[str, Any]) -> None:
     """Print a design's statements (see :func:`deniable.record.design_to_plain`) as a table."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     console = stdout()
     console.print(_headline(statements), markup=False, soft_wrap=True)
-    table = Table()
-    table.add_column("attribute", overflow="fold")
-    for header in ("categories", "requested ε", "ε alone", "ε given rest", "kept", "strength", "λ"):
-        table.add_column(header, justify="right")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("attribute", overflow="fold", min_width=9)
+    changed = bool(statements["changed_levels"])  # only then do the two levels differ
+    for header in ("categories", *(["requested ε"] if changed else []), "ε alone", "ε given rest"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for header in ("kept", "strength", "λ"):
+        table.add_column(header, justify="right", no_wrap=True)
     rows = statements["attributes"]
     for row in rows[:_SHOWN_ROWS]:
         table.add_row(
             Text(row["name"]),
             str(row["categories"]),
-            _level(row["requested_epsilon"], "none"),
+            *([_level(row["requested_epsilon"], "none")] if changed else []),
             _level(row["epsilon"]),
             _level(row["epsilon_given_rest"]),
             "" if row["keep_probability"] is None else f"{row['keep_probability']:.1%}",
@@ -114,7 +118,8 @@ def show_design(statements: Mapping[str, Any]) -> None:
             "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
         )
     if len(rows) > _SHOWN_ROWS:
-        table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *[""] * 7)
+        empty = [""] * (len(table.columns) - 1)
+        table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *empty)
     console.print(table)
     console.print(ADVERSARIES, markup=False, soft_wrap=True)
     if statements["changed_levels"]:
@@ -259,7 +264,7 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
     if len(rows) > _SHOWN_CELLS:
         say(f"… {len(rows) - _SHOWN_CELLS} more cells (--json lists all)")
     if any(row["uncertain"] for row in rows):
-        say("uncertain: less than two standard errors from zero; not to be used by itself.")
+        say("uncertain: less than two standard errors above zero; not to be used by itself.")
     if not estimate.converged:
         say("EM stopped before it could certify its optimum; treat it as approximate.")
 

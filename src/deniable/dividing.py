@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._checks import check_level
+from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
 from deniable.families import law_of_votes
 from deniable.methods import Found
 from deniable.plan import Design, Plan
+from deniable.solvers.problem import MAX_LEVEL
 
 _NEAR = 1e-6
 """Share of a budget that a search may leave unspent where each step is a design of its own."""
@@ -57,7 +58,7 @@ def within_budget(
     if plan.method in ("balanced", "optimal") and not by_ratio:
         wanted = [importance.get(a.name, a.importance or 1.0) for a in protected]
         for name, value in zip(names, wanted, strict=True):
-            check_level(value, f"importance of '{name}'")
+            check_positive(value, f"importance of '{name}'")
         found = _by_importance(plan, budget, wanted, caps)
     elif weigh:
         raise InputError(
@@ -86,6 +87,9 @@ def _by_ratio(
     # two; and beyond the scale at which every level is capped nothing changes any more.
     low = budget / float(ratios.sum())
     high = budget / float(ratios.max())
+    if plan.method != "kronecker":
+        high = min(high, MAX_LEVEL / float(ratios.max()))
+        low = min(low, high)
     if np.any(caps < math.inf):
         high = float(np.max(np.minimum(caps, budget) / ratios))
         low = min(low, high)

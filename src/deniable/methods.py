@@ -5,7 +5,8 @@ A new method is a function here and an entry in ``METHODS``.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -126,7 +127,50 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
             return Found(exact.parts, optimum.weights.tolist(), optimum.epsilon)
     caps = resolve_caps(task.given_rest, levels)
     solution = _solved(lambda: balanced.solve(task.n_categories, levels, caps, task.pair_floor))
+    if solution.method == "independent" and _has_room(caps, levels):
+        raise _OutOfReachError("no capped law was found for these levels")
     return Found(_laws(solution.parts), solution.weights.tolist(), solution.optimum.epsilon)
+
+
+def _largest_apart(
+    solve: Callable[[Task, Sequence[float]], Found], task: Task, levels: Sequence[float]
+) -> Found:
+    """Solve for all attributes together, or leave out the largest levels until that can be done.
+
+    Levels of many nats beside ordinary ones are beyond the solvers' arithmetic. An attribute at
+    such a level reveals nearly everything; it answers independently, at its own ε, and the bound
+    that is printed says what that costs.
+    """
+    order = sorted(range(len(levels)), key=lambda i: levels[i], reverse=True)
+    for n_apart in (0, 1, 2, 4, 8, 16, 32, 64, 128):
+        apart, rest = sorted(order[:n_apart]), sorted(order[n_apart:])
+        if not rest:
+            break
+        try:
+            found = solve(_part(task, rest), [levels[i] for i in rest])
+        except (_OutOfReachError, ArithmeticError):
+            continue
+        if not apart:
+            return found
+        sizes = [task.n_categories[i] for i in apart]
+        alone = ProductLaw.from_levels(sizes, [levels[i] for i in apart])
+        parts = tuple((tuple(rest[i] for i in places), law) for places, law in found.parts)
+        return Found((*parts, (tuple(apart), alone)))
+    return _kronecker(task, levels)
+
+
+def _part(task: Task, places: Sequence[int]) -> Task:
+    caps = task.given_rest
+    if caps is not None and not isinstance(caps, str | int | float):
+        caps = [caps[i] for i in places]
+    return replace(task, n_categories=tuple(task.n_categories[i] for i in places), given_rest=caps)
+
+
+def _has_room(caps: Sequence[float | None] | None, levels: Sequence[float]) -> bool:
+    if caps is None:
+        return True
+    pairs = zip(caps, levels, strict=True)
+    return any(cap is None or cap > 1.05 * level for cap, level in pairs)
 
 
 class _OutOfReachError(InputError):
@@ -199,8 +243,8 @@ def _heuristic(task: Task, levels: Sequence[float]) -> Found:
 
 
 METHODS: dict[Method, Callable[[Task, Sequence[float]], Found]] = {
-    "balanced": _balanced,
-    "optimal": _optimal,
+    "balanced": partial(_largest_apart, _balanced),
+    "optimal": partial(_largest_apart, _optimal),
     "kronecker": _kronecker,
     "lp": _linear_program,
     "closed-form": _closed_form,

@@ -8,6 +8,7 @@ from deniable.families import Identity, PatternLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.schema import Schema
+from deniable.solvers.problem import MAX_LEVEL
 
 EXACT_WITHIN = 1e-9
 """A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
@@ -87,8 +88,18 @@ class Plan:
     task: Task
 
     def at(self, levels: Sequence[float]) -> Design:
-        """Return the method's design at these levels of the protected attributes, unchecked."""
+        """Return the method's design at these levels of the protected attributes, unchecked.
+
+        Raises:
+            InputError: if a level is beyond what the method can do, or a cap cannot be kept.
+        """
         protected = self.schema.protected
+        for i, level in zip(protected, levels, strict=True):
+            if level > MAX_LEVEL and self.method != "kronecker":
+                raise InputError(
+                    f"attribute '{self.schema.names[i]}': method {self.method} takes levels up to "
+                    f"{MAX_LEVEL:g} nats, not {level:g}, which protects nothing; ask for less"
+                )
         design = self.of(METHODS[self.method](self.task, levels))
         caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
         for i, cap in zip(protected, caps, strict=True):
@@ -144,7 +155,6 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
     if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
         return None
     from deniable.solvers import certificate
-    from deniable.solvers.problem import MAX_LEVEL
 
     protected = mechanism.schema.protected
     n_categories = [mechanism.schema.n_categories[i] for i in protected]

@@ -197,6 +197,11 @@ def _check_bound(design: Design, stored: "_Stored") -> None:
         ) from None
     if not _close(proved, stored.epsilon_lower_bound):
         raise _altered("the record", "epsilon_lower_bound", proved, stored.epsilon_lower_bound)
+    if design.budget is not None and design.epsilon > design.budget:
+        raise InputError("the mechanism has been altered: its ε is above the total it states")
+    optimal = design.optimal_epsilon
+    if optimal is not None and not (proved or 0.0) - 1e-9 <= optimal <= design.epsilon + 1e-9:
+        raise InputError("the mechanism has been altered: its optimum is not between bound and ε")
     if proved is not None and proved > design.epsilon:
         raise InputError("the mechanism has been altered: its lower bound lies above its ε")
     if not _close(design.gap, stored.gap):

@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from deniable._checks import check_level, first_duplicate
+from deniable._checks import check_level, check_positive, first_duplicate
 from deniable.errors import InputError
 
-MAX_CATEGORIES = 1 << 31
+MAX_CATEGORIES = 1_000_000
 
 
 def _number_text(value: float) -> str:
@@ -111,7 +111,8 @@ class Attribute:
         for key in ("epsilon", "ratio", "importance"):
             value = getattr(self, key)
             if value is not None:
-                set_field(self, key, check_level(value, f"{where}, {key}"))
+                check = check_level if key == "epsilon" else check_positive
+                set_field(self, key, check(value, f"{where}, {key}"))
 
     @property
     def n_categories(self) -> int:
@@ -229,6 +230,10 @@ class Schema:
         Raises:
             InputError: if a number of categories is below 2.
         """
+        if too_many := [n for n in n_categories if n > MAX_CATEGORIES]:
+            raise InputError(
+                f"an attribute with {too_many[0]} categories is more than {MAX_CATEGORIES}"
+            )
         return cls(
             tuple(
                 Attribute(f"a{i}", tuple(str(c) for c in range(n)))

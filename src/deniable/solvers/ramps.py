@@ -23,7 +23,7 @@ import numpy as np
 
 from deniable.solvers.certificate import default_resolution
 from deniable.solvers.problem import FloatArray, Problem
-from deniable.votes.gated import LARGEST_HEIGHT, GatedSum
+from deniable.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 
 SETTLED = 1e-3
 """A relative miss of the levels that landing can mend."""
@@ -65,14 +65,14 @@ class _Fitter:
         if self._alike:
             unit = 1.0 / float(slopes[0])  # then all weights are 1 and only their number counts
         weights = np.ones(len(slopes)) if self._alike else slopes * unit
-        n = np.floor(weights)
+        n, dither = on_grid(weights)
         width = state.height * unit
         top = float(weights @ asked.keep_probability) + state.offset * unit
         start = max(min(top, float(weights.sum())) - width, 0.0)
         law = GatedSum(
             asked.counts,
-            n.astype(np.int64),
-            weights - n,
+            n,
+            dither,
             "ramp",
             start,
             width,
