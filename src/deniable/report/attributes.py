@@ -42,6 +42,15 @@ def attributes(contents: Contents) -> str:
                 "soft small",
             )
         )
+    if contents.mechanism.method == "invariant":
+        parts.append(
+            paragraph(
+                "Under invariant PRAM a value that is not kept is drawn by a matrix made from the "
+                "table, more often from frequent categories; “kept” is the share of this table's "
+                "values that are expected to be the true ones.",
+                "soft small",
+            )
+        )
     return section("Attribute by attribute", *parts, _level_plot(contents), _error_plot(contents))
 
 
