@@ -113,7 +113,9 @@ class MatrixChannel(ResponseLaw):
         matrix = self.matrix()
         if matrix.shape[0] == matrix.shape[1]:
             return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-        weighted = matrix.T / matrix.mean(axis=1)
+        occurrence = matrix.mean(axis=1)
+        occurrence[occurrence == 0] = 1.0  # an output that nothing leads to has weight 0 as it is
+        weighted = matrix.T / occurrence
         return np.asarray(np.linalg.solve(weighted @ matrix, weighted), dtype=np.float64)
 
     def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:

@@ -214,3 +214,9 @@ def test_laws_are_equal_if_their_integers_are_and_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         law.bits = 5  # type: ignore[misc]
     assert Identity((2,)) == Identity((2,))
+
+
+def test_an_output_that_nothing_leads_to_does_not_spoil_the_inverse() -> None:
+    # Failed before: its weight was 0/0.
+    law = MatrixChannel((2,), 5, ((32, 0), (0, 32), (0, 0)))
+    np.testing.assert_allclose(law.left_inverse() @ law.matrix(), np.eye(2))
