@@ -188,6 +188,20 @@ def show_release(record: Mapping[str, Any]) -> None:
             say(f"ε if the frequencies are known: {levels}; whole record {known['epsilon']:.6g}")
 
 
+def show_saving(record: Mapping[str, Any]) -> None:
+    """Print what randomizing together buys, if the record says so."""
+    found = (record.get("comparison") or {}).get("saving")
+    if found is None:
+        return
+    text = (
+        "Independent randomization at the same ε would need "
+        f"{found['marginals']:.3g} times as many rows for shares as accurate"
+    )
+    if found["pairs"] is not None:
+        text += f", {found['pairs']:.3g} times for tables of two attributes"
+    say(text + " (medians).")
+
+
 def _show_strata(strata: Mapping[str, Any]) -> None:
     parts = strata["mechanisms"]
     rows = []

@@ -77,8 +77,8 @@ def share(
     if as_json:
         print_json(record)
         return
-    console.show_design(record["mechanism"])
-    console.say(record["guarantee"]["sentence"])
+    console.show_release(record)
+    console.show_saving(record)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 
