@@ -64,7 +64,8 @@ DOORS: dict[str, set[str]] = {
     "os.getrandom": {"randomness"},
     "secrets": {"randomness"},
     "random": {"randomness"},
-    "numpy.random": {"randomness", "solvers", "frontier"},  # a search may be random; a release never
+    # A search may be random; a release never.
+    "numpy.random": {"randomness", "solvers", "frontier"},
     "cryptography": {"randomness"},
     "pyarrow": {"tables", "record", "engines"},
     "narwhals": {"tables", "record", "engines"},
