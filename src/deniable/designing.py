@@ -90,7 +90,8 @@ def design(
         )
     if method is not None and method not in METHODS:
         raise InputError(
-            f"there is no method '{method}'; choose one of {', '.join(get_args(Method))}"
+            f"there is no method '{method}'; choose one of "
+            + ", ".join(name for name in get_args(Method) if name != "matrix")
         )
     if wishes:
         raise InputError(

@@ -40,8 +40,8 @@ class StrengthOptions:
         list[str] | None,
         Parameter(
             negative=(),
-            help="Bistochastic matrix of an attribute, name=file.json, a list of rows; may be "
-            "repeated.",
+            help="Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows "
+            "(bistochastic with method lambda); may be repeated.",
         ),
     ] = None
 

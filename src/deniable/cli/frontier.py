@@ -15,6 +15,9 @@ frontier_app = App(
 )
 app.command(frontier_app)
 
+_SHOWN_LEVELS = 10
+"""So many levels, evenly spread, are printed; the files have them all."""
+
 Levels = Annotated[
     str | None,
     Parameter(help="Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong."),
@@ -124,6 +127,8 @@ def frontier(
         print_json(rows)
         return
     _show(rows, request.local)
+    if (left_out := len({row["level"] for row in rows}) - _SHOWN_LEVELS) > 0:
+        console.say(f"… {left_out} more levels in {output / 'frontier.csv'}")
     console.say(f"{output / 'frontier.png'} is the plot; frontier pick {output} picks a point")
 
 
@@ -148,6 +153,12 @@ def _prior(
 
 def _show(rows: list[dict[str, Any]], local: bool) -> None:
     from deniable import console
+
+    levels = sorted({row["level"] for row in rows})
+    if len(levels) > _SHOWN_LEVELS:
+        step = (len(levels) - 1) / (_SHOWN_LEVELS - 1)
+        levels = [levels[round(j * step)] for j in range(_SHOWN_LEVELS)]
+    rows = [row for row in rows if row["level"] in levels]
 
     def text(value: float | None, form: str) -> str:
         return "" if value is None else format(value, form)
