@@ -17,7 +17,7 @@ import msgspec
 
 from deniable.best_guess import best_guess
 from deniable.errors import InputError
-from deniable.families import law_from_plain
+from deniable.families import BoundedLaw, law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.methods import Method
 from deniable.plan import Design, lower_bound
@@ -86,6 +86,21 @@ def certificate_to_plain(design: Design) -> dict[str, Any] | None:
     if design.weights is None:
         return None
     return {"weights": list(design.weights), "digest": _digest(design.weights)}
+
+
+def proof_to_plain(design: Design) -> dict[str, Any] | None:
+    """Return the certificate for scripts: λ, and beside it the laws of votes, whose weights and
+    thresholds give the ε that λ bounds from below."""
+    certificate = certificate_to_plain(design)
+    if certificate is None:
+        return None
+    names = design.mechanism.schema.names
+    laws = [
+        {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
+        for block in design.mechanism.blocks
+        if isinstance(block.law, BoundedLaw)
+    ]
+    return certificate | {"laws": laws}
 
 
 def _digest(weights: Sequence[float]) -> str:

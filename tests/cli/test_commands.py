@@ -234,3 +234,32 @@ def test_the_level_of_an_interval_is_never_rounded_to_certainty(deniable, people
     deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
     question = ("people.csv", "--mechanism", "m.json", "--of", "sex", "--level", "0.999")
     assert "99.9% from" in deniable("estimate", *question).out
+
+
+@pytest.mark.parametrize("method", ["optimal", "balanced"])
+def test_the_optimum_comes_with_its_gap_and_certificate(deniable, method):
+    plain = deniable(
+        "design", "--categories", "5,2,3,4", "--attribute-epsilon", "1,2,0.5,1.5",
+        "--method", method, "--output", "m.json", "--json",
+    ).json  # fmt: skip
+    assert plain["gap"] == pytest.approx(plain["epsilon"] - plain["epsilon_lower_bound"])
+    assert len(plain["certificate"]["weights"]) == 4
+    if method == "optimal":
+        assert plain["gap"] < 1e-8
+        assert plain["certificate"]["laws"][0]["law"]["votes"]
+    else:
+        assert plain["optimal_epsilon"] <= plain["epsilon"]
+        assert all(a["epsilon_given_rest"] <= 2 * a["epsilon"] + 1e-9 for a in plain["attributes"])
+    inspected = deniable("inspect", "m.json", "--json").json
+    assert inspected["certificate"] == plain["certificate"]
+    assert inspected["gap"] == plain["gap"]
+
+
+def test_a_total_is_divided_by_importance_under_caps(deniable, people):
+    plain = deniable(
+        "design", "--schema", "people.toml", "--epsilon", "2", "--importance", "sex=9",
+        "--at-most", "blood=0.3", "--json",
+    ).json  # fmt: skip
+    sex, _age, blood = plain["attributes"]
+    assert blood["epsilon"] <= 0.3 < sex["epsilon"]
+    assert plain["epsilon"] <= 2

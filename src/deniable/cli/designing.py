@@ -44,7 +44,7 @@ def design(
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
     if as_json:
-        print_json(statements)
+        print_json(statements | {"certificate": record.proof_to_plain(result)})
         return
     console.show_design(statements)
     if output is not None:
@@ -127,6 +127,8 @@ def inspect(
         _inspect_strata(design, subset, covariance, as_json)
         return
     statements = {**record.design_to_plain(design), "verified": True}
+    if as_json:
+        statements["certificate"] = record.proof_to_plain(design)
     if subset is not None:
         names = options.split_names(subset)
         statements["subset"] = names
