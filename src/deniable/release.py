@@ -266,6 +266,12 @@ def randomize_table(
         InputError: if the table does not fit the mechanism's schema, or cannot be written.
     """
     refuse_other_tables(block.law for block in mechanism.blocks)
+    files = [Path(name) for name in (source, output) if isinstance(name, str | Path)]
+    if len(files) == 2 and all(file.exists() for file in files) and files[0].samefile(files[1]):
+        raise InputError(
+            f"{output} is the table that is read, and its true values would be lost: choose "
+            "another name"
+        )
     schema = mechanism.schema
     randomizer = Randomizer(mechanism, bits)
     with open_table(

@@ -201,6 +201,15 @@ def test_a_table_with_other_columns_than_the_mechanism_is_refused(deniable, mech
     refused(deniable("estimate", "other.csv", "--mechanism", "m.json", "--of", "sex"), "'sex'")
 
 
+def test_a_table_is_not_replaced_by_its_own_randomization(deniable, mechanism, people):
+    before = (people / "people.csv").read_bytes()
+    done = deniable(
+        "randomize", "people.csv", "--mechanism", "m.json", "--output", "people.csv", "--force"
+    )
+    refused(done, "people.csv", "another name")
+    assert (people / "people.csv").read_bytes() == before
+
+
 def test_a_release_whose_rows_were_exchanged_is_refused(deniable, people):
     deniable(*SHARE, *LEVELS, "--output", "r")
     rewrite(people / "r" / "data.csv", "sex", "sex")

@@ -169,7 +169,7 @@ def mean_variance(result):
     """Return the mean over attributes of the averaged variance of a share, times n."""
     return np.mean(
         [
-            expected_error(Channel(result.mechanism, (name,)), 1).mean_variance
+            expected_error(Channel(result.mechanism, (name,)), 1, "population").mean_variance
             for name in result.mechanism.schema.names
         ]
     )

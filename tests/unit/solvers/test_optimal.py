@@ -72,6 +72,15 @@ def test_small_designs_hold_in_the_enumerated_law_and_equal_the_linear_program(s
     assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-7)
 
 
+def test_the_lower_bound_is_never_above_the_level_in_two_thousand_instances() -> None:
+    for seed in range(2000):
+        k = 1 + seed % 6
+        counts, levels = request(seed, k, *((0.05, 6.0), (0.5, 2.0), (0.01, 0.3))[seed % 3])
+        solution = optimal.solve(counts, levels)
+        assert solution.lower_bound <= solution.epsilon, seed
+        assert solution.gap < 1e-6, seed
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_two_attributes_equal_the_closed_form(seed: int) -> None:
     counts, levels = request(seed, 2, 0.05, 4.0)
