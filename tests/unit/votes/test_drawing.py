@@ -111,3 +111,10 @@ def test_a_half_is_exactly_a_half() -> None:
     # The largest word below a half ties with the table's, and is settled without further bits.
     tie = choice.draw(np.zeros(1, dtype=np.int64), ScriptedBits((np.uint64, [2**63 - 1])))
     assert tie.tolist() == [drawn.tolist()[0]]
+
+
+def test_a_quotient_too_small_for_a_double_is_not_rounded_to_zero() -> None:
+    # Failed before: above a level of about 708 nats the probability became 0, and ε infinite.
+    choice = Choice(np.array([1e-280]), np.array([1e280]))
+    assert choice.probability(0) == Fraction(1e-280) / (Fraction(1e280))
+    assert choice.probability(0) > 0
