@@ -1,29 +1,11 @@
-"""The frontier as a figure: error over privacy, and below it what no mechanism can reach.
+"""The frontier as a figure: error over privacy, and below it what no mechanism can reach."""
 
-Colours are those of Okabe and Ito, which people with any colour vision tell apart; every method has
-a marker and a line of its own as well. The same numbers give the same bytes.
-"""
-
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from deniable.report.method_styles import METHOD_STYLES, SETTINGS, figure_bytes
 
-_STYLES: dict[str, tuple[str, str, str, str]] = {
-    # method: label, colour, marker, line
-    "warner": ("Warner", "#D55E00", "o", "-"),
-    "up": ("uniform perturbation", "#E69F00", "x", ":"),
-    "frapp": ("FRAPP", "#CC79A7", "+", "--"),
-    "subset": ("k-subset selection", "#56B4E9", "^", "-."),
-    "blank": ("blank answer", "#999999", "v", "--"),
-    "square": ("best square matrix found", "#0072B2", "s", "-"),
-    "search": ("evolutionary search", "#009E73", "D", ""),
-    "bound": ("least error possible, attained", "#000000", "", "-"),
-}
-_WIDTH, _HEIGHT, _DPI = 7.0, 4.6, 200
+_WIDTH, _HEIGHT = 7.0, 4.6
 
 
 @dataclass(frozen=True)
@@ -62,16 +44,7 @@ def draw(
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    settings: Any = {
-        "svg.hashsalt": "deniable",
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.linewidth": 0.8,
-        "legend.frameon": False,
-    }
-    with rc_context(settings):
+    with rc_context(SETTINGS):
         figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
         axes = figure.add_subplot()
         axes.set_yscale("log")
@@ -111,18 +84,18 @@ def draw(
         if not exact:
             axes.plot(xs, ys, color="#000000", linewidth=1.2, label="lower bound in closed form")
         for curve in curves:
-            label, colour, marker, line = _STYLES[curve.method]
+            style = METHOD_STYLES[curve.method]
             axes.plot(
                 [x for x, _ in curve.points],
                 [y for _, y in curve.points],
-                color=colour,
-                marker=marker or ("." if len(curve.points) == 1 else ""),
-                linestyle=line or "none",
+                color=style.colour,
+                marker=style.marker or ("." if len(curve.points) == 1 else ""),
+                linestyle=style.line or "none",
                 linewidth=1.6 if curve.method == "bound" else 1.0,
                 markersize=3.6,
                 markeredgewidth=0.7,
                 markevery=max(1, len(curve.points) // 20),
-                label=label,
+                label=style.label,
                 zorder=2 if curve.method == "bound" else 3,
                 clip_on=False,
             )
@@ -136,11 +109,4 @@ def draw(
         axes.set_axisbelow(True)
         axes.set_title(title, loc="left", fontsize=9)
         axes.legend(loc="upper right" if silent is None else "upper left", handlelength=2.6)
-        return _bytes(figure, "png"), _bytes(figure, "svg")
-
-
-def _bytes(figure: "Figure", kind: str) -> bytes:
-    target = io.BytesIO()
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(target, format=kind, dpi=_DPI, metadata=metadata)
-    return target.getvalue()
+        return figure_bytes(figure, "png"), figure_bytes(figure, "svg")

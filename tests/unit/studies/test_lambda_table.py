@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.strength import entropy_rate
-from deniable.studies.strength_table import table_1
+from deniable.studies.lambda_table import table_1
 
 
 def test_computed_strengths_are_those_of_the_matrices_themselves() -> None:

@@ -1,0 +1,151 @@
+"""reproduce: the papers' tables and figures, and those that go beyond them, made again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import AsJson
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.studies.study import Study
+
+
+@app.command
+def reproduce(
+    study: Annotated[
+        str | None,
+        Parameter(name="STUDY", help="A study's name, or all; without one, the list of them."),
+    ] = None,
+    /,
+    *,
+    quick: Annotated[
+        bool, Parameter(negative=(), help="Fewer draws and smaller sizes: seconds, not minutes.")
+    ] = False,
+    adult: Annotated[
+        Path | None,
+        Parameter(help="adult.data of the UCI repository, or its folder, for the Adult studies."),
+    ] = None,
+    seed: Annotated[int, Parameter(help="Of everything random; same seed, same numbers.")] = 0,
+    output: Annotated[Path | None, Parameter(help="Folder to make.")] = None,
+    force: Annotated[
+        bool, Parameter(negative=(), help="Replace the folder of an earlier run.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the tables and figures of the papers again, with a verdict for every claim.
+
+    Example: deniable reproduce lambda --quick --output lambda-study
+    """
+    from deniable.studies import catalogue
+
+    if study is None:
+        if output is not None:
+            raise InputError("name a study to write into the folder, or all")
+        _list(as_json)
+        return
+    if output is None:
+        raise InputError("give --output, the folder to make")
+    if seed < 0:
+        raise InputError("--seed: a whole number from 0 on is needed")
+    if adult is not None and not adult.exists():
+        raise InputError(f"--adult: there is no file or folder {adult}")
+    if study == "all":
+        _run_all(quick, adult, seed, output, force, as_json)
+        return
+    chosen = catalogue.find(study)
+    if why := catalogue.reason_to_skip(chosen, adult=adult is not None):
+        raise InputError(f"{chosen.name} cannot be run: {why}")
+    plain = _run_one(chosen, quick, adult, seed, output, force)
+    if as_json:
+        print_json(plain)
+    else:
+        _show([plain], output)
+
+
+def _list(as_json: bool) -> None:
+    from deniable import console
+    from deniable.studies.catalogue import STUDIES
+
+    if as_json:
+        print_json(
+            [
+                {
+                    "study": s.name,
+                    "title": s.title,
+                    "source": s.source,
+                    "seconds": s.seconds,
+                    "needs_adult": s.needs_adult,
+                }
+                for s in STUDIES
+            ]
+        )
+        return
+    console.show_table(
+        ["study", "in full", "what it makes again"],
+        [[s.name, _duration(s.seconds), f"{s.title} ({s.source})"] for s in STUDIES],
+        text_columns=3,
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def _run_one(
+    study: "Study", quick: bool, adult: Path | None, seed: int, output: Path, force: bool
+) -> dict[str, Any]:
+    from deniable import console
+    from deniable.studies import folder
+    from deniable.studies.study import Setting
+
+    folder.check_output(output, overwrite=force)
+    if not quick:
+        console.note(f"{study.name} takes about {_duration(study.seconds)} in full on two cores")
+    with console.progress(study.name) as advance:
+        setting = Setting(quick, seed, adult, advance)
+        findings = study.run(setting)
+        folder.write_study(output, study, findings, setting, overwrite=force)
+    return folder.verdicts_to_plain(study, findings, setting)
+
+
+def _run_all(
+    quick: bool, adult: Path | None, seed: int, output: Path, force: bool, as_json: bool
+) -> None:
+    from deniable import console
+    from deniable.studies import catalogue, folder
+
+    folder.make_collection(output, overwrite=force)
+    skipped = []
+    chosen = []
+    for study in catalogue.STUDIES:
+        if why := catalogue.reason_to_skip(study, adult=adult is not None):
+            skipped.append((study, why))
+        else:
+            chosen.append(study)
+    if not quick:
+        total = _duration(sum(study.seconds for study in chosen))
+        console.note(f"All studies take about {total} in full on two cores")
+    done = []
+    for study in chosen:
+        done.append(_run_one(study, quick, adult, seed, output / study.name, force))
+        folder.write_index(output, chosen[: len(done)], skipped, done, quick=quick)
+    if as_json:
+        print_json(folder.collection_to_plain(done, skipped))
+        return
+    _show(done, output)
+    for study, why in skipped:
+        console.note(f"Skipped {study.name}: {why}")
+
+
+def _show(done: list[dict[str, Any]], output: Path) -> None:
+    from deniable import console
+
+    console.show_table(
+        ["study", "verdict", "claim"],
+        [[run["study"], c["verdict"], c["statement"]] for run in done for c in run["claims"]],
+        text_columns=3,
+    )
+    console.say(f"{output / 'index.html'} is the page")

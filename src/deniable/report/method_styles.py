@@ -1,0 +1,82 @@
+"""How methods look in every figure of the project, and how a figure becomes bytes.
+
+Colours are those of Okabe and Ito, which people with any colour vision tell apart; every method has
+a marker and a line of its own as well, so that a black-and-white print can be read. The same
+numbers give the same bytes.
+"""
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DPI = 200
+
+SETTINGS: Any = {
+    "svg.hashsalt": "deniable",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "legend.frameon": False,
+}
+"""For ``matplotlib.rc_context`` around everything that draws."""
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """A method's name in legends, and its look.
+
+    Args:
+        label: what the legend calls it.
+        colour: as #RRGGBB.
+        marker: a marker of matplotlib, or empty for none.
+        line: a line style of matplotlib, or empty for none.
+    """
+
+    label: str
+    colour: str
+    marker: str
+    line: str
+
+
+BLACK, GREY = "#000000", "#777777"
+_ORANGE, _SKY, _GREEN, _YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+_BLUE, _VERMILION, _PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+
+METHOD_STYLES: dict[str, MethodStyle] = {
+    # response matrices of one attribute
+    "warner": MethodStyle("Warner", _VERMILION, "o", "-"),
+    "up": MethodStyle("uniform perturbation", _ORANGE, "x", ":"),
+    "frapp": MethodStyle("FRAPP", _PURPLE, "+", "--"),
+    "subset": MethodStyle("k-subset selection", _SKY, "^", "-."),
+    "blank": MethodStyle("blank answer", "#999999", "v", "--"),
+    "square": MethodStyle("best square matrix found", _BLUE, "s", "-"),
+    "search": MethodStyle("evolutionary search", _GREEN, "D", ""),
+    "bound": MethodStyle("least error possible, attained", BLACK, "", "-"),
+    # laws of whole records
+    "kronecker": MethodStyle("independent (Kronecker)", BLACK, "s", "-"),
+    "optimal": MethodStyle("optimum", _VERMILION, "o", "-."),
+    "balanced": MethodStyle("balanced", _GREEN, "D", "-"),
+    "heuristic": MethodStyle("heuristic, at the levels it achieves", _BLUE, "^", "--"),
+    "heuristic-requested": MethodStyle("heuristic, at the levels requested", _SKY, "v", ":"),
+    "closed-form": MethodStyle("closed form, two attributes", _YELLOW, "P", ":"),
+    "lp": MethodStyle("linear program", _PURPLE, "x", "-"),
+    "lambda": MethodStyle("λ-randomization", _ORANGE, "p", "--"),
+    "joint": MethodStyle("joint λ-randomization", _PURPLE, "h", "-."),
+    # what others offer
+    "rsfd": MethodStyle("RS+FD", _SKY, "X", ":"),
+    "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),
+    "spl": MethodStyle("SPL", "#999999", "x", ":"),
+}
+
+
+def figure_bytes(figure: "Figure", kind: str) -> bytes:
+    """Return a figure as ``png`` or ``svg``, without a date in it."""
+    target = io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    figure.savefig(target, format=kind, dpi=DPI, metadata=metadata)
+    return target.getvalue()

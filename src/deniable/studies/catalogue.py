@@ -1,0 +1,32 @@
+"""Which studies there are, in the order in which all of them are run."""
+
+from deniable.errors import InputError
+from deniable.studies import lambda_table
+from deniable.studies.study import Study
+
+STUDIES: tuple[Study, ...] = (lambda_table.STUDY,)
+
+
+def find(name: str) -> Study:
+    """Return a study by its name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    for study in STUDIES:
+        if study.name == name:
+            return study
+    known = ", ".join(study.name for study in STUDIES)
+    raise InputError(f"there is no study '{name}'; there are {known}, and all")
+
+
+def reason_to_skip(study: Study, *, adult: bool) -> str | None:
+    """Return why a study cannot be run, or None.
+
+    Args:
+        study: which.
+        adult: whether the Adult data is at hand.
+    """
+    if study.needs_adult and not adult:
+        return "it needs the Adult data; give --adult PATH to adult.data of the UCI repository"
+    return None
