@@ -1,0 +1,94 @@
+"""deniable reproduce, as typed. The studies themselves are tried in tests/unit/studies."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cli.test_bad_input import refused
+from deniable.studies import catalogue, lambda_table
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Two studies of a second, one of which needs data."""
+    needy = replace(lambda_table.STUDY, name="needy", needs_adult=True)
+    monkeypatch.setattr(catalogue, "STUDIES", (lambda_table.STUDY, needy))
+
+
+def test_a_study_writes_its_page_figures_numbers_and_verdicts(deniable, tmp_path):
+    done = deniable("reproduce", "lambda", "--quick", "--output", "out")
+    assert done.status == 0, done.err
+    assert "not reproduced" in done.out
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"index.html", "verdicts.json", "strength.png", "strength.svg", "table-1.csv"} <= names
+    assert (tmp_path / "out" / "strength.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_prints_the_verdicts_that_stand_in_the_folder(deniable, tmp_path):
+    done = deniable("reproduce", "lambda", "--quick", "--output", "out", "--json")
+    assert done.json == json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    assert done.json["quick"] is True
+    assert len(done.json["claims"]) == 4
+
+
+def test_the_full_form_says_beforehand_how_long_it_takes(deniable):
+    assert "takes about" in deniable("reproduce", "lambda", "--output", "full").err
+    assert "takes about" not in deniable("reproduce", "lambda", "--quick", "--output", "q").err
+
+
+def test_without_a_name_the_studies_are_listed(deniable):
+    listed = deniable("reproduce", "--json").json
+    assert [study["study"] for study in listed] == [s.name for s in catalogue.STUDIES]
+    assert all(study["seconds"] > 0 for study in listed)
+    shown = deniable("reproduce")
+    assert all(s.name in shown.out for s in catalogue.STUDIES)
+
+
+def test_all_writes_a_folder_for_each_an_index_and_what_was_skipped(deniable, tmp_path, few):
+    done = deniable("reproduce", "all", "--quick", "--output", "all")
+    assert done.status == 0, done.err
+    assert "Skipped needy: it needs the Adult data" in done.err
+    folder = tmp_path / "all"
+    assert sorted(p.name for p in folder.iterdir()) == ["index.html", "lambda", "verdicts.json"]
+    assert "needy: it needs the Adult data" in (folder / "index.html").read_text(encoding="utf-8")
+    plain = json.loads((folder / "verdicts.json").read_text())
+    assert [run["study"] for run in plain["studies"]] == ["lambda"]
+    assert plain["skipped"][0]["study"] == "needy"
+    again = deniable("reproduce", "all", "--quick", "--output", "all", "--force", "--json")
+    assert again.status == 0, again.err
+    assert again.json == plain
+
+
+def test_with_the_data_nothing_is_skipped(deniable, tmp_path, few):
+    (tmp_path / "adult.data").write_text("")
+    done = deniable("reproduce", "all", "--quick", "--adult", "adult.data", "--output", "all")
+    assert done.status == 0, done.err
+    assert (tmp_path / "all" / "needy" / "index.html").exists()
+    assert "Skipped" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nothing", "--output", "o"], "there is no study 'nothing'"),
+        (["lambda"], "give --output"),
+        (["--output", "o"], "name a study"),
+        (["lambda", "--seed", "-1", "--output", "o"], "--seed"),
+        (["lambda", "--adult", "absent", "--output", "o"], "--adult"),
+        (["lambda", "--output", "absent/o"], "its folder does not exist"),
+        (["needy", "--output", "o"], "needs the Adult data"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_written(deniable, tmp_path, few, arguments, says):
+    refused(deniable("reproduce", *arguments), says)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_other_files_is_never_replaced(deniable, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    for name in ("lambda", "all"):
+        refused(deniable("reproduce", name, "--output", "mine"), "exists already")
+        refused(deniable("reproduce", name, "--output", "mine", "--force"), "other files")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
