@@ -1,7 +1,7 @@
 """The law of one weighted sum: a vote, a clipped ramp, and what lies between."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.families.law import BoundedLaw, floats_from_plain, integers_from_plain
+from deniable.families.law import floats_from_plain, integers_from_plain
+from deniable.families.vote_law import VoteLaw
 from deniable.families.vote_sampler import VoteSampler
-from deniable.votes import accounts, backward
+from deniable.votes import backward
 from deniable.votes.drawing import SumSampler
 from deniable.votes.gated import GatedSum
 
@@ -20,7 +21,7 @@ _MAX_CACHED_PAIRS = 64
 
 
 @dataclass(frozen=True)
-class GatedSumLaw(BoundedLaw):
+class GatedSumLaw(VoteLaw[GatedSum]):
     """A uniform record, reweighted by how many of the important attributes it keeps.
 
     A pattern's density grows with the sum of the weights of the kept attributes: in one step (the
@@ -33,37 +34,6 @@ class GatedSumLaw(BoundedLaw):
     """
 
     family: ClassVar[str] = "gated-sum"
-
-    numbers: GatedSum
-    n_categories: tuple[int, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_categories", tuple(self.numbers.n_categories.tolist()))
-
-    @cached_property
-    def _account(self) -> accounts.Account:
-        return accounts.account(self.numbers)
-
-    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
-        if subset is None:
-            return self._account.epsilon
-        return accounts.subset_epsilon(self.numbers, subset)
-
-    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon.tolist())
-
-    def attribute_epsilon_floors(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon_floor.tolist())
-
-    def given_rest_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.epsilon_given_rest.tolist())
-
-    def keep_probabilities(self) -> NDArray[np.float64]:
-        return self.numbers.moments().keep
-
-    def attenuations(self) -> NDArray[np.float64]:
-        # φ_i = (p_i − r_i)/(1 − r_i), from the part of p_i that the gate adds: exact at small ε.
-        return np.asarray(self.numbers.moments().gain / (1.0 - self.numbers.uniform_keep))
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
         if len(subset) == 2 and len(self.n_categories) <= _MAX_CACHED_PAIRS:

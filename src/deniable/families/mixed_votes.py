@@ -1,17 +1,16 @@
 """A mixture of several weighted votes: the optimum for given levels, up to twenty attributes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.families.law import BoundedLaw, floats_from_plain, integers_from_plain
+from deniable.families.law import floats_from_plain, integers_from_plain
+from deniable.families.vote_law import VoteLaw
 from deniable.families.vote_sampler import VoteSampler
-from deniable.votes import accounts
 from deniable.votes.drawing import TableSampler
 from deniable.votes.mixture import VoteMixture
 
@@ -19,7 +18,7 @@ _LIMIT = 1 << 60
 
 
 @dataclass(frozen=True)
-class MixedVotesLaw(BoundedLaw):
+class MixedVotesLaw(VoteLaw[VoteMixture]):
     """A uniform record, or a uniform record conditioned on winning one of several weighted votes.
 
     The optimum of Yamamoto and Shibuya's linear program is such a law, with at most k votes. See
@@ -30,37 +29,6 @@ class MixedVotesLaw(BoundedLaw):
     """
 
     family: ClassVar[str] = "mixed-votes"
-
-    numbers: VoteMixture
-    n_categories: tuple[int, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_categories", tuple(self.numbers.n_categories.tolist()))
-
-    @cached_property
-    def _account(self) -> accounts.Account:
-        return accounts.account(self.numbers)
-
-    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
-        if subset is None:
-            return self._account.epsilon
-        return accounts.subset_epsilon(self.numbers, subset)
-
-    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon.tolist())
-
-    def attribute_epsilon_floors(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon_floor.tolist())
-
-    def given_rest_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.epsilon_given_rest.tolist())
-
-    def keep_probabilities(self) -> NDArray[np.float64]:
-        return self.numbers.moments().keep
-
-    def attenuations(self) -> NDArray[np.float64]:
-        # φ_i = (p_i − r_i)/(1 − r_i), from the part of p_i that the votes add: exact at small ε.
-        return np.asarray(self.numbers.moments().gain / (1.0 - self.numbers.uniform_keep))
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
         return self.numbers.eigenvalues([int(i) for i in subset])
