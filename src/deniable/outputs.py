@@ -6,7 +6,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -81,6 +81,35 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         raise InputError(_write_failure(path, FileExistsError(errno.EEXIST, "")))
     if not path.absolute().parent.is_dir():
         raise InputError(_write_failure(path, FileNotFoundError(errno.ENOENT, "")))
+
+
+def refuse_foreign_folder(
+    path: Path, what: str, is_ours: Callable[[set[str]], bool], *, overwrite: bool
+) -> None:
+    """Stop before any work if a folder exists and is not to be, or must not be, replaced.
+
+    Only an older result of the same kind and an empty folder are ever replaced: anything else that
+    stands there, such as the folder that holds the true table, would be lost.
+
+    Args:
+        path: the folder to make.
+        what: the kind of result, with its article.
+        is_ours: tells from the names in the folder whether it is one.
+        overwrite: whether an older one may be replaced.
+
+    Raises:
+        InputError: if so.
+    """
+    refuse_existing(path, overwrite=overwrite)
+    if not os.path.lexists(path):
+        return
+    if not path.is_dir():
+        raise InputError(f"{path} is not a folder, so it is not replaced; name another folder")
+    present = {entry.name for entry in path.iterdir()}
+    if present and not is_ours(present):
+        raise InputError(
+            f"{path} holds other files than {what} does, so it is not replaced; name another folder"
+        )
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:

@@ -6,7 +6,6 @@ Nothing else in it can depend on the true values.
 """
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.mechanism import Mechanism
-from deniable.outputs import refuse_existing, replaced_folder
+from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.plan import Design
 from deniable.post_randomization import refuse_other_tables
 from deniable.randomizer import Randomizer
@@ -113,23 +112,15 @@ def write_statements(record: dict[str, Any], folder: Path) -> None:
 def check_output(output: Path, *, overwrite: bool) -> None:
     """Stop before any work if the folder to make exists and is not to be, or must not be, replaced.
 
-    Only an older release and an empty folder are ever replaced: anything else that stands there,
-    such as the folder that holds the true table, would be lost.
-
     Raises:
-        InputError: if so.
+        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
     """
-    refuse_existing(output, overwrite=overwrite)
-    if not os.path.lexists(output):
-        return
-    if not output.is_dir():
-        raise InputError(f"{output} is not a folder, so it is not replaced; name another folder")
-    present = {entry.name for entry in output.iterdir()}
-    if present and ("record.json" not in present or not present <= _FILES):
-        raise InputError(
-            f"{output} holds other files than a release does, so it is not replaced; name another "
-            "folder"
-        )
+    refuse_foreign_folder(
+        output,
+        "a release",
+        lambda present: "record.json" in present and present <= _FILES,
+        overwrite=overwrite,
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ have one row per true category, as ``--matrix`` reads them.
 import csv
 import io
 import math
-import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,7 @@ from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.frontier.tracing import Frontier, Request, Row
 from deniable.frontier.wrong_priors import wrong_priors
-from deniable.outputs import refuse_existing, replaced_folder
+from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.record import read_json, to_json
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
@@ -49,22 +48,12 @@ _AGREE = 1e-6
 def check_output(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if the folder exists and is not to be, or must not be, replaced.
 
-    Only an older frontier and an empty folder are ever replaced.
-
     Raises:
-        InputError: if so.
+        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
     """
-    refuse_existing(path, overwrite=overwrite)
-    if not os.path.lexists(path):
-        return
-    if not path.is_dir():
-        raise InputError(f"{path} is not a folder, so it is not replaced; name another folder")
-    present = {entry.name for entry in path.iterdir()}
-    if present and not {TABLE, ABOUT} <= present <= _FILES:
-        raise InputError(
-            f"{path} holds other files than a frontier does, so it is not replaced; name another "
-            "folder"
-        )
+    refuse_foreign_folder(
+        path, "a frontier", lambda present: {TABLE, ABOUT} <= present <= _FILES, overwrite=overwrite
+    )
 
 
 def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:

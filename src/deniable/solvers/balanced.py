@@ -17,7 +17,7 @@ from deniable.errors import InputError
 from deniable.solvers import optimal
 from deniable.solvers.certificate import weighted_bound
 from deniable.solvers.landing import land
-from deniable.solvers.optimal import OptimalSolution, Part, delivered, independent
+from deniable.solvers.optimal import OptimalSolution, Part, delivered, independent, record_level
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.solvers.ramps import RampFit
 from deniable.votes.accounts import account
@@ -53,9 +53,8 @@ class BalancedSolution:
 
     @property
     def epsilon(self) -> float:
-        """The record's level as drawn, in nats, rounded up: independent parts add up."""
-        total = math.fsum(part.account.epsilon for part in self.parts)
-        return total if len(self.parts) == 1 else math.nextafter(total, math.inf)
+        """The record's level as drawn, in nats, rounded up."""
+        return record_level(self.parts)
 
     @property
     def weights(self) -> FloatArray:

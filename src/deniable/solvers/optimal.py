@@ -69,9 +69,8 @@ class OptimalSolution:
 
     @property
     def epsilon(self) -> float:
-        """The record's level as drawn, in nats, rounded up: independent parts add up."""
-        total = math.fsum(part.account.epsilon for part in self.parts)
-        return total if len(self.parts) == 1 else math.nextafter(total, math.inf)
+        """The record's level as drawn, in nats, rounded up."""
+        return record_level(self.parts)
 
     @property
     def gap(self) -> float:
@@ -82,6 +81,12 @@ class OptimalSolution:
     def delivered(self) -> FloatArray:
         """The attributes' levels, rounded down, shape (k,), in nats."""
         return delivered(self.parts)
+
+
+def record_level(parts: Sequence[Part]) -> float:
+    """Return the record's level as drawn, in nats, rounded up: independent parts add up."""
+    total = math.fsum(part.account.epsilon for part in parts)
+    return total if len(parts) == 1 else math.nextafter(total, math.inf)
 
 
 def delivered(parts: Sequence[Part]) -> FloatArray:

@@ -1,13 +1,16 @@
 """A study's folder: page, figures and numbers, written whole or not at all."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import InputError
-from deniable.outputs import explain_write_errors, refuse_existing, replaced_folder, write_file
+from deniable.outputs import (
+    explain_write_errors,
+    refuse_foreign_folder,
+    replaced_folder,
+    write_file,
+)
 from deniable.record import to_json
 from deniable.studies.drawing import render
 from deniable.studies.page import index_page, study_page
@@ -20,22 +23,12 @@ PAGE, VERDICTS = "index.html", "verdicts.json"
 def check_output(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if a folder exists and is not to be, or must not be, replaced.
 
-    Only an older study, an older collection of studies and an empty folder are ever replaced.
-
     Raises:
-        InputError: if so.
+        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
     """
-    refuse_existing(path, overwrite=overwrite)
-    if not os.path.lexists(path):
-        return
-    if not path.is_dir():
-        raise InputError(f"{path} is not a folder, so it is not replaced; name another folder")
-    present = {entry.name for entry in path.iterdir()}
-    if present and not {PAGE, VERDICTS} <= present:
-        raise InputError(
-            f"{path} holds other files than a study does, so it is not replaced; name another "
-            "folder"
-        )
+    refuse_foreign_folder(
+        path, "a study", lambda present: {PAGE, VERDICTS} <= present, overwrite=overwrite
+    )
 
 
 def write_study(
