@@ -1,10 +1,26 @@
 """Which studies there are, in the order in which all of them are run."""
 
 from deniable.errors import InputError
-from deniable.studies import lambda_table
+from deniable.studies import (
+    adult_release_study,
+    lambda_table,
+    optrr_adult,
+    optrr_distributions,
+    optrr_iterative,
+    optrr_normal,
+    record_budget_study,
+)
 from deniable.studies.study import Study
 
-STUDIES: tuple[Study, ...] = (lambda_table.STUDY,)
+STUDIES: tuple[Study, ...] = (
+    lambda_table.STUDY,
+    optrr_normal.STUDY,
+    optrr_distributions.STUDY,
+    optrr_adult.STUDY,
+    optrr_iterative.STUDY,
+    record_budget_study.STUDY,
+    adult_release_study.STUDY,
+)
 
 
 def find(name: str) -> Study:

@@ -130,7 +130,7 @@ class Beaten:
         n_by_a_level: of the others, those that a matrix beats which is at most one level of Ω less
             private.
         median_ratio: median over the points that are not beyond the search of the search's error
-            over Warner's.
+            over Warner's; None if there are none.
         geometric_mean: the geometric mean of the same.
     """
 
@@ -140,8 +140,8 @@ class Beaten:
     lost: tuple[float, float] | None
     ends: tuple[float, float]
     n_by_a_level: int
-    median_ratio: float
-    geometric_mean: float
+    median_ratio: float | None
+    geometric_mean: float | None
 
     @property
     def share(self) -> float:
@@ -222,8 +222,8 @@ def beaten(warner: Matrices, found: Matrices) -> Beaten:
         (float(lost.min()), float(lost.max())) if len(lost) else None,
         (float(found.privacy[-1]), float(warner.privacy[-1])),
         int((~wins & (near < warner.record_mse)).sum()),
-        float(np.median(ratios)),
-        float(np.exp(np.log(ratios).mean())),
+        float(np.median(ratios)) if len(ratios) else None,
+        float(np.exp(np.log(ratios).mean())) if len(ratios) else None,
     )
 
 

@@ -47,7 +47,8 @@ def draw_fronts(axes: "Axes", comparison: Comparison) -> None:
             markersize=3.2,
         )  # fmt: skip
     axes.set_ylim(lowest, highest)
-    axes.set_xlim(1.0 - comparison.case.delta - 0.02, comparison.case.most_private + 0.02)
+    low, high = 1.0 - comparison.case.delta, comparison.case.most_private
+    axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     grid(axes)
 
 
