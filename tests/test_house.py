@@ -55,7 +55,7 @@ ONLY: dict[str, set[str]] = {
     "mechanism": {"errors", "families", "privacy", "schema"},
     "tables": {"_checks", "errors", "outputs", "patterns", "randomizer", "schema"},
     "report": {"errors", "schema"},  # a pure function of the record: it sees no law and no data
-    "channel": {"errors", "families", "mechanism", "transforms"},
+    "channel": {"errors", "families", "mechanism", "schema", "transforms"},
     "randomizer": {"errors", "mechanism", "randomness"},
 }
 

@@ -22,7 +22,8 @@ class Question:
     """What to estimate.
 
     Args:
-        of: the attributes of the table, or the one attribute of a mean or quantile.
+        of: the attributes of the table, or the one attribute of a mean or quantile; parts of
+            merged attributes count as attributes.
         by: attributes or kept columns that form subgroups.
         where: kept columns and the value that selects rows.
         weights: kept column with a weight per row.
@@ -78,7 +79,8 @@ def answer(
     if not question.of:
         raise InputError("no attribute is named whose shares are wanted; name one or more")
     chosen, table = _find(source, mechanism, counts)
-    attributes = [name for name in question.by if name in chosen.schema.names]
+    known = {*chosen.schema.names, *chosen.schema.columns}
+    attributes = [name for name in question.by if name in known]
     kept = [name for name in question.by if name not in attributes]
     names = [*question.of, *attributes]
     if counts is not None:

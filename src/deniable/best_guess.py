@@ -6,29 +6,31 @@ the law's integers and rounded up.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from deniable.families import DesignedChannel, Ratio
 from deniable.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class BestGuess:
-    """How well one attribute can be guessed by someone who knows the design's prior.
+class Guess:
+    """How well something can be guessed by someone who knows the design's prior.
 
     Args:
         before: how often the best guess is right without any answer.
         success: how often it is right from the released answer; one minus the privacy of Huang and
             Du, equation (8).
-        worst_posterior: how sure of a category the most telling answer can make (equation (9)).
+        worst_posterior: how sure of a value the most telling answer can make (equation (9)).
     """
 
     before: float
     success: float
     worst_posterior: float
 
-    def to_plain(self) -> dict[str, float]:
+    def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
         return {
             "before": self.before,
@@ -37,22 +39,114 @@ class BestGuess:
         }
 
 
+@dataclass(frozen=True)
+class PartGuess:
+    """How well one part of a merged attribute can be guessed.
+
+    A combination is harder to guess than one of its parts, so that what holds of the whole bounds
+    nothing here.
+
+    Args:
+        name: of the part.
+        alone: by someone who knows nothing of the other parts.
+        given_rest: by someone who knows the true values of all other parts.
+    """
+
+    name: str
+    alone: Guess
+    given_rest: Guess
+
+
+@dataclass(frozen=True)
+class BestGuess(Guess):
+    """How well one attribute can be guessed by someone who knows the design's prior.
+
+    Args:
+        before, success, worst_posterior: as in :class:`Guess`; of the combination, if the attribute
+            is merged from several columns.
+        parts: the same of its parts; empty if it has none.
+    """
+
+    parts: tuple[PartGuess, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values, readable by :meth:`from_plain`."""
+        plain = super().to_plain()
+        if self.parts:
+            plain["parts"] = [
+                {
+                    "name": part.name,
+                    **part.alone.to_plain(),
+                    "given_rest": part.given_rest.to_plain(),
+                }
+                for part in self.parts
+            ]
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "BestGuess":
+        """Return what :meth:`to_plain` wrote."""
+        keys = ("before", "success", "worst_posterior")
+        parts = [
+            PartGuess(
+                part["name"], Guess(*(part[key] for key in keys)), Guess(**part["given_rest"])
+            )
+            for part in plain.get("parts", ())
+        ]
+        return cls(plain["before"], plain["success"], plain["worst_posterior"], tuple(parts))
+
+
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
     """Return what holds of an attribute under its design prior; None if its law has none."""
     law = mechanism.block_of(position)[0].law
     if not isinstance(law, DesignedChannel):
         return None
-    return BestGuess(*map(_up, (law.guess_before(), law.guess_after(), law.worst_posterior())))
+    attribute = mechanism.schema.attributes[position]
+    parts = []
+    for part, stride in zip(attribute.parts, attribute.strides, strict=True):
+        codes = range(attribute.n_categories)
+        own = [code // stride % part.n_categories for code in codes]
+        others = [code - stride * mine for code, mine in zip(codes, own, strict=True)]
+        parts.append(PartGuess(part.name, _guess(law, own), _guess(law, own, others)))
+    whole = _guess(law)
+    return BestGuess(whole.before, whole.success, whole.worst_posterior, tuple(parts))
+
+
+def _guess(
+    law: DesignedChannel, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+) -> Guess:
+    return Guess(
+        _up(law.guess_before(wanted, known)),
+        _up(law.guess_after(wanted, known)),
+        _up(law.worst_posterior(wanted, known)),
+    )
 
 
 def best_guess_sentence(name: str, guess: BestGuess) -> str:
     """Return it in plain words."""
+    what = f"'{name}'"
+    if guess.parts:
+        what = f"the combination {what}"
     return (
         f"If people are distributed as the matrix of '{name}' was designed for, the best guess of "
-        f"'{name}' from its released value alone is right for {_percent(guess.success)} of the "
+        f"{what} from its released value alone is right for {_percent(guess.success)} of the "
         f"people (without it for {_percent(guess.before)}), and no released value makes anyone "
-        f"surer than {_percent(guess.worst_posterior)}. If they are distributed otherwise, or "
-        "other columns tell of it, both can be higher."
+        f"surer than {_percent(guess.worst_posterior)}. "
+        + "".join(map(_part_sentence, guess.parts))
+        + "If they are distributed otherwise, or other columns tell of it, "
+        + ("all of this" if guess.parts else "both")
+        + " can be higher."
+    )
+
+
+def _part_sentence(part: PartGuess) -> str:
+    alone, given_rest = part.alone, part.given_rest
+    return (
+        f"Its part '{part.name}' is no harder to guess: right for {_percent(alone.success)} (without "
+        f"for {_percent(alone.before)}), nobody surer than {_percent(alone.worst_posterior)}; by "
+        f"someone who knows the rest of the combination, right for {_percent(given_rest.success)} "
+        f"(without for {_percent(given_rest.before)}), nobody surer than "
+        f"{_percent(given_rest.worst_posterior)}. "
     )
 
 

@@ -96,6 +96,8 @@ def show_design(statements: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from deniable.statements import merged_sentence
+
     console = stdout()
     console.print(_headline(statements), markup=False, soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
@@ -136,6 +138,10 @@ def show_design(statements: Mapping[str, Any]) -> None:
         console.print("NOT PROTECTED, released as they are: " + ", ".join(kept), markup=False)
     if unbounded := [name for name in statements["unprotected"] if name in randomized]:
         say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
+    for row in rows:
+        if "parts" in row:
+            bounded = row["epsilon"] is not None
+            say(merged_sentence(row["name"], row["parts"], bounded=bounded))
     _show_best_guesses(rows)
 
 
@@ -144,7 +150,7 @@ def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
 
     for row in rows:
         if "best_guess" in row:
-            say(best_guess_sentence(row["name"], BestGuess(**row["best_guess"])))
+            say(best_guess_sentence(row["name"], BestGuess.from_plain(row["best_guess"])))
 
 
 def _headline(statements: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.estimation import check_filter
 from deniable.mechanism import Mechanism, StratifiedMechanism
@@ -38,24 +39,25 @@ def released_attributes(
     mechanism: Mechanism | StratifiedMechanism, names: Sequence[str]
 ) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
-    written with. Attributes released as they are are read like the original.
+    written with. Attributes released as they are are read like the original; of parts the merged
+    attribute is read, once.
 
     Raises:
         InputError: if a name is unknown or given twice.
     """
     schema = mechanism.schema
-    return [
-        schema.attributes[i]
-        if schema.names[i] in schema.keep
-        else Attribute(
-            schema.names[i],
-            mechanism.output_labels[i],
-            missing=schema.attributes[i].missing
-            if mechanism.n_outputs[i] == schema.n_categories[i]
-            else None,
-        )
-        for i in schema.positions(names)
-    ]
+    places = dict.fromkeys(variable.position for variable in schema.variables(names))
+    return [_released(mechanism, place) for place in places]
+
+
+def _released(mechanism: Mechanism | StratifiedMechanism, position: int) -> Attribute:
+    attribute = mechanism.schema.attributes[position]
+    if attribute.name in mechanism.schema.keep:
+        return attribute
+    if mechanism.n_outputs[position] != attribute.n_categories:
+        return Attribute(attribute.name, mechanism.output_labels[position])
+    columns = [Attribute(c.name, c.categories, missing=c.missing) for c in attribute.columns]
+    return Attribute(attribute.name, parts=tuple(columns)) if attribute.parts else columns[0]
 
 
 def count_rows(
@@ -98,9 +100,10 @@ def count_rows(
             f"column '{unknown[0]}' is not among the columns released as they are"
             + (f" ({', '.join(mechanism.schema.keep)})" if mechanism.schema.keep else "")
         )
-    places = mechanism.schema.positions(names)
-    n_outputs = [mechanism.n_outputs[i] for i in places]
+    places = list(dict.fromkeys(v.position for v in mechanism.schema.variables(names)))
+    channels: dict[str, Channel] = {}
     tabulators: dict[tuple[str, ...], Tabulator] = {}
+    counted: dict[tuple[str, ...], Channel] = {}
     attributes = released_attributes(mechanism, names)
     with open_table(
         source, attributes, columns, other_columns="drop", show_values=show_values
@@ -118,9 +121,16 @@ def count_rows(
                             f"{reader.table}: there are more than {MAX_GROUPS} groups of "
                             f"{', '.join(by)}; group by something coarser"
                         )
-                    tabulators[values] = Tabulator(n_outputs, weighted=weights is not None)
+                    stratum = "" if strata is None else values[by.index(strata.column)]
+                    if stratum not in channels:
+                        channels[stratum] = Channel(_of_stratum(mechanism, stratum), tuple(names))
+                    counted[values] = channels[stratum]
+                    tabulators[values] = Tabulator(
+                        counted[values].n_outputs, weighted=weights is not None
+                    )
+                codes = {i: column[rows] for i, column in zip(places, batch.codes, strict=True)}
                 tabulators[values].add(
-                    [codes[rows] for codes in batch.codes], None if weight is None else weight[rows]
+                    counted[values].released_codes(codes), None if weight is None else weight[rows]
                 )
         if not tabulators:
             raise InputError(f"{reader.table}: there is no row to estimate from")
@@ -142,15 +152,20 @@ def count_rows(
 def _stratified(
     mechanism: StratifiedMechanism, parts: Sequence[tuple[str, Tabulation]]
 ) -> StratifiedTabulation:
-    for stratum, _ in parts:
-        if stratum not in mechanism.mechanisms:
-            raise InputError(
-                f"'{mechanism.column}' has a value for which the record has no mechanism; the rows "
-                "are not those of this release"
-            )
     return StratifiedTabulation(
         tuple((mechanism.mechanisms[stratum], tabulation) for stratum, tabulation in parts)
     )
+
+
+def _of_stratum(mechanism: Mechanism | StratifiedMechanism, stratum: str) -> Mechanism:
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    if stratum not in mechanism.mechanisms:
+        raise InputError(
+            f"'{mechanism.column}' has a value for which the record has no mechanism; the rows "
+            "are not those of this release"
+        )
+    return mechanism.mechanisms[stratum]
 
 
 def _groups(
@@ -185,11 +200,13 @@ def read_counts(path: Path | str, mechanism: Mechanism, names: Sequence[str]) ->
     Raises:
         InputError: if a column is missing or a value cannot be read.
     """
-    places = mechanism.schema.positions(names)
-    counts = np.zeros([mechanism.n_outputs[i] for i in places])
+    channel = Channel(mechanism, tuple(names))
+    places = list(dict.fromkeys(channel.positions))
+    counts = np.zeros(channel.n_outputs)
     attributes = released_attributes(mechanism, names)
     with open_table(path, attributes, ["count"], other_columns="drop") as reader:
         for batch in reader:
             values = numbers_of(batch.kept["count"], "count", reader.table, batch.first_row)
-            np.add.at(counts, tuple(batch.codes), values)
+            codes = channel.released_codes(dict(zip(places, batch.codes, strict=True)))
+            np.add.at(counts, tuple(codes), values)
     return Tabulation.from_counts(counts)

@@ -89,9 +89,16 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
     form for joint laws).
 
     Raises:
-        InputError: if an attribute is unknown, or the two are one.
+        InputError: if an attribute is unknown, or the two are one, or a part of a merged attribute
+            with a response matrix is asked for: what is left depends on its other parts too.
     """
     channel = Channel(mechanism, (first, second))
+    if channel.shared_matrices:
+        raise InputError(
+            f"what is left of the covariance of '{first}' and '{second}' is not known beforehand: "
+            f"'{channel.shared_matrices[0]}' is randomized as one by a matrix, so that it depends "
+            "on all of its parts"
+        )
     positions = channel.positions
     blocks = [mechanism.block_of(position) for position in positions]
     if blocks[0][0] is blocks[1][0]:
@@ -142,8 +149,9 @@ class CovarianceEstimate:
         estimate: unbiased for the original covariance.
         standard_error: by the delta method.
         released: the covariance of the scores in the release as it stands; None where what is
-            released are not the categories.
-        prediction: what the mechanism was expected to leave; None if strata differ in that.
+            released are not the categories, or parts of an attribute with a response matrix.
+        prediction: what the mechanism was expected to leave; None if strata differ in that, or for
+            such parts.
         group: columns released as they are and the values that the rows were selected by.
     """
 
@@ -243,7 +251,9 @@ def estimate_covariance(
     plug_in = mean_both - mean_first * mean_second
     gradient = np.outer(s - mean_first, t - mean_second)
     released = None
-    if channel.n_outputs == shape:
+    if all(part.channel.n_outputs == shape for _, part in inference.parts) and not any(
+        part.channel.shared_matrices for _, part in inference.parts
+    ):
         released = float(s @ indicator_covariance(tabulation.frequencies) @ t)
     return CovarianceEstimate(
         attributes=(first, second),
@@ -268,6 +278,8 @@ def _along(
 def _common_prediction(
     inference: AnyInference, first: str, second: str
 ) -> CovariancePrediction | None:
+    if any(part.channel.shared_matrices for _, part in inference.parts):
+        return None
     predictions = [
         predict_covariance(part.channel.mechanism, first, second) for _, part in inference.parts
     ]
@@ -279,7 +291,7 @@ def _common_prediction(
 def _scores(
     mechanism: AnyMechanism, name: str, given: Sequence[float] | None
 ) -> NDArray[np.float64]:
-    attribute = mechanism.schema.attributes[mechanism.schema.position(name)]
+    attribute = mechanism.schema.variable(name).attribute
     chosen = attribute.category_scores() if given is None else given
     if chosen is None:
         raise InputError(

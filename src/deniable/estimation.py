@@ -147,7 +147,7 @@ def estimate_table(
     Args:
         tabulation: the released records, counted by the outputs of ``of`` and then ``by``.
         mechanism: what randomized them; strata have their own.
-        of: the attributes of the table.
+        of: the attributes of the table; parts of merged ones count as attributes.
         by: attributes that form subgroups: every cell is then P(of | by), the ratio of two
             estimates. Randomized attributes may be used; selecting *rows* by them may not.
         method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
@@ -184,7 +184,7 @@ def estimate_table(
     return Estimate(
         attributes=channel.attributes,
         by=tuple(by),
-        categories=tuple(mechanism.schema.attributes[i].categories for i in channel.positions),
+        categories=tuple(variable.attribute.categories for variable in channel.variables),
         n_records=tabulation.n_records,
         target=target,
         method=method,
@@ -202,10 +202,11 @@ def _most_likely(inference: AnyInference) -> tuple[NDArray[np.float64], bool]:
     # Strata have tables of their own, so that the likelihood is the product of theirs.
     values, converged = np.zeros(inference.values.shape), True
     for share, part in inference.parts:
-        fit = maximum_likelihood(
-            part.tabulation.frequencies, part.channel.forward, part.tabulation.n_effective
-        )
-        values += share * fit.values
+        # A response matrix needs its whole attribute: parts not asked for are summed over.
+        channel = part.channel if part.channel.complete else part.channel.completed()
+        frequencies = part.tabulation.frequencies.reshape(channel.n_outputs)
+        fit = maximum_likelihood(frequencies, channel.forward, part.tabulation.n_effective)
+        values += share * fit.values.sum(axis=tuple(range(values.ndim, fit.values.ndim)))
         converged = converged and fit.converged
     return values, converged
 
@@ -219,7 +220,7 @@ def check_filter(mechanism: AnyMechanism, columns: Sequence[str]) -> None:
     for name in columns:
         if name in mechanism.schema.keep:
             continue
-        mechanism.schema.position(name)
+        mechanism.schema.variable(name)
         raise InputError(
             f"rows cannot be selected by '{name}': its values are randomized, so the rows that "
             "show a value are not the people who have it, and estimates from them would be wrong; "

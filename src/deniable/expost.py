@@ -87,7 +87,7 @@ class Treatment:
             raise InputError("the share α is for invariant PRAM; ask for that, or leave α out")
         for name, value in self.numeric.items():
             check_attenuation(value, f"column '{name}': ")
-            if name in self.schema.names:
+            if name in self.schema.columns:
                 raise InputError(
                     f"'{name}' is an attribute of the schema and randomized by category; take it "
                     "out of the schema, or do not treat it as a column of numbers"

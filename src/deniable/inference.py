@@ -17,6 +17,7 @@ linearization of a weighted mean). Without weights these are the quadratic forms
 M⁻¹(diag Mπ − M diag(π) Mᵀ)M⁻ᵀ/n and M⁻¹(diag θ − θθᵀ)M⁻ᵀ/n.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -177,12 +178,9 @@ class Inference:
 
     def margin(self, n_by: int) -> "Inference":
         """Return the inference about the last ``n_by`` attributes."""
-        axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
-        return Inference(
-            Channel(self.channel.mechanism, self.channel.attributes[-n_by:]),
-            self.tabulation.margin(axes),
-            self.target,
-        )
+        channel = Channel(self.channel.mechanism, self.channel.attributes[-n_by:])
+        counts = self.tabulation.margin(self.channel.margin_axes(n_by))
+        return Inference(channel, counts.reshaped(channel.n_outputs), self.target)
 
     def share_mean_square(
         self, share: NDArray[np.float64], margin: "Inference"
@@ -237,44 +235,69 @@ def cell_variance_range(
     u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
     ``table`` variance is between these two over n.
     """
-    diagonal, low, high = _second_moments(channel)
-    same = diagonal - 1.0
-    return np.maximum(np.minimum(same, low), 0.0), np.maximum(np.maximum(same, high), 0.0)
+    found = _second_moments(channel)
+    least = np.minimum(found.same_low - 1.0, found.low)
+    most = np.maximum(found.same_high - 1.0, found.high)
+    return np.maximum(least, 0.0), np.maximum(most, 0.0)
 
 
-def _second_moments(
-    channel: Channel,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    # u(x, x), and min and max of u(x, x') over x' ≠ x. Each factor of u gives the same three; in a
-    # product, x' ≠ x means different in at least one factor. Pattern factors do not depend on x.
-    moments = channel.inverse.squared().after(channel.forward)
+def _second_moments(channel: Channel) -> "_Range":
+    # Of u(x, x'). In a product of factors, x' ≠ x means different in at least one; what a pattern
+    # factor gives does not depend on x.
+    moments = channel.second_moments
     m = len(channel.attributes)
-    factors: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = []
+    factors: list[_Range] = []
     kernel = np.maximum(moments.kernel.ravel(), 0.0)
     if kernel.size > 1:
-        factors.append((kernel[:1], kernel[1:].min(keepdims=True), kernel[1:].max(keepdims=True)))
-    for axis in range(m):
-        if axis in moments.pattern_axes:
-            continue
-        matrix = moments.matrices.get(axis, np.eye(channel.n_categories[axis]))
-        on = np.eye(len(matrix), dtype=bool)
-        factors.append(
-            (
-                _along(matrix.diagonal(), axis, m),
-                _along(np.where(on, np.inf, matrix).min(axis=1), axis, m),
-                _along(np.where(on, -np.inf, matrix).max(axis=1), axis, m),
-            )
+        same, other = kernel[:1], kernel[1:]
+        factors.append(_Range(same, same, other.min(keepdims=True), other.max(keepdims=True)))
+    matched = set(moments.pattern_axes)
+    for axis, matrix in moments.matrices.items():
+        axes = moments.axes_of(axis)
+        matched.update(axes)
+        shape = [channel.n_categories[j] if j in axes else 1 for j in range(m)]
+        factors.append(_Range.of(np.maximum(matrix, 0.0), channel.belongs(axis), shape))
+    for axis in set(range(m)) - matched:  # released as it is
+        n = channel.n_categories[axis]
+        shape = [n if j == axis else 1 for j in range(m)]
+        factors.append(_Range.of(np.eye(n), np.eye(n, dtype=bool), shape))
+    found = factors[0]
+    for factor in factors[1:]:
+        found = found.times(factor)
+    return found
+
+
+class _Range(NamedTuple):
+    """Between which values u(x, x') lies, by x: for true values x' that are counted in cell x, and
+    for others. A cell that is a sum over parts holds several x'."""
+
+    same_low: NDArray[np.float64]
+    same_high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, matrix: NDArray[np.float64], on: NDArray[np.bool_], shape: Sequence[int]
+    ) -> "_Range":
+        """Return the range over the columns of a matrix, in a shape that broadcasts."""
+        return cls(
+            np.where(on, matrix, np.inf).min(axis=1).reshape(shape),
+            np.where(on, matrix, -np.inf).max(axis=1).reshape(shape),
+            np.where(on, np.inf, matrix).min(axis=1).reshape(shape),
+            np.where(on, -np.inf, matrix).max(axis=1).reshape(shape),
         )
-    diagonal, low, high = factors[0]
-    for d, lowest, highest in factors[1:]:
-        low = np.minimum(np.minimum(low * lowest, low * d), diagonal * lowest)
-        high = np.maximum(np.maximum(high * highest, high * d), diagonal * highest)
-        diagonal = diagonal * d
-    return diagonal, low, high
 
-
-def _along(values: NDArray[np.float64], axis: int, n_axes: int) -> NDArray[np.float64]:
-    return np.maximum(values, 0.0).reshape([-1 if j == axis else 1 for j in range(n_axes)])
+    def times(self, other: "_Range") -> "_Range":
+        """Return the range of products: different means different in at least one factor."""
+        low = np.minimum(self.low * other.low, self.low * other.same_low)
+        high = np.maximum(self.high * other.high, self.high * other.same_high)
+        return _Range(
+            self.same_low * other.same_low,
+            self.same_high * other.same_high,
+            np.minimum(low, self.same_low * other.low),
+            np.maximum(high, self.same_high * other.high),
+        )
 
 
 @dataclass(frozen=True)
@@ -308,7 +331,8 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
     if n_records < 1:
         raise InputError("the number of records must be at least 1")
     channel.check(float("inf"))
-    diagonal, _, high = _second_moments(channel)
+    found = _second_moments(channel)
+    diagonal, high = found.same_high, found.high
     if target == "table":
         worst = float(np.maximum(diagonal - 1.0, high).max())
     else:
@@ -316,13 +340,15 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
         p = np.clip((diagonal - high) / 2, 0.0, 1.0)
         worst = float((p * diagonal + (1 - p) * high - p**2).max())
     cells = float(np.prod(channel.n_categories))
-    moments = channel.inverse.squared().after(channel.forward)
+    moments = channel.second_moments
     # Mean over x and x' of a product is the product of the means: on the pattern axes the constant
     # component's eigenvalue over the number of cells.
     mean = float(moments.eigenvalues.flat[0]) / float(np.prod(moments.pattern_categories))
-    for axis in range(len(channel.attributes)):
-        if axis not in moments.pattern_axes:
-            n = channel.n_categories[axis]
-            mean *= float(moments.matrices[axis].mean()) if axis in moments.matrices else 1 / n
+    matched = set(moments.pattern_axes)
+    for axis, matrix in moments.matrices.items():
+        matched.update(moments.axes_of(axis))
+        mean *= float(matrix.mean())
+    for axis in set(range(len(channel.attributes))) - matched:
+        mean /= channel.n_categories[axis]
     mean_variance = max(mean - (1 / cells if target == "table" else 1 / cells**2), 0.0) / n_records
     return ExpectedError((max(worst, 0.0) / n_records) ** 0.5, mean_variance**0.5, mean_variance)

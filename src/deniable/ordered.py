@@ -88,7 +88,7 @@ def estimate_mean(
             :func:`~deniable.estimation.estimate_table`.
     """
     inference = infer(tabulation, mechanism, (attribute, *by), target)
-    declared = mechanism.schema.attributes[mechanism.schema.position(attribute)]
+    declared = mechanism.schema.variable(attribute).attribute
     values, counted = _scores(declared, scores)
     z = normal_quantile(level)
     summaries = []
@@ -151,7 +151,7 @@ def estimate_quantile(
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")
     inference = infer(tabulation, mechanism, (attribute, *by), target)
-    declared = mechanism.schema.attributes[mechanism.schema.position(attribute)]
+    declared = mechanism.schema.variable(attribute).attribute
     if not declared.ordered:
         raise InputError(
             f"attribute '{attribute}' has no order, so it has no quantiles; "
@@ -252,9 +252,8 @@ def _subgroups(
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], bool]]:
     # Each subgroup's name, its indicator over the axes of ``by``, and whether its size is too
     # uncertain to divide by.
-    schema = inference.channel.mechanism.schema
     shape = inference.values.shape[1:]
-    labels = [schema.attributes[position].categories for position in schema.positions(by)]
+    labels = [variable.attribute.categories for variable in inference.channel.variables[1:]]
     for index in product(*(range(n) for n in shape)):
         member = np.zeros(shape)
         member[index] = 1.0

@@ -48,6 +48,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "attenuation": found.attenuation[i],
             "lambda": _proper(found.attenuation[i]),
             "strength": found.attribute_strength[i],
+            **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
             # Only where a response matrix has a prior; there is nothing to say of the others.
             **({"best_guess": g.to_plain()} if (g := best_guess(mechanism, i)) else {}),
         }
@@ -183,6 +184,8 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
         if (guess := true.get("best_guess")) != stated["best_guess"]:
             raise _altered(f"'{true['name']}'", "best_guess", guess, stated["best_guess"])
+        if (parts := true.get("parts")) != stated["parts"]:
+            raise _altered(f"'{true['name']}'", "parts", parts, stated["parts"])
         for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
@@ -246,10 +249,11 @@ def _or_infinite(value: float | None) -> float:
     return math.inf if value is None else value
 
 
-class _StoredBestGuess(msgspec.Struct):
+class _StoredBestGuess(msgspec.Struct, omit_defaults=True):
     before: float
     success: float
     worst_posterior: float
+    parts: list[dict[str, Any]] | None = None
 
 
 class _StoredAttribute(msgspec.Struct):
@@ -263,6 +267,7 @@ class _StoredAttribute(msgspec.Struct):
     attenuation_proper: float | None = msgspec.field(name="lambda")
     strength: float | None
     best_guess: _StoredBestGuess | None = None
+    parts: list[str] | None = None
 
 
 class _StoredBlock(msgspec.Struct):

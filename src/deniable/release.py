@@ -163,7 +163,7 @@ def write_rows(
     """
     schema = layout.schema
     person = [] if options.person is None else [options.person]
-    if options.person in (*schema.names, *schema.keep, *layout.numeric):
+    if options.person in (*schema.columns, *schema.keep, *layout.numeric):
         raise InputError(
             f"column '{options.person}' says whose row it is and is dropped; the schema must not "
             "declare or keep it too"

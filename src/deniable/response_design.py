@@ -16,9 +16,73 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.families import MatrixChannel
 from deniable.mechanism import Block, Mechanism
+from deniable.options import split_names
 from deniable.plan import Design
 from deniable.record import mechanism_from_plain
 from deniable.schema import Attribute, Schema
+
+
+def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
+    """Return the schema with the attribute that a matrix is for, and that attribute's name.
+
+    If the schema declares several attributes and the matrix is for their combination, they are
+    merged into one, in the first one's place.
+
+    Args:
+        schema: as it is declared.
+        name: of one attribute; or of several with commas between; or, if the file holds a mechanism
+            of a merged attribute, that one's name.
+        path: the matrix.
+
+    Raises:
+        InputError: if there is no such attribute, one of several has a level of its own, or their
+            numbers of categories are not those of the mechanism's columns.
+    """
+    if name in schema.names:
+        return schema, name
+    own = _stored_attribute(path)
+    names = split_names(name)
+    if own is not None and own.parts:
+        stored = [part.name for part in own.parts]
+        if name == own.name or sorted(names) == sorted(stored):
+            names = stored
+    if len(names) < 2:
+        schema.position(name)
+    parts = [schema.attributes[i] for i in schema.positions(names)]
+    for i, part in enumerate(parts):
+        _refuse_level(schema, part)
+        if own is not None and own.parts and len(own.parts) == len(parts):
+            expected = own.parts[i].n_categories
+            if part.n_categories != expected:
+                raise InputError(
+                    f"{path}: the matrix is for {expected} categories of '{part.name}', and it has "
+                    f"{part.n_categories}"
+                )
+    plain = tuple(
+        replace(a, ratio=None, importance=None) if a.name in names else a for a in schema.attributes
+    )
+    return replace(schema, attributes=plain).merging(names), "+".join(names)
+
+
+def _stored_attribute(path: Path) -> Attribute | None:
+    """Return the attribute that a mechanism's file is for; None if it holds none, or several."""
+    try:
+        plain = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        (attribute,) = Schema.from_plain(plain["schema"]).attributes
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, InputError, KeyError, ValueError):
+        return None  # what is wrong with the file is said where it is read
+    return attribute
+
+
+def _refuse_level(schema: Schema, attribute: Attribute) -> None:
+    name = attribute.name
+    if name in schema.keep:
+        raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
+    if attribute.epsilon is not None:
+        raise InputError(
+            f"attribute '{name}' has both a matrix and, in the schema, an epsilon; a matrix "
+            "has the level that it has, so leave the epsilon out"
+        )
 
 
 def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
@@ -28,14 +92,7 @@ def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
         InputError: if a name is unknown, or the attribute is released as it is or has a level.
     """
     for name in names:
-        attribute = schema.attributes[schema.position(name)]
-        if name in schema.keep:
-            raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
-        if attribute.epsilon is not None:
-            raise InputError(
-                f"attribute '{name}' has both a matrix and, in the schema, an epsilon; a matrix "
-                "has the level that it has, so leave the epsilon out"
-            )
+        _refuse_level(schema, schema.attributes[schema.position(name)])
     if all(schema.names[i] in names for i in schema.protected):
         return None
     rest = tuple(a for a in schema.attributes if a.name not in names)

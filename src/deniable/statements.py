@@ -107,6 +107,24 @@ _RULES_OUT = (
 )
 
 
+def merged_sentence(name: str, parts: Sequence[str], *, bounded: bool) -> str:
+    """Return what it means that an attribute is merged from several columns, in plain words.
+
+    Args:
+        name: of the attribute.
+        parts: of the columns.
+        bounded: whether it has an ε.
+    """
+    columns = f"{', '.join(parts[:-1])} and {parts[-1]}"
+    text = f"'{name}' stands for the columns {columns}, randomized as one value."
+    if not bounded:
+        return text
+    return (
+        f"{text} Its ε bounds what is learned of any of them: alone, together, or when the others "
+        "are known."
+    )
+
+
 def _instead(columns: list[str], statement: str, known: Any = None) -> dict[str, Any]:
     return {"columns": columns, "statement": statement, "if_frequencies_known": known}
 
@@ -151,6 +169,15 @@ def small_print(
         )
     instead = holds_instead(mechanism, numeric)
     lines += [f"{', '.join(one['columns'])}: {one['statement']}" for one in instead]
+    lines += [
+        merged_sentence(
+            attribute.name, [part.name for part in attribute.parts], bounded=math.isfinite(level)
+        )
+        for attribute, level in zip(
+            mechanism.schema.attributes, mechanism.attribute_epsilon, strict=True
+        )
+        if attribute.parts
+    ]
     treated = {*kept, *(column for one in instead for column in one["columns"])}
     if unbounded := [n for n in mechanism.unprotected if n not in treated]:
         lines.append(

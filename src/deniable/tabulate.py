@@ -85,6 +85,11 @@ class Tabulation:
         squares = None if self.squares is None else summed(self.squares)
         return Tabulation(summed(self.counts), squares, self.n_records)
 
+    def reshaped(self, shape: Sequence[int]) -> "Tabulation":
+        """Return the same counts in another shape."""
+        squares = None if self.squares is None else self.squares.reshape(shape)
+        return Tabulation(self.counts.reshape(shape), squares, self.n_records)
+
 
 class Tabulator:
     """Adds up batches of released records.

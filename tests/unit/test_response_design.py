@@ -15,6 +15,7 @@ from deniable.mechanism import Block, Mechanism
 from deniable.plan import Design
 from deniable.response_design import (
     holds_mechanism,
+    merged_for,
     response_from_file,
     with_responses,
     without,
@@ -129,3 +130,58 @@ def test_a_mechanism_of_another_kind_lends_nothing(tmp_path: Path) -> None:
     path.write_bytes(record.to_json(record.mechanism_to_plain(plan)))
     with pytest.raises(InputError, match="not one response matrix"):
         response_from_file(path, AGE)
+
+
+def merged_file(path: Path) -> Path:
+    """A mechanism for blood and age as one attribute."""
+    whole = Attribute.merged((SCHEMA.attributes[2], AGE))
+    law = DesignedChannel.for_prior(0.4 * np.eye(6) + 0.1, (1 / 6,) * 6)
+    plan = Design(Mechanism(Schema((whole,)), (Block((0,), law),)), "matrix", (None,), None)
+    (path / "m.json").write_bytes(record.to_json(record.mechanism_to_plain(plan)))
+    return path / "m.json"
+
+
+@pytest.mark.parametrize("name", ["blood+age", "blood,age", "age,blood", " blood , age "])
+def test_attributes_with_one_matrix_are_merged_in_the_matrixs_order(
+    tmp_path: Path, name: str
+) -> None:
+    schema, found = merged_for(SCHEMA, name, merged_file(tmp_path))
+    assert found == "blood+age"
+    assert schema.names == ("sex", "blood+age")
+    assert [part.name for part in schema.attributes[1].parts] == ["blood", "age"]
+    assert schema.keep == ("region",)
+
+
+def test_rows_for_several_attributes_are_in_the_order_in_which_these_are_named(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps((0.4 * np.eye(6) + 0.1).tolist()))
+    schema, found = merged_for(SCHEMA, "age,blood", path)
+    assert found == "age+blood"
+    assert response_from_file(path, schema.attributes[1]).n_categories == (6,)
+
+
+def test_a_single_attribute_or_one_that_is_merged_already_stays(tmp_path: Path) -> None:
+    path = merged_file(tmp_path)
+    assert merged_for(SCHEMA, "sex", path) == (SCHEMA, "sex")
+    schema, name = merged_for(SCHEMA, "blood,age", path)
+    assert merged_for(schema, name, path) == (schema, name)
+
+
+def test_attributes_that_cannot_be_merged_are_named(tmp_path: Path) -> None:
+    path = merged_file(tmp_path)
+    with pytest.raises(InputError, match="no attribute 'weight'"):
+        merged_for(SCHEMA, "blood,weight", path)
+    with pytest.raises(InputError, match="no attribute 'weight'"):
+        merged_for(SCHEMA, "weight", tmp_path / "nowhere.json")
+    with pytest.raises(InputError, match="for 3 categories of 'sex', and it has 2"):
+        merged_for(SCHEMA, "sex,age", path)
+    ratio = Schema((*SCHEMA.attributes[:2], Attribute("blood", ("A", "B", "0"), ratio=2.0)))
+    assert merged_for(ratio, "blood,age", path)[1] == "blood+age"
+    level = Schema((*SCHEMA.attributes[:2], Attribute("blood", ("A", "B", "0"), epsilon=2.0)))
+    with pytest.raises(InputError, match="'blood' has both a matrix and"):
+        merged_for(level, "blood,age", path)
+    kept = Schema(SCHEMA.attributes, keep=("age",))
+    with pytest.raises(InputError, match="'age' is released as it is"):
+        merged_for(kept, "blood,age", path)

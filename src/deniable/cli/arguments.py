@@ -41,7 +41,7 @@ class StrengthOptions:
         Parameter(
             negative=(),
             help="Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows "
-            "(bistochastic with method lambda); may be repeated.",
+            "(bistochastic with method lambda); a,b=file.json merges attributes; may be repeated.",
         ),
     ] = None
 

@@ -56,7 +56,7 @@ def find_design(schema: Any, wish: DesignOptions | None) -> Any:
     from deniable import console, options
     from deniable.designing import design as find
 
-    responses, wish = split_responses(schema, wish or DesignOptions())
+    schema, responses, wish = split_responses(schema, wish or DesignOptions())
     if responses:
         from deniable.response_design import with_responses, without
 

@@ -43,7 +43,10 @@ def frontier(
     ] = None,
     column: Annotated[
         str | None,
-        Parameter(help="Read the shares from a table, data.csv:age; data.csv:sex,age merges two."),
+        Parameter(
+            help="Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns, "
+            "which are then randomized as one."
+        ),
     ] = None,
     distribution: Annotated[
         str | None, Parameter(help="normal,10 or gamma,10 or uniform,10.")
@@ -192,7 +195,10 @@ def pick(
         float | None, Parameter(name="--epsilon-ldp", help="Largest ε, if the levels are ε.")
     ] = None,
     method: Annotated[str | None, Parameter(help="Only matrices of this method.")] = None,
-    name: Annotated[str | None, Parameter(help="The column that it is for.")] = None,
+    name: Annotated[
+        str | None,
+        Parameter(help="The column that it is for; of merged columns all, as in a,b."),
+    ] = None,
     schema: SchemaPath = None,
     output: Annotated[Path, Parameter(help="Where to write the mechanism.")],
     force: Force = False,

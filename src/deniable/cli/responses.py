@@ -8,8 +8,9 @@ from deniable.cli.arguments import DesignOptions
 from deniable.errors import InputError
 
 
-def split_responses(schema: Any, wish: DesignOptions) -> tuple[dict[str, Any], DesignOptions]:
-    """Return the response matrices among ``--matrix``, by attribute, and the other options.
+def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, Any], DesignOptions]:
+    """Return the schema, the response matrices among ``--matrix``, by attribute, and the other
+    options. Attributes that have a matrix together are merged into one in the schema.
 
     A mechanism made by ``frontier pick`` is always one. A list of rows is one where the others
     have levels or a total, or their method is named and works with them; otherwise, under method
@@ -18,7 +19,7 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[dict[str, Any], D
     Raises:
         InputError: if a file cannot be used, or an attribute is unknown or given twice.
     """
-    from deniable.response_design import holds_mechanism, response_from_file
+    from deniable.response_design import holds_mechanism, merged_for, response_from_file
 
     by_level = wish.method not in (None, "lambda", "joint") or (
         wish.method is None
@@ -35,8 +36,9 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[dict[str, Any], D
         if not equals or not (by_level or holds_mechanism(Path(file))):
             others.append(text)
             continue
+        schema, name = merged_for(schema, name, Path(file))
         if name in responses:
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
         responses[name] = response_from_file(Path(file), attribute)
-    return responses, replace(wish, matrix=others or None)
+    return schema, responses, replace(wish, matrix=others or None)

@@ -79,25 +79,63 @@ class DesignedChannel(MatrixChannel):
         inverse[:, seen] = np.linalg.pinv(matrix[seen] / scale[:, None]) / scale
         return inverse
 
-    def guess_before(self) -> Ratio:
-        """Return how often the best guess without any answer is right: the largest share."""
-        shares = self._shares()
-        return max(shares).as_integer_ratio()
+    def guess_before(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
+        """Return how often the best guess without any answer is right: the largest share.
 
-    def guess_after(self) -> Ratio:
+        Args:
+            wanted: which value of what is guessed each category stands for, shape (a,); by default
+                the category itself.
+            known: which value of what is known beforehand each stands for; nothing by default.
+        """
+        return sum(map(max, self._guesses([self._shares()], wanted, known))).as_integer_ratio()
+
+    def guess_after(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
         """Return how often the best guess from the answer is right, Σ_y max_x M[y, x] p(x).
+
+        Args:
+            wanted, known: as in :meth:`guess_before`.
 
         Source: Huang and Du, equation (8): one minus their privacy.
         """
-        total = sum(max(row) for row in self._joint())
+        total = sum(map(max, self._guesses(self._joint(), wanted, known)))
         return (total / (1 << self.bits)).as_integer_ratio()
 
-    def worst_posterior(self) -> Ratio:
+    def worst_posterior(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
         """Return the largest probability of any category after any answer that occurs.
+
+        Args:
+            wanted, known: as in :meth:`guess_before`.
 
         Source: Huang and Du, equation (9).
         """
-        return max(max(row) / sum(row) for row in self._joint() if any(row)).as_integer_ratio()
+        guesses = self._guesses(self._joint(), wanted, known)
+        return max(max(cells) / sum(cells) for cells in guesses if any(cells)).as_integer_ratio()
+
+    def _guesses(
+        self,
+        rows: Sequence[Sequence[Fraction]],
+        wanted: Sequence[int] | None,
+        known: Sequence[int] | None,
+    ) -> list[list[Fraction]]:
+        """Return, for every answer and every known value, the probabilities of all values that are
+        wanted, together with these."""
+        (n,) = self.n_categories
+        wanted = range(n) if wanted is None else wanted
+        known = [0] * n if known is None else known
+        found = []
+        for row in rows:
+            by_known: dict[int, dict[int, Fraction]] = {}
+            for mass, want, know in zip(row, wanted, known, strict=True):
+                cells = by_known.setdefault(know, {})
+                cells[want] = cells.get(want, Fraction(0)) + mass
+            found += [list(cells.values()) for cells in by_known.values()]
+        return found
 
     def _shares(self) -> list[Fraction]:
         exact = [Fraction(share) for share in self.prior]

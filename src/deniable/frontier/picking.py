@@ -7,6 +7,7 @@ from deniable.errors import InputError
 from deniable.families import DesignedChannel
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.mechanism import Block, Mechanism
+from deniable.options import split_names
 from deniable.plan import Design
 from deniable.schema import Attribute, Schema
 
@@ -33,7 +34,8 @@ def pick(
         privacy: the least average privacy; for a frontier over privacy.
         epsilon: the largest ε in nats; for a frontier under ε-LDP.
         method: only points of this method.
-        name: what the attribute is called in the table; by default as in the folder.
+        name: what the attribute is called in the table, or, if it is merged from several columns,
+            what these are called, as in ``a,b``; by default as in the folder.
         schema: declares the attribute's categories; by default they are as in the folder.
 
     Raises:
@@ -93,6 +95,24 @@ def _choose(
 
 def _attribute(stored: StoredFrontier, name: str | None, schema: Schema | None) -> Attribute:
     own = stored.prior.attribute
+    if not own.parts or (schema is not None and (name or own.name) in schema.names):
+        return _declared(own, name, schema)
+    names = None if name in (None, own.name) else split_names(str(name))
+    if names is not None and len(names) != len(own.parts):
+        raise InputError(
+            f"the frontier is of {len(own.parts)} columns merged into one "
+            f"({', '.join(part.name for part in own.parts)}); name as many by --name, as in a,b"
+        )
+    return Attribute.merged(
+        [
+            _declared(part, None if names is None else names[i], schema)
+            for i, part in enumerate(own.parts)
+        ]
+    )
+
+
+def _declared(own: Attribute, name: str | None, schema: Schema | None) -> Attribute:
+    """Return an attribute, or a part of a merged one, as it is called and declared."""
     if schema is None:
         return own if name is None else replace(own, name=name)
     if name is None and own.name not in schema.names and len(schema.attributes) > 1:

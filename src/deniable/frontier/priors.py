@@ -3,8 +3,7 @@
 import math
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -128,11 +127,10 @@ def from_column(text: str, schema: Schema | None = None) -> Prior:
     declared = schema is not None
     if schema is None:
         schema = _drafted(path, names)
-    attributes = [schema.attributes[i] for i in schema.positions(names)]
-    merged = merge(attributes)
+    merged = merge([schema.attributes[i] for i in schema.positions(names)])
     also = "" if declared else ", and the list of its categories,"
-    counter = Tabulator([a.n_categories for a in attributes])
-    with open_table(path, attributes, other_columns="drop") as reader:
+    counter = Tabulator([merged.n_categories])
+    with open_table(path, [merged], other_columns="drop") as reader:
         for batch in reader:
             counter.add(batch.codes)
     shares = counter.tabulation().frequencies.ravel()
@@ -142,10 +140,11 @@ def from_column(text: str, schema: Schema | None = None) -> Prior:
             f"'{merged.categories[int(absent[0])]}', and a prior of 0 cannot be designed for; "
             "give the shares by --prior, with a small one for it, or merge categories"
         )
+    columns = ", ".join(f"'{column.name}'" for column in merged.columns)
     return Prior(
         merged,
         tuple(shares.tolist()),
-        f"column '{merged.name}' of {path.name}",
+        f"column{'s' if merged.parts else ''} {columns} of {path.name}",
         DISCLOSURE.format(table=f"'{merged.name}' in {path.name}", also=also),
     )
 
@@ -175,13 +174,15 @@ def merge(attributes: Sequence[Attribute]) -> Attribute:
     if len(attributes) == 1:
         return attributes[0]
     n = math.prod(a.n_categories for a in attributes)
-    name = "+".join(a.name for a in attributes)
     if n > MERGED_UP_TO:
         raise InputError(
-            f"'{name}' would have {n} categories; attributes can be merged into one of at most "
-            f"{MERGED_UP_TO}"
+            f"'{'+'.join(a.name for a in attributes)}' would have {n} categories; attributes can "
+            f"be merged into one of at most {MERGED_UP_TO}"
         )
-    return Attribute(name, tuple(map("+".join, product(*(a.categories for a in attributes)))))
+    # Levels are wishes for other methods; a prior has none.
+    return Attribute.merged(
+        [replace(a, epsilon=None, ratio=None, importance=None) for a in attributes]
+    )
 
 
 def _split(text: str) -> tuple[Path, list[str]]:

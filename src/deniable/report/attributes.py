@@ -34,7 +34,8 @@ def attributes(contents: Contents) -> str:
             "soft small",
         ),
     ]
-    if any(block.law.get("family") == "matrix" for block in contents.mechanism.blocks):
+    families = {block.law.get("family") for block in contents.mechanism.blocks}
+    if families & {"matrix", "designed matrix"}:
         parts.append(
             paragraph(
                 "An attribute without an attenuation is randomized by a response matrix, which "
@@ -77,8 +78,21 @@ def _row(
     attribute: AttributeStatement, standard_error: float | None, by_strength: bool = False
 ) -> Row:
     unbounded = attribute.epsilon is None
+    name = escape(attribute.name)
+    if unbounded:
+        guess = attribute.best_guess
+        name += (
+            " (not protected)"
+            if guess is None
+            else _small(
+                f"no ε; best guess right for {wording.rounded_up(guess.success)}, nobody surer "
+                f"than {wording.rounded_up(guess.worst_posterior)}, if its prior is true"
+            )
+        )
+    if attribute.parts:
+        name += _small(f"merged from {', '.join(attribute.parts)}")
     return Row(
-        escape(attribute.name) + (" (not protected)" if unbounded else ""),
+        name,
         (
             f"{attribute.categories:,}",
             _NOTHING
@@ -94,6 +108,10 @@ def _row(
         ),
         "bare" if unbounded else "",
     )
+
+
+def _small(text: str) -> str:
+    return f'<br><span class="soft small">{escape(text)}</span>'
 
 
 def _strength_text(attribute: AttributeStatement) -> str:

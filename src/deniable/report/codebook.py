@@ -20,7 +20,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     Columns: attribute; the category's position, from 1; the category as it is written in the
     released file; its readable label; for binned attributes the interval's edges (the upper one
     belongs to the next interval, except in the last); and whether the file holds a randomized or
-    the true value. A column that is not declared has one row, without a category.
+    the true value, or answers that are no categories. A column that is not declared has one row,
+    without a category.
 
     Args:
         record: the release's record as plain values.
@@ -35,9 +36,18 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for attribute in schema.attributes:
+    answers = contents.answers()
+    # Merged columns appear by themselves, unless one column of answers stands for all of them.
+    declared = [
+        column
+        for attribute in schema.attributes
+        for column in ((attribute,) if attribute.name in answers else attribute.columns)
+    ]
+    for attribute in declared:
         edges = [] if attribute.bins is None else _edge_texts(attribute.bins)
         released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
+        if (count := answers.get(attribute.name)) is not None:
+            released_as = f"answer 1 to answer {count}, which are no categories"
         for position, category in enumerate(attribute.categories, start=1):
             # A category for missing values comes after the intervals and has no edges.
             lower, upper = edges[position - 1 : position + 1] if position < len(edges) else ("", "")
@@ -53,7 +63,7 @@ def render_codebook(record: Mapping[str, Any]) -> str:
                 )
             )
     for name in contents.release.columns:
-        if name not in schema.names:
+        if name not in schema.columns and name not in schema.names:
             released_as = CONTRACTED if name in numeric else TRUE_VALUE
             writer.writerow((name, "", "", "", "", "", released_as))
     return text.getvalue()

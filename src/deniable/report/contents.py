@@ -77,6 +77,15 @@ class ExpectedError(msgspec.Struct, frozen=True):
     standard_error: float
 
 
+class BestGuessStatement(msgspec.Struct, frozen=True):
+    """How often the best guess from an answer is right, and the most that an answer can make anyone
+    sure, if the prior of a response matrix is true."""
+
+    before: float
+    success: float
+    worst_posterior: float
+
+
 class AttributeStatement(msgspec.Struct, frozen=True):
     """What the mechanism states of an attribute; levels in nats, None if unbounded."""
 
@@ -88,6 +97,8 @@ class AttributeStatement(msgspec.Struct, frozen=True):
     keep_probability: float | None
     attenuation: float | None
     strength: float | None
+    parts: list[str] = []
+    best_guess: BestGuessStatement | None = None
 
 
 class BlockStatement(msgspec.Struct, frozen=True):
@@ -213,6 +224,19 @@ class Contents(msgspec.Struct, frozen=True):
             if name in randomized
         ]
 
+    def answers(self) -> dict[str, int]:
+        """Return how many answers there are, by attribute, where they are not the categories: under
+        a response matrix with more of them."""
+        categories = {a.name: a.categories for a in self.mechanism.attributes}
+        return {
+            name: len(rows)
+            for block in self.mechanism.blocks
+            for name in block.attributes
+            if isinstance(rows := block.law.get("weights"), list)
+            and block.law.get("family") in ("matrix", "designed matrix")
+            and len(rows) != categories[name]
+        }
+
     def asked_by_strength(self) -> bool:
         """Whether λ and strengths were asked for, so that they are to be shown."""
         return self.mechanism.method in ("lambda", "joint")
@@ -271,6 +295,7 @@ def _worst(alike: Sequence[AttributeStatement]) -> AttributeStatement:
         keep_probability=_common([a.keep_probability for a in alike]),
         attenuation=_common([a.attenuation for a in alike]),
         strength=_common([a.strength for a in alike]),
+        best_guess=alike[0].best_guess if len({a.best_guess for a in alike}) == 1 else None,
     )
 
 

@@ -11,7 +11,7 @@ from math import ceil, log10, sqrt
 from deniable.report import wording
 from deniable.report.contents import Contents, PairAttenuation
 from deniable.report.markup import bullets, code, escape, notice, paragraph, section
-from deniable.schema import Attribute
+from deniable.schema import Attribute, Schema
 
 _TRUE_SHARE = 0.3
 """The share that the worked example comes out at: any number would do, and no data are used."""
@@ -78,10 +78,30 @@ def estimating(contents: Contents) -> str:
         phi = contents.attenuation.single[single]
         assert phi is not None  # _singles lists only attributes that have one
         parts += _single_by_hand(by_name[single], phi, contents.release.rows)
+    parts += _merged(schema)
     parts += _pair_by_hand(contents, pair)
     parts += _matrices_by_hand(contents)
     parts += _weak_pairs(contents)
     return section("How to estimate", *parts)
+
+
+def _merged(schema: Schema) -> list[str]:
+    found = []
+    for attribute in schema.attributes:
+        names = [part.name for part in attribute.parts]
+        if not names:
+            continue
+        found.append(
+            paragraph(
+                f"{attribute.name} is merged from {wording.listed(names)}, and randomized as one. "
+                "Any of them, or some together, are estimated by their own names; the estimate is "
+                "that of the combinations, added up over the others"
+                + (":" if all(map(wording.fits_command, names)) else ".")
+            )
+        )
+        if all(map(wording.fits_command, names)):
+            found.append(code(wording.command("estimate", "--of", names)))
+    return found
 
 
 def _why_not(contents: Contents) -> str:
@@ -191,7 +211,7 @@ def _matrices_by_hand(contents: Contents) -> list[str]:
     by_matrix = [
         name
         for block in contents.mechanism.blocks
-        if block.law.get("family") == "matrix"
+        if block.law.get("family") in ("matrix", "designed matrix")
         for name in block.attributes
     ]
     if not by_matrix:
@@ -200,7 +220,8 @@ def _matrices_by_hand(contents: Contents) -> list[str]:
         "<h3>By hand: a response matrix</h3>",
         paragraph(
             f"For {wording.listed(by_matrix)}: the released shares are M π, with M[y][x] the "
-            "probability of answering y when x is true; solve for π. M is in record.json "
+            "probability of answering y when x is true; solve for π, by least squares if there "
+            "are more answers than categories. M is in record.json "
             "(mechanism, blocks, law): row y holds its weights for x in hexadecimal, to be divided "
             "by 2 to the power bits."
         ),

@@ -79,6 +79,12 @@ def posterior_text(prior: float, epsilon: float | None) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) + PERCENT
 
 
+def rounded_up(share: float) -> str:
+    """Return a share that is an upper limit, in per cent, rounded up to one decimal."""
+    # The last digits of a float are no reason to say 70.1 %.
+    return f"{math.ceil(share * 1000 - 1e-9) / 10:g}{PERCENT}"
+
+
 def percent_text(share: float) -> str:
     """Return a share in per cent, to three digits; never 100 % if it is less."""
     if 0.9995 <= share < 1:

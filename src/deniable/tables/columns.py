@@ -1,7 +1,7 @@
 """What a released table consists of: its columns, in order, and the types they keep."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,32 @@ class Column:
         kind: its pyarrow type.
         position: which array of codes it shows, or None for a column released as it is.
         labels: the text of each code; empty for a column released as it is.
+        stride: if the array holds combinations and the column is one part of them, the step by
+            which that part moves the code; None if it shows the array itself.
+        source: the column of the input whose place it takes, if that has another name.
     """
 
     name: str
     kind: Any
     position: int | None = None
     labels: tuple[str, ...] = ()
+    stride: int | None = None
+    source: str = ""
+
+    @property
+    def replaces(self) -> str:
+        """The column of the input whose place it takes."""
+        return self.source or self.name
+
+    def codes(self, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the codes that a randomized column shows, shape (n,).
+
+        Args:
+            arrays: the released codes, one array per attribute.
+        """
+        assert self.position is not None
+        codes = arrays[self.position]
+        return codes if self.stride is None else codes // self.stride % len(self.labels)
 
 
 def released_columns(
@@ -44,6 +64,9 @@ def released_columns(
     categorical. Otherwise it becomes text. In a column of numbers or booleans the category for
     missing values is a null again, unless it is a number itself.
 
+    A merged attribute whose released values are its categories comes out as the columns that it was
+    read from. Otherwise one column of text with its name stands in the place of the first of them.
+
     Args:
         columns: name and pyarrow type of the input's columns.
         attributes: the attributes, in the order of the codes.
@@ -53,23 +76,43 @@ def released_columns(
     """
     numbers = set(numeric)
     kept = set(keep)
-    positions = {a.name: i for i, a in enumerate(attributes) if a.name not in kept}
+    randomized = _randomized_columns(attributes, kept, output_labels)
     layout = []
     for name, kind in columns:
         if name in numbers:
             layout.append(Column(name, pa.float64()))
         elif name in kept:
             layout.append(Column(name, kind))
-        elif name in positions:
-            position = positions[name]
-            attribute = attributes[position]
-            labels = attribute.categories if output_labels is None else output_labels[position]
-            layout.append(
-                Column(
-                    name, _released_type(kind, labels, attribute.missing), position, tuple(labels)
-                )
-            )
+        elif name in randomized:
+            column, missing = randomized[name]
+            # An answer that stands for several columns is in none of their types.
+            own = pa.string() if column.source else _released_type(kind, column.labels, missing)
+            layout.append(replace(column, kind=own))
     return tuple(layout)
+
+
+def _randomized_columns(
+    attributes: Sequence[Attribute],
+    kept: Collection[str],
+    output_labels: Sequence[Sequence[str]] | None,
+) -> dict[str, tuple[Column, str | None]]:
+    """Return, by the input's columns, those of the release, still without a type, and what their
+    missing values stand for."""
+    found: dict[str, tuple[Column, str | None]] = {}
+    for i, attribute in enumerate(attributes):
+        if attribute.name in kept:
+            continue
+        labels = attribute.categories if output_labels is None else tuple(output_labels[i])
+        if not attribute.parts:
+            found[attribute.name] = Column(attribute.name, None, i, labels), attribute.missing
+        elif labels != attribute.categories:
+            first = attribute.parts[0].name
+            found[first] = Column(attribute.name, None, i, labels, source=first), None
+        else:
+            for part, stride in zip(attribute.parts, attribute.strides, strict=True):
+                column = Column(part.name, None, i, part.categories, stride)
+                found[part.name] = column, part.missing
+    return found
 
 
 def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any:

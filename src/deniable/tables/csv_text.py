@@ -40,23 +40,23 @@ class _Group:
     """Adjacent randomized columns and the text of each combination of their codes."""
 
     def __init__(self) -> None:
-        self.positions: list[int] = []
+        self.columns: list[Column] = []
         self.sizes: list[int] = []
         self.texts = [""]
 
-    def add(self, position: int, fields: Sequence[str]) -> None:
-        self.positions.append(position)
+    def add(self, column: Column, fields: Sequence[str]) -> None:
+        self.columns.append(column)
         self.sizes.append(len(fields))
         self.texts = [text + field for text in self.texts for field in fields]
 
     def combine(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Return the place of each row's text, shape (n,)."""
-        combined = codes[self.positions[0]]
-        if len(self.positions) > 1:
+        combined = self.columns[0].codes(codes)
+        if len(self.columns) > 1:
             combined = combined.astype(np.uint16)
-            for position, size in zip(self.positions[1:], self.sizes[1:], strict=True):
+            for column, size in zip(self.columns[1:], self.sizes[1:], strict=True):
                 combined *= np.uint16(size)
-                combined += codes[position].astype(np.uint16, copy=False)
+                combined += column.codes(codes).astype(np.uint16, copy=False)
         return combined
 
 
@@ -66,10 +66,10 @@ class _Run:
     def __init__(self) -> None:
         self.groups: list[_Group] = []
 
-    def add(self, position: int, fields: Sequence[str]) -> None:
+    def add(self, column: Column, fields: Sequence[str]) -> None:
         if not self.groups or len(self.groups[-1].texts) * len(fields) > _PIECES:
             self.groups.append(_Group())
-        self.groups[-1].add(position, fields)
+        self.groups[-1].add(column, fields)
 
     def freeze(self) -> None:
         self._pieces = from_values(
@@ -122,7 +122,7 @@ class CsvText:
             if not self._parts or not isinstance(self._parts[-1], _Run):
                 self._parts.append(_Run())
             values = label_values(column.labels, column.kind)
-            self._parts[-1].add(column.position, [_field(value) + end for value in values])
+            self._parts[-1].add(column, [_field(value) + end for value in values])
         for part in self._parts:
             if isinstance(part, _Run):
                 part.freeze()

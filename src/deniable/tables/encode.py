@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -224,6 +225,51 @@ class ColumnEncoder:
             f"{where}: {what} is not one of the declared categories; add it to the categories in "
             "the schema, or correct the table"
         )
+
+
+class AttributeEncoder:
+    """Turns the columns that an attribute stands in, batch by batch, into its codes.
+
+    Args:
+        attribute: one column, or several merged into one.
+        table: the table's name, for messages.
+        show_values: whether messages may contain the offending value.
+        column_types: the types of the columns, by name.
+
+    Raises:
+        InputError: if a column of its type can never hold what is declared for it.
+    """
+
+    def __init__(
+        self,
+        attribute: Attribute,
+        table: str,
+        *,
+        show_values: bool = False,
+        column_types: Mapping[str, Any],
+    ) -> None:
+        self._code_type = code_type(attribute.n_categories)
+        self._columns = [
+            ColumnEncoder(c, table, show_values=show_values, column_type=column_types[c.name])
+            for c in attribute.columns
+        ]
+
+    def encode(self, batch: Any, first_row: int = 1) -> NDArray[Any]:
+        """Return the codes of a record batch, shape (n,), the last column fastest.
+
+        Args:
+            batch: some rows of the table.
+            first_row: number of its first row, counting data rows of the table from 1.
+
+        Raises:
+            InputError: naming table, row and column of the first value that is no category.
+        """
+        first, *others = self._columns
+        codes = first.encode(batch.column(first.attribute.name), first_row)
+        for encoder in others:
+            codes = codes.astype(self._code_type, copy=False) * encoder.attribute.n_categories
+            codes += encoder.encode(batch.column(encoder.attribute.name), first_row)
+        return codes
 
 
 def integer_fits(text: str, kind: Any) -> bool:

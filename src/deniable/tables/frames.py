@@ -128,28 +128,34 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
     """
     if isinstance(data, pa.Table | pa.RecordBatch):
         arrays = [
-            data.column(c.name) if c.position is None else Decoder(c).decode(codes[c.position])
+            data.column(c.name) if c.position is None else Decoder(c).decode(c.codes(codes))
             for c in columns
         ]
         kind = type(data)
         return kind.from_arrays(arrays, names=[c.name for c in columns])
     frame = nw.from_native(data, eager_only=True)
     build = _pandas_column if frame.implementation.is_pandas_like() else _column
-    released = frame.select([c.name for c in columns])
-    return released.with_columns(
-        *(
-            build(frame, c, codes[c.position]).alias(c.name)
-            for c in columns
-            if c.position is not None
+    released = frame.select([c.replaces for c in columns])
+    return (
+        released.with_columns(
+            *(
+                build(frame, c, c.codes(codes)).alias(c.replaces)
+                for c in columns
+                if c.position is not None
+            )
         )
-    ).to_native()
+        .rename({c.source: c.name for c in columns if c.source})
+        .to_native()
+    )
 
 
 def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
-    old = frame[column.name].dtype
+    old = frame[column.replaces].dtype
     values = label_values(column.labels, column.kind)
-    if isinstance(old, nw.Enum):
-        kind: Any = old if set(values) <= set(old.categories) else nw.Enum(column.labels)
+    if column.source:
+        kind: Any = nw.String()
+    elif isinstance(old, nw.Enum):
+        kind = old if set(values) <= set(old.categories) else nw.Enum(column.labels)
     elif old == nw.Categorical or not isinstance(values[0], str):
         kind = old
     else:
@@ -161,7 +167,7 @@ def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
 def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     # The natural dtypes of pandas are more than narwhals' types tell apart (object or str, int64
     # or Int64), so that the column's own is asked.
-    old = frame[column.name].to_native()
+    old = frame[column.replaces].to_native()
     values = label_values(column.labels, column.kind)
     first = next(value for value in values if value is not None)
     kind: Any = old.dtype

@@ -17,7 +17,7 @@ from deniable._checks import first_duplicate
 from deniable.errors import InputError
 from deniable.schema import Attribute
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.encode import ColumnEncoder
+from deniable.tables.encode import AttributeEncoder
 from deniable.tables.frames import FrameSource
 from deniable.tables.parquet_source import ParquetSource
 
@@ -79,13 +79,14 @@ class TableReader:
         self.all_names = source.names
         self._source = source
         self._file = file
-        _check_names(source, [a.name for a in attributes], keep, other_columns)
-        wanted = {a.name for a in attributes} | set(keep)
+        columns = [column.name for a in attributes for column in a.columns]
+        _check_names(source, columns, keep, other_columns)
+        wanted = {*columns, *keep}
         names = [name for name in source.names if name in wanted]
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
         self._encoders = [
-            ColumnEncoder(a, source.table, show_values=show_values, column_type=types[a.name])
+            AttributeEncoder(a, source.table, show_values=show_values, column_types=types)
             for a in attributes
         ]
 
@@ -106,10 +107,7 @@ class TableReader:
         first_row = 1
         with closing(_read_ahead(self._source.batches(names))) as batches:
             for batch in batches:
-                codes = [
-                    encoder.encode(batch.column(encoder.attribute.name), first_row)
-                    for encoder in self._encoders
-                ]
+                codes = [encoder.encode(batch, first_row) for encoder in self._encoders]
                 kept = {name: batch.column(name) for name in self.keep}
                 yield Batch(codes, kept, batch.num_rows, first_row)
                 first_row += batch.num_rows
@@ -147,7 +145,8 @@ def open_table(
             is called); "-" for CSV on standard input; an open binary file with CSV; a pandas,
             Polars or other eager dataframe known to narwhals; or anything that hands out Arrow
             record batches.
-        attributes: which columns to encode, and how; they may be some of a schema's.
+        attributes: which columns to encode, and how; they may be some of a schema's. Of a merged
+            one the parts' columns are read, and their codes combined.
         keep: columns to hand over as they are.
         other_columns: whether a table with further columns is refused, or they are left out.
         show_values: whether error messages may contain values of the table.
@@ -169,7 +168,12 @@ def open_table(
     try:
         opened: Source
         if _is_parquet(file, table):
-            text = [a.name for a in attributes if a.bins is None and a.name not in keep]
+            text = [
+                column.name
+                for attribute in attributes
+                for column in attribute.columns
+                if column.bins is None and column.name not in keep
+            ]
             opened = ParquetSource(file, table, batch_rows, text)
         else:
             opened = CsvSource(file, table)

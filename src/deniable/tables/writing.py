@@ -181,7 +181,7 @@ class _ParquetSink:
 
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None:
         arrays = [
-            kept[c.name] if d is None or c.position is None else d.dictionary(codes[c.position])
+            kept[c.name] if d is None else d.dictionary(c.codes(codes))
             for c, d in zip(self._columns, self._decoders, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -1,0 +1,295 @@
+"""The channel on some of a mechanism's attributes, and its inverse."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel.response_axes import ResponseAxes
+from deniable.channel.table_map import JointAxes, TableMap
+from deniable.errors import InputError
+from deniable.families import Identity, PatternLaw, ResponseLaw
+from deniable.mechanism import Mechanism
+from deniable.schema import Variable
+
+LEAST_ATTENUATION = 1e-9
+"""Eigenvalues are sums of probabilities with rounding errors near 1e-16; below this they have too
+few digits left to divide by, and no table is large enough (1e18 records) to need them."""
+
+HOPELESS = 1e-3
+"""A component is refused if its noise is over 1/HOPELESS times the most it could ever hold."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What a mechanism does to the joint table of some attributes, and how to undo it.
+
+    Args:
+        mechanism: the randomization.
+        attributes: their names, or those of parts of merged ones, in the order of the table's axes.
+
+    Raises:
+        InputError: if a name is unknown or given twice, or there is none.
+    """
+
+    mechanism: Mechanism
+    attributes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        if not self.attributes:
+            raise InputError("name at least one attribute to estimate")
+        _ = self.variables
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """What stands on the axes: attributes, or parts of merged ones."""
+        return self.mechanism.schema.variables(self.attributes)
+
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """Positions in the schema of the attributes that the axes belong to."""
+        return tuple(variable.position for variable in self.variables)
+
+    @cached_property
+    def n_categories(self) -> tuple[int, ...]:
+        """Shape of a table of true values."""
+        return tuple(variable.attribute.n_categories for variable in self.variables)
+
+    @cached_property
+    def n_outputs(self) -> tuple[int, ...]:
+        """Shape of a table of released values."""
+        shape = list(self.n_categories)
+        for response in self._responses.values():
+            for axis, n in zip(response.axes, response.outputs, strict=True):
+                shape[axis] = n
+        return tuple(shape)
+
+    @cached_property
+    def _responses(self) -> dict[int, ResponseAxes]:
+        """The response matrices, by the first of their axes."""
+        found: dict[int, list[int]] = {}
+        for axis, position in enumerate(self.positions):
+            if isinstance(self.mechanism.block_of(position)[0].law, ResponseLaw):
+                found.setdefault(position, []).append(axis)
+        responses = {}
+        for position, axes in found.items():
+            law = self.mechanism.block_of(position)[0].law
+            assert isinstance(law, ResponseLaw)
+            parts = tuple(p for p in (self.variables[axis].part for axis in axes) if p is not None)
+            attribute = self.mechanism.schema.attributes[position]
+            responses[axes[0]] = ResponseAxes(law, attribute, tuple(axes), parts)
+        return responses
+
+    @property
+    def shared_matrices(self) -> tuple[str, ...]:
+        """Merged attributes some of whose parts are asked for and that have a response matrix: what
+        is released of these parts is not one value each."""
+        return tuple(r.attribute.name for r in self._responses.values() if r.parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether of every merged attribute with a response matrix all parts are asked for, or
+        none: only then is there a :attr:`forward` map."""
+        return all(response.complete for response in self._responses.values())
+
+    def completed(self) -> "Channel":
+        """Return the channel with further axes behind, for the parts that are missing."""
+        missing = [
+            part.name
+            for response in self._responses.values()
+            if not response.complete
+            for i, part in enumerate(response.attribute.parts)
+            if i not in response.parts
+        ]
+        return Channel(self.mechanism, (*self.attributes, *missing))
+
+    @cached_property
+    def forward(self) -> TableMap:
+        """M: the true table to the expected released table. Columns sum to 1.
+
+        Raises:
+            InputError: if some but not all parts of a merged attribute with a response matrix are
+                asked for: what is released depends on all of them.
+        """
+        if not self.complete:
+            raise InputError(
+                f"what is released of '{self.shared_matrices[0]}' depends on all its parts; name "
+                "all of them"
+            )
+        return self._forward
+
+    @cached_property
+    def _forward(self) -> TableMap:
+        # Where parts are missing the columns are the attribute's own categories, along one axis.
+        groups: dict[int, list[int]] = {}
+        for axis, position in enumerate(self.positions):
+            block, _ = self.mechanism.block_of(position)
+            if isinstance(block.law, PatternLaw) and not isinstance(block.law, Identity):
+                groups.setdefault(self.mechanism.blocks.index(block), []).append(axis)
+        # Blocks are independent: the eigenvalue of T is the product over blocks of the eigenvalue
+        # of T's part in each.
+        order: list[int] = []
+        eigenvalues = np.ones(())
+        for index, axes in groups.items():
+            block = self.mechanism.blocks[index]
+            assert isinstance(block.law, PatternLaw)
+            places = [block.attributes.index(self.positions[axis]) for axis in axes]
+            of_axes = _per_axis(block.law, places)
+            eigenvalues = np.multiply.outer(eigenvalues, of_axes)
+            order += axes
+        ascending = np.argsort(order)
+        return TableMap(
+            self.n_categories,
+            tuple(sorted(order)),
+            np.transpose(eigenvalues, ascending),
+            {axis: r.law.matrix() @ r.columns.T for axis, r in self._responses.items()},
+            {
+                axis: JointAxes(
+                    r.axes,
+                    r.outputs,
+                    r.rows if r.complete else (r.attribute.n_categories, *r.outputs[1:]),
+                )
+                for axis, r in self._responses.items()
+                if len(r.axes) > 1
+            },
+        )
+
+    @cached_property
+    def inverse(self) -> TableMap:
+        """L with L·M = 1, whose columns sum to 1 too: unbiased, and consistent with its margins.
+
+        Theory of pattern laws: the component T of the table is divided by φ(T). Not defined where
+        an eigenvalue is zero; call :meth:`check` first. Where parts are missing, SL.
+        """
+        return TableMap(
+            self.n_categories,
+            self._forward.pattern_axes,
+            1.0 / self._forward.eigenvalues,
+            {axis: r.sums(r.parts) @ r.law.left_inverse() for axis, r in self._responses.items()},
+            {
+                axis: JointAxes(r.axes, r.rows, r.outputs)
+                for axis, r in self._responses.items()
+                if len(r.axes) > 1
+            },
+        )
+
+    @cached_property
+    def second_moments(self) -> TableMap:
+        """(L∘L)M: the mean square of what a record adds to a cell, by the record's true values."""
+        return self.inverse.squared().after(self._forward)
+
+    def belongs(self, axis: int) -> NDArray[np.bool_]:
+        """Return, for an axis with a matrix, which columns of :attr:`second_moments` there belong
+        to which row: to itself, or to a sum that holds it."""
+        response = self._responses[axis]
+        return np.asarray(response.sums(response.parts) @ response.columns.T > 0)
+
+    def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return what is counted along each axis, arrays of shape (n,), from released codes.
+
+        Args:
+            codes: of the attributes at :attr:`positions`, by position.
+        """
+        later = {axis for r in self._responses.values() for axis in r.axes[1:]}
+        joint = {axis for r in self._responses.values() for axis in r.axes[:1]}
+        columns = []
+        for axis, variable in enumerate(self.variables):
+            column = codes[variable.position]
+            if axis in later:
+                column = np.zeros(len(column), dtype=np.uint8)
+            elif variable.part is not None and axis not in joint:
+                whole = self.mechanism.schema.attributes[variable.position]
+                stride = whole.strides[variable.part]
+                column = column // stride % variable.attribute.n_categories
+            columns.append(column)
+        return columns
+
+    def margin_axes(self, n_by: int) -> list[int]:
+        """Return the axes of released values that the last ``n_by`` attributes are estimated from,
+        in the order of their own channel."""
+        axes: list[int] = []
+        first = {axis: r.axes[0] for r in self._responses.values() for axis in r.axes}
+        for axis in range(len(self.attributes) - n_by, len(self.attributes)):
+            if (source := first.get(axis, axis)) not in axes:
+                axes.append(source)
+        return axes
+
+    @cached_property
+    def attenuation(self) -> NDArray[np.float64]:
+        """|φ(T)| for every set T of the attributes, shape (2,)·m.
+
+        For an axis with a response matrix, 1/‖L‖ with L its left inverse (spectral norm): its
+        smallest singular value if it is square, and φ if it is a k-ary randomized response. For
+        parts, with SL in place of L and cells of a common size.
+        """
+        m = len(self.attributes)
+        values = np.ones((2,) * m)
+        factors = [(self._forward.pattern_axes, np.abs(self._forward.eigenvalues))]
+        factors += [(r.axes, r.attenuation()) for r in self._responses.values()]
+        for axes, factor in factors:
+            values = values * factor.reshape([2 if axis in axes else 1 for axis in range(m)])
+        return values
+
+    @property
+    def condition(self) -> float:
+        """1/min |φ(T)|: how many times noise is magnified in the worst direction; at least 1."""
+        return float(max(1.0, 1.0 / self.attenuation.min()))
+
+    def check(self, n_records: float) -> None:
+        """Refuse a table with a component that the randomization has wiped out.
+
+        Spread over all cells, the noise in the component T has a root mean square of
+        √(d_T/n)/(N |φ(T)|) with d_T = ∏_{i∈T}(a_i − 1) and N cells (taking the released table as
+        uniform), and the component itself can never exceed √d_T/N, its size if all records were
+        equal. So it drowns when |φ(T)| √n < 1. A table is refused when noise is more than a
+        thousand times that most, |φ(T)| √n < 1e-3, or |φ(T)| < 1e-9; between the two, standard
+        errors tell, and cells are marked as uncertain.
+
+        Args:
+            n_records: rows, or the effective number Σ²w/Σw² of weighted rows.
+
+        Raises:
+            InputError: naming the attributes of the smallest such T.
+        """
+        least = max(LEAST_ATTENUATION, HOPELESS / max(n_records, 1.0) ** 0.5)
+        lost = np.argwhere(self.attenuation < least)
+        if not len(lost):
+            return
+        sizes = lost.sum(axis=1)
+        smallest = lost[sizes == sizes.min()]
+        strengths = self.attenuation[tuple(smallest.T)]
+        members = smallest[int(np.argmin(strengths))]
+        names = ", ".join(
+            f"'{name}'" for name, inside in zip(self.attributes, members, strict=True) if inside
+        )
+        if sizes.min() == 1:
+            raise InputError(
+                f"{names} cannot be estimated: this mechanism leaves next to nothing of it in "
+                f"{n_records:.0f} records (attenuation {strengths.min():.1e}); it needs a larger "
+                "privacy level or many more records"
+            )
+        raise InputError(
+            f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
+            f"of how they go together in {n_records:.0f} records (attenuation "
+            f"{strengths.min():.1e}); ask for tables of fewer of them, or release with another "
+            "method or larger privacy levels"
+        )
+
+
+def _per_axis(law: PatternLaw, places: Sequence[int]) -> NDArray[np.float64]:
+    """Return φ for every set of axes, shape (2,)·len(places); an attribute is in the set if one of
+    the axes that its parts stand on is."""
+    distinct = list(dict.fromkeys(places))
+    eigenvalues = law.eigenvalues(distinct)
+    if len(distinct) == len(places):
+        return eigenvalues
+    chosen = np.indices((2,) * len(places))
+    index = tuple(
+        np.max([chosen[axis] for axis, p in enumerate(places) if p == place], axis=0)
+        for place in distinct
+    )
+    return np.asarray(eigenvalues[index])

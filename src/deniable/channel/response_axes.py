@@ -1,0 +1,74 @@
+"""A response matrix in a channel: all of its attribute, or the sum over the parts not asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.families import ResponseLaw
+from deniable.schema import Attribute
+
+
+@dataclass(frozen=True)
+class ResponseAxes:
+    """A response matrix and the axes that ask for its attribute: one, or some of its parts.
+
+    Args:
+        law: the matrix.
+        attribute: what it randomizes.
+        axes: the table's axes that it acts on, ascending.
+        parts: which parts these are, in the axes' order; empty for the attribute itself.
+    """
+
+    law: ResponseLaw
+    attribute: Attribute
+    axes: tuple[int, ...]
+    parts: tuple[int, ...]
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """Categories along the axes."""
+        declared = [self.attribute.parts[i] for i in self.parts] or [self.attribute]
+        return tuple(each.n_categories for each in declared)
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """Released values along the axes: all of them along the first."""
+        return (*self.law.n_outputs, *(1 for _ in self.axes[1:]))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the axes tell the attribute's category."""
+        return prod(self.rows) == self.attribute.n_categories
+
+    def sums(self, parts: Sequence[int]) -> NDArray[np.float64]:
+        """Return S, the sum over all parts but these: 1 where a combination of them (rows, the last
+        fastest) belongs to a category (columns)."""
+        codes = np.arange(self.attribute.n_categories)
+        rows, n_rows = np.zeros_like(codes), 1
+        for i in parts:
+            size = self.attribute.parts[i].n_categories
+            rows = rows * size + codes // self.attribute.strides[i] % size
+            n_rows *= size
+        if not self.parts:
+            rows, n_rows = codes, len(codes)
+        return np.equal.outer(np.arange(n_rows), rows).astype(np.float64)
+
+    @cached_property
+    def columns(self) -> NDArray[np.float64]:
+        """The categories, in the order of the axes if these tell them apart; else as they are."""
+        return self.sums(self.parts) if self.complete else np.eye(self.attribute.n_categories)
+
+    def attenuation(self) -> NDArray[np.float64]:
+        """Return what is left of each set of the axes, shape (2,)·len(axes): √(cells summed into
+        one)/‖SL‖, which under a k-ary randomized response is φ."""
+        left = self.law.left_inverse()
+        values = np.ones((2,) * len(self.axes))
+        for chosen in np.argwhere(values)[1:]:
+            matrix = self.sums([i for i, c in zip(self.parts, chosen, strict=False) if c]) @ left
+            norm = float(np.linalg.norm(matrix, 2)) * (len(matrix) / left.shape[0]) ** 0.5
+            values[tuple(chosen)] = min(1.0, 1.0 / norm)
+        return values

@@ -1,0 +1,131 @@
+"""Linear maps of tables: a pattern kernel times small matrices, applied axis by axis."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.transforms import apply_eigenvalues, eigenvalues_of, kernel_of
+
+
+class JointAxes(NamedTuple):
+    """Axes on which one matrix acts, ascending, and the shapes of its rows and columns there."""
+
+    axes: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """A linear map of tables that is a product of a pattern kernel and small matrices.
+
+    Args:
+        n_categories: categories per axis; where ``matrices`` has the axis, only a label.
+        pattern_axes: the axes of the pattern kernel, ascending.
+        eigenvalues: of the pattern kernel, shape (2,)·len(pattern_axes).
+        matrices: for other axes, the matrix (rows, columns) that acts on them. Axes that are in
+            neither are left alone.
+        joint: for axes whose matrix acts on several axes at once, which these are, ascending, and
+            the shapes of rows and of columns over them; by the first of them, where the matrix is.
+    """
+
+    n_categories: tuple[int, ...]
+    pattern_axes: tuple[int, ...]
+    eigenvalues: NDArray[np.float64]
+    matrices: Mapping[int, NDArray[np.float64]]
+    joint: Mapping[int, JointAxes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrices", MappingProxyType(dict(self.matrices)))
+        object.__setattr__(self, "joint", MappingProxyType(dict(self.joint)))
+
+    @cached_property
+    def pattern_categories(self) -> tuple[int, ...]:
+        """Categories of the pattern axes."""
+        return tuple(self.n_categories[axis] for axis in self.pattern_axes)
+
+    @cached_property
+    def kernel(self) -> NDArray[np.float64]:
+        """The pattern kernel g(S), shape (2,)·len(pattern_axes)."""
+        return kernel_of(self.eigenvalues, self.pattern_categories)
+
+    def apply(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the image of a table; a new array."""
+        values = np.asarray(table, dtype=np.float64)
+        for axis, matrix in self.matrices.items():
+            if axis in self.joint:
+                values = _apply_jointly(matrix, values, self.joint[axis])
+            else:
+                values = np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
+        return apply_eigenvalues(values, self.eigenvalues, self.pattern_axes)
+
+    def transposed(self) -> "TableMap":
+        """Return the transposed map. Pattern kernels are symmetric."""
+        joint = {i: JointAxes(j.axes, j.columns, j.rows) for i, j in self.joint.items()}
+        matrices = {i: m.T for i, m in self.matrices.items()}
+        return replace(self, matrices=matrices, joint=joint)
+
+    def squared(self) -> "TableMap":
+        """Return the map whose matrix has every entry squared."""
+        return self.times(self, range(len(self.n_categories)))
+
+    def times(self, other: "TableMap", axes: Sequence[int]) -> "TableMap":
+        """Return the entrywise product with a map of fewer axes.
+
+        Args:
+            other: a map over ``axes`` only; on the remaining axes it counts as constant 1.
+            axes: the axes of this map that are other's axes, in other's order.
+        """
+        # Axis j of other's pattern kernel belongs to axis axes[j] here: line the two kernels up.
+        mine = {axis: place for place, axis in enumerate(self.pattern_axes)}
+        places = [mine[axes[axis]] for axis in other.pattern_axes]
+        order = np.argsort(places)
+        shape = [2 if place in places else 1 for place in range(len(self.pattern_axes))]
+        factor = np.transpose(other.kernel, order).reshape(shape)
+        matrices = dict(self.matrices)
+        for axis, matrix in other.matrices.items():
+            own = [axes[i] for i in other.axes_of(axis)]
+            at = next(first for first in matrices if own[0] in self.axes_of(first))
+            theirs = matrix
+            if (joint := self.joint.get(at)) is not None:
+                # The other's rows are constant along the axes that only this map has.
+                pairs = zip(joint.axes, joint.rows, strict=True)
+                narrow = matrix.reshape(*(n if i in own else 1 for i, n in pairs), -1)
+                wide = np.broadcast_to(narrow, (*joint.rows, matrix.shape[1]))
+                theirs = wide.reshape(-1, matrix.shape[1])
+            matrices[at] = matrices[at] * theirs
+        return self._with(eigenvalues_of(self.kernel * factor, self.pattern_categories), matrices)
+
+    def after(self, first: "TableMap") -> "TableMap":
+        """Return the composition self∘first, both over the same axes of the same kinds."""
+        matrices = {i: m @ first.matrices[i] for i, m in self.matrices.items()}
+        joint = {
+            i: JointAxes(j.axes, j.rows, first.joint[i].columns) for i, j in self.joint.items()
+        }
+        return replace(
+            self, eigenvalues=self.eigenvalues * first.eigenvalues, matrices=matrices, joint=joint
+        )
+
+    def axes_of(self, axis: int) -> tuple[int, ...]:
+        """Return the axes that a matrix acts on."""
+        return self.joint[axis].axes if axis in self.joint else (axis,)
+
+    def _with(
+        self, eigenvalues: NDArray[np.float64], matrices: Mapping[int, NDArray[np.float64]]
+    ) -> "TableMap":
+        return replace(self, eigenvalues=eigenvalues, matrices=matrices)
+
+
+def _apply_jointly(
+    matrix: NDArray[np.float64], values: NDArray[np.float64], joint: JointAxes
+) -> NDArray[np.float64]:
+    front = tuple(range(len(joint.axes)))
+    moved = np.moveaxis(values, joint.axes, front)
+    rest = moved.shape[len(front) :]
+    image = matrix @ moved.reshape(matrix.shape[1], -1)
+    return np.moveaxis(image.reshape(*joint.rows, *rest), front, joint.axes)

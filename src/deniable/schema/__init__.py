@@ -1,0 +1,23 @@
+"""What a table contains: the attributes to protect, their categories, and columns kept as they are.
+
+A domain is declared, never read off the data: which categories occur is itself something about the
+people in the table. Labels become codes (0 … a−1, in the declared order) where a table is read, and
+codes become labels where one is written; everything between works on codes.
+"""
+
+from deniable.schema.attribute import (
+    MAX_CATEGORIES,
+    Attribute,
+    category_text,
+    interval_labels,
+)
+from deniable.schema.schema import Schema, Variable
+
+__all__ = [
+    "MAX_CATEGORIES",
+    "Attribute",
+    "Schema",
+    "Variable",
+    "category_text",
+    "interval_labels",
+]

@@ -1,0 +1,87 @@
+"""A schema as written in a file or a record: plain values, turned into attributes and back."""
+
+from typing import Any
+
+import msgspec
+
+from deniable.errors import InputError
+from deniable.schema.attribute import Attribute, category_text
+
+
+def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": attribute.name}
+    if attribute.parts:
+        plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
+    elif attribute.bins is not None:
+        plain["bins"] = [int(e) if e.is_integer() else e for e in attribute.bins]
+    else:
+        plain["categories"] = list(attribute.categories)
+        if attribute.ordered:
+            plain["ordered"] = True
+    if attribute.labels:
+        plain["labels"] = dict(attribute.labels)
+    if attribute.missing is not None:
+        plain["missing"] = f"category:{attribute.missing}"
+    if attribute.scores is not None:
+        plain["scores"] = list(attribute.scores)
+    for key in ("epsilon", "ratio", "importance"):
+        if getattr(attribute, key) is not None:
+            plain[key] = getattr(attribute, key)
+    return plain
+
+
+class Declaration(msgspec.Struct, forbid_unknown_fields=True):
+    """One [[attribute]] table as written: it may name several columns."""
+
+    name: str | None = None
+    names: list[str] = []
+    categories: list[str | int | bool] = []
+    bins: list[float] | None = None
+    ordered: bool = False
+    labels: dict[str, str] = {}
+    missing: str = "error"
+    scores: list[float] | None = None
+    epsilon: float | None = None
+    ratio: float | None = None
+    importance: float | None = None
+    keep: list[str] = []
+    part: list["Declaration"] = []
+
+    def attributes(self) -> list[Attribute]:
+        parts = tuple(attribute for part in self.part for attribute in part.attributes())
+        if parts and self.names:
+            raise InputError("an attribute with parts has one name; leave names out")
+        if not parts and (self.name is None) == (not self.names):
+            raise InputError('each [[attribute]] needs either name = "…" or names = ["…", "…"]')
+        names = self.names or [self.name or "+".join(part.name for part in parts)]
+        missing: str | None = None
+        if self.missing != "error":
+            kind, _, missing = self.missing.partition(":")
+            if kind != "category" or not missing:
+                raise InputError(
+                    f'attribute \'{names[0]}\': missing must be "error" or "category:NAME"'
+                )
+        return [
+            Attribute(
+                name=name,
+                categories=tuple(category_text(c) for c in self.categories),
+                bins=None if self.bins is None else tuple(self.bins),
+                ordered=self.ordered,
+                labels=self.labels,
+                missing=missing,
+                scores=None if self.scores is None else tuple(self.scores),
+                epsilon=self.epsilon,
+                ratio=self.ratio,
+                importance=self.importance,
+                parts=parts,
+            )
+            for name in names
+        ]
+
+
+class Document(msgspec.Struct, forbid_unknown_fields=True):
+    """A schema file as written."""
+
+    attribute: list[Declaration]
+    title: str = ""
+    keep: list[str] = []

@@ -1,0 +1,250 @@
+"""The attributes of a table, and the columns released as they are."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from deniable._checks import first_duplicate
+from deniable.errors import InputError
+from deniable.schema.attribute import MAX_CATEGORIES, Attribute
+from deniable.schema.declarations import Document, attribute_to_plain
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What can be asked about: an attribute, or one part of a merged one.
+
+    Args:
+        attribute: its declaration.
+        position: of the randomized attribute in the schema.
+        part: its place among that attribute's parts; None if it is the attribute itself.
+    """
+
+    attribute: Attribute
+    position: int
+    part: int | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a table, in order, and the columns released as they are.
+
+    Args:
+        attributes: the protected attributes.
+        title: what the table is.
+        keep: columns that are released unchanged and protected by nothing. Two records count as
+            neighbours only if they agree on them. A kept column may also be declared as an
+            attribute; its categories are then known and it can be used in joint tables.
+
+    Raises:
+        InputError: if there is no attribute, or a column is declared twice.
+    """
+
+    attributes: tuple[Attribute, ...]
+    title: str = ""
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "keep", tuple(self.keep))
+        merged = [a for a in self.attributes if a.parts]
+        named = [*self.names, *(part.name for a in merged for part in a.parts)]
+        if (twice := first_duplicate(named)) is not None:
+            raise InputError(f"attribute '{twice}' is declared twice")
+        if (twice := first_duplicate(self.keep)) is not None:
+            raise InputError(f"column '{twice}' is kept twice")
+        for attribute in merged:
+            if kept := {attribute.name, *(p.name for p in attribute.parts)} & set(self.keep):
+                raise InputError(
+                    f"'{min(kept)}' is kept, but '{attribute.name}' is merged from columns that "
+                    "are randomized together; keep columns that are no part of it"
+                )
+        if not self.protected:
+            raise InputError("the schema protects no attribute; declare at least one [[attribute]]")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(a.name for a in self.attributes)
+
+    @cached_property
+    def n_categories(self) -> tuple[int, ...]:
+        """The attributes' numbers of categories, in order."""
+        return tuple(a.n_categories for a in self.attributes)
+
+    @cached_property
+    def protected(self) -> tuple[int, ...]:
+        """Positions of the attributes that are randomized: those not kept."""
+        kept = set(self.keep)
+        return tuple(i for i, a in enumerate(self.attributes) if a.name not in kept)
+
+    def position(self, name: str) -> int:
+        """Return an attribute's position.
+
+        Raises:
+            InputError: if there is no such attribute.
+        """
+        try:
+            return self._positions[name]
+        except KeyError:
+            if name in self._variables:
+                whole = self.attributes[self._variables[name].position]
+                raise InputError(
+                    f"'{name}' is a part of '{whole.name}', which is randomized as one; name "
+                    f"'{whole.name}' instead"
+                ) from None
+            known = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
+            raise InputError(
+                f"there is no attribute '{name}' in the schema; it has {known}"
+            ) from None
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return several attributes' positions, in the order asked.
+
+        Raises:
+            InputError: if one is unknown or named twice.
+        """
+        names = list(names)
+        if (twice := first_duplicate(names)) is not None:
+            raise InputError(f"attribute '{twice}' is named twice")
+        return tuple(self.position(name) for name in names)
+
+    @cached_property
+    def _variables(self) -> dict[str, Variable]:
+        found = {a.name: Variable(a, i) for i, a in enumerate(self.attributes)}
+        for i, attribute in enumerate(self.attributes):
+            for j, part in enumerate(attribute.parts):
+                found[part.name] = Variable(part, i, j)
+        return found
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns that the attributes stand in, in order."""
+        return tuple(column.name for a in self.attributes for column in a.columns)
+
+    def variable(self, name: str) -> Variable:
+        """Return an attribute, or a part of a merged one, by its name.
+
+        Raises:
+            InputError: if there is neither.
+        """
+        if name not in self._variables:
+            self.position(name)
+        return self._variables[name]
+
+    def variables(self, names: Iterable[str]) -> tuple[Variable, ...]:
+        """Return attributes and parts by their names, in the order asked.
+
+        Raises:
+            InputError: if one is unknown or named twice, or beside the attribute it is a part of.
+        """
+        names = list(names)
+        if (twice := first_duplicate(names)) is not None:
+            raise InputError(f"attribute '{twice}' is named twice")
+        found = tuple(self.variable(name) for name in names)
+        whole = {each.position for each in found if each.part is None}
+        for name, each in zip(names, found, strict=True):
+            if each.part is not None and each.position in whole:
+                raise InputError(
+                    f"'{name}' is a part of '{self.names[each.position]}', which is named too; "
+                    "name either the whole or its parts"
+                )
+        return found
+
+    def merging(self, names: Sequence[str]) -> "Schema":
+        """Return the schema with several attributes merged into one, in the first one's place.
+
+        Raises:
+            InputError: if a name is unknown, kept, or given twice, or they cannot be merged.
+        """
+        places = self.positions(names)
+        whole = Attribute.merged([self.attributes[i] for i in places])
+        attributes = [
+            whole if i == min(places) else attribute
+            for i, attribute in enumerate(self.attributes)
+            if i == min(places) or i not in places
+        ]
+        return Schema(tuple(attributes), self.title, self.keep)
+
+    @classmethod
+    def anonymous(cls, n_categories: Sequence[int]) -> "Schema":
+        """Return a schema with attributes a1, a2, … whose categories are 0, 1, …
+
+        For a design that is made before there is a codebook.
+
+        Raises:
+            InputError: if a number of categories is below 2.
+        """
+        if too_many := [n for n in n_categories if n > MAX_CATEGORIES]:
+            raise InputError(
+                f"an attribute with {too_many[0]} categories is more than {MAX_CATEGORIES}"
+            )
+        return cls(
+            tuple(
+                Attribute(f"a{i}", tuple(str(c) for c in range(n)))
+                for i, n in enumerate(n_categories, start=1)
+            )
+        )
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> "Schema":
+        """Read a schema file.
+
+        Raises:
+            InputError: if the file cannot be read, is not TOML, or declares something wrong.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"{path}: the schema cannot be read ({error.strerror or error})"
+            ) from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: the schema is not UTF-8 text") from None
+        try:
+            return cls.from_plain(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path}: not valid TOML: {error}") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Schema":
+        """Build a schema from plain values: a TOML document or the schema part of a record.
+
+        Raises:
+            InputError: if something is missing, misspelt, of the wrong type or contradictory.
+        """
+        try:
+            document = msgspec.convert(plain, Document)
+        except msgspec.ValidationError as error:
+            raise InputError(f"in the schema, {error}") from None
+        keep = list(document.keep)
+        attributes: list[Attribute] = []
+        for declaration in document.attribute:
+            # TOML puts a key written after an [[attribute]] header into that attribute, so a
+            # trailing keep = [...] arrives here; it means the same.
+            keep += declaration.keep
+            keep += [name for part in declaration.part for name in part.keep]
+            attributes += declaration.attributes()
+        return cls(tuple(attributes), document.title, tuple(keep))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the schema as plain values, readable by :meth:`from_plain`."""
+        plain: dict[str, Any] = {}
+        if self.title:
+            plain["title"] = self.title
+        if self.keep:
+            plain["keep"] = list(self.keep)
+        plain["attribute"] = [attribute_to_plain(a) for a in self.attributes]
+        return plain
