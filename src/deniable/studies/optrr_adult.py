@@ -243,7 +243,7 @@ def _draw_fronts(canvas: "MatplotlibFigure", found: Sequence[Comparison]) -> Non
     panels = canvas.subplots(n_rows, 3, squeeze=False).ravel()
     for axes, c in zip(panels, found, strict=False):
         draw_fronts(axes, c)
-        title = f"{c.case.name}: {len(c.case.prior.shares)}, δ = {c.case.delta:.3g}"
+        title = f"{c.case.name}: n = {len(c.case.prior.shares)}, δ = {c.case.delta:.3g}"
         axes.set_title(title, loc="left", fontsize=8)
         axes.tick_params(labelsize=7)
         axes.locator_params(axis="x", nbins=5)

@@ -1,5 +1,6 @@
 """Figures and tables of fronts: error over privacy with what no mechanism can reach, and ratios."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,10 +28,13 @@ def draw_fronts(axes: "Axes", comparison: Comparison) -> None:
     xs = [level.privacy for level in levels]
     bound = [level.bound / N_RECORDS for level in levels]
     axes.set_yscale("log")
-    lowest, highest = 0.6 * min(bound), _TOP * max(bound)
+    least = float(comparison.warner.record_mse[0]) / N_RECORDS
+    lowest, highest = 0.6 * min(bound), max(_TOP * max(bound), 1.5 * least)
     # The bound rises with privacy: between two levels the lower one's is what has been proved.
     axes.fill_between(xs, bound, lowest, step="post", color="#E8E8E8", linewidth=0, zorder=0)
-    plot_method(axes, "bound", xs, bound, label=LABELS["bound"])
+    plot_method(
+        axes, "bound", xs, bound, label=LABELS["bound"], marker=".", markersize=4, markevery=1
+    )
     square = [(level.privacy, level.square) for level in levels if level.square is not None]
     if square:
         plot_method(
@@ -49,7 +53,19 @@ def draw_fronts(axes: "Axes", comparison: Comparison) -> None:
     axes.set_ylim(lowest, highest)
     low, high = 1.0 - comparison.case.delta, comparison.case.most_private
     axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    tick_errors(axes)
     grid(axes)
+
+
+def tick_errors(axes: "Axes") -> None:
+    """Label a logarithmic axis of errors at 1, 2 and 5 times powers of ten."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullLocator
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(
+        LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(math.inf, math.inf))
+    )
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def draw_ratios(axes: "Axes", levels: Sequence[Level]) -> None:
@@ -168,8 +184,9 @@ def _median(values: Sequence[float]) -> float | None:
 FRONT_CAPTION = (
     "Mean squared error of an estimated share (10,000 people, inversion) over privacy, on a "
     "logarithmic axis. Circles: Warner's front of 1,001 matrices. Diamonds: the matrices of one "
-    "run of the search. Black: the least error that any mechanism can have, which one has; grey: "
-    "where none can be, as proved at the levels computed. Errors are computed and not "
+    "run of the search. Black: the least error that any mechanism can have, which one has, at the "
+    "levels marked, joined by a line to guide the eye; grey: where none can be, as proved at these "
+    "levels. Errors are computed and not "
     "simulated, so that there is no interval."
 )
 RATIO_CAPTION = (

@@ -101,7 +101,7 @@ def simulate(setting: Setting) -> Trial:
     for i, (method, front) in enumerate(fronts.items()):
         for j, level in enumerate(asked):
             with part.step(i * size.n_levels + j, len(fronts) * size.n_levels):
-                found = _simulated(front, float(level), method, prior, size, setting, (i, j))
+                found = point_at(front, float(level), method, prior, size, setting, (i, j))
                 if found is not None:
                     points.append(found)
     levels = levels_of(case, spent.n_levels)
@@ -117,7 +117,7 @@ def simulate(setting: Setting) -> Trial:
     )
 
 
-def _simulated(
+def point_at(
     front: Matrices,
     level: float,
     method: str,
@@ -126,6 +126,17 @@ def _simulated(
     setting: Setting,
     stream: tuple[int, int],
 ) -> Point | None:
+    """Simulate the iterative estimate with a front's best matrix at a level, or return None.
+
+    Args:
+        front: by rising privacy.
+        level: privacy asked for.
+        method: whose front it is.
+        prior: the true distribution, shape (n,).
+        size: how many data sets.
+        setting: seed.
+        stream: of the draws.
+    """
     if level < front.privacy[0] or (place := at_level(front, level)) is None:
         return None
     with threadpool_limits(1):
@@ -180,7 +191,7 @@ def run(setting: Setting) -> Findings:
             _printed_claim(trial),
         ],
         [Figure("iterative", _caption(size), lambda canvas: _draw(canvas, trial), (7.4, 3.9))],
-        [_points_table(trial, size), _bound_table(trial)],
+        [points_table(trial, size), _bound_table(trial)],
         choices=[
             "Prior, δ and the search's matrices are those of optrr-distributions: Gamma(1, 2) in "
             "ten bins from 0 to 8, δ = 0.75, the same draws.",
@@ -297,7 +308,8 @@ def _below(trial: Trial) -> int:
     return count
 
 
-def _points_table(trial: Trial, size: Size) -> Table:
+def points_table(trial: Trial, size: Size) -> Table:
+    """Return every point."""
     rows: list[list[Cell]] = [
         [p.method, p.level, p.privacy, p.inversion, p.iterative, p.standard_error]
         for p in trial.points
