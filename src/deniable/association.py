@@ -1,0 +1,99 @@
+"""How strongly two attributes go together: Cramér's V of the true table, from a randomized one.
+
+For the table π with margins α and β, Φ² = Σ (π_ij − α_i β_j)²/(α_i β_j). V² = Φ²/(min(a, b) − 1)
+lies between 0 (independent) and 1 (one attribute settles the other). The estimates π̂ are unbiased,
+their squares are not: with C = π − αβᵀ, A = diag(1/(α_i β_j)) and Σ the covariance of Ĉ,
+
+    E[ĈᵀAĈ] ≈ CᵀAC + tr AΣ,     Var[ĈᵀAĈ] ≈ g + 2 tr (AΣ)²,
+
+with g the delta-method variance, that of a linear function with weights ∂Φ²/∂π. So Φ̂² − tr AΣ is
+reported. Without randomization tr AΣ is (a − 1)(b − 1)/n at independence, the correction of
+Bergsma (2013).
+
+For an interval the variance is needed at other values of Φ² than the estimated one: near
+independence ∂Φ²/∂π ≈ 2AC vanishes, g with it, and what is left is 2 tr (AΣ)². Along one direction
+of C, g grows like Φ²: g = τΦ². The ratio τ = ĝ/Φ̂², both before any correction, is right at both
+ends: far from independence by itself, and at independence because ĝ then estimates 4 tr (AΣ)² and
+Φ̂² estimates tr AΣ, the mean of τ over directions drawn like the noise.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import TableMap
+from deniable.chi_square import interaction_influence
+
+
+@dataclass(frozen=True)
+class Association:
+    """V² of two attributes in the population, corrected for the noise in its estimate.
+
+    Args:
+        square: the estimate of V²; nearly unbiased, so it may be negative or above 1.
+        slope, floor: if V² is v, the variance of ``square`` is about slope·v + floor,
+            randomization and sampling together.
+    """
+
+    square: float
+    slope: float
+    floor: float
+
+    @property
+    def standard_error(self) -> float:
+        """Of ``square``, at its own value; at V = 0 if it is negative."""
+        return sqrt(self.slope * max(self.square, 0.0) + self.floor)
+
+    @property
+    def value(self) -> float:
+        """Cramér's V: the root of ``square``, cut to 0 … 1."""
+        return sqrt(min(max(self.square, 0.0), 1.0))
+
+    def interval(self, quantile: float) -> tuple[float, float]:
+        """Return an interval for V, both ends cut to 0 … 1.
+
+        It holds every V² = v that ``square`` is within ``quantile`` standard deviations of, where
+        the standard deviation is that at v: (V̂² − v)² = z²(τ v + f), a quadratic in v.
+        """
+        slope, floor = self.slope, self.floor
+        middle = self.square + quantile**2 * slope / 2
+        inside = slope * self.square + (quantile * slope / 2) ** 2 + floor
+        margin = quantile * sqrt(max(inside, 0.0))
+        low, high = middle - margin, middle + margin
+        return sqrt(min(max(low, 0.0), 1.0)), sqrt(min(max(high, 0.0), 1.0))
+
+
+def association(
+    frequencies: NDArray[np.float64], inverse: TableMap, n_records: float
+) -> Association:
+    """Estimate V² from the frequencies of released pairs.
+
+    Args:
+        frequencies: θ, shape of the outputs of the two attributes.
+        inverse: L, from released to true tables, shape (a, b).
+        n_records: rows behind θ.
+    """
+    table, influence = interaction_influence(frequencies, inverse)
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    product = np.outer(first, second)
+    square = float((table**2 / product).sum()) - 1.0
+
+    scaled = (influence / np.sqrt(product)[:, :, None]).reshape(table.size, frequencies.size)
+    shares = frequencies.ravel()
+    centred = scaled - (scaled @ shares)[:, None]
+    covariance = (centred * shares) @ centred.T / n_records  # √A Σ √A
+    bias, spread = float(np.trace(covariance)), float((covariance**2).sum())
+
+    gradient = (
+        2 * table / product
+        - ((table**2 / second).sum(axis=1) / first**2)[:, None]
+        - ((table**2 / first[:, None]).sum(axis=0) / second**2)[None, :]
+    )
+    linear = inverse.transposed().apply(gradient)
+    mean = float((frequencies * linear).sum())
+    slope = float((frequencies * (linear - mean) ** 2).sum()) / n_records
+    most = min(table.shape) - 1
+    ratio = slope / square if square > 0 else 0.0  # π̂ an exact product: then the slope is 0 too
+    return Association((square - bias) / most, ratio / most, 2 * spread / most**2)

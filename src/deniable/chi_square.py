@@ -1,0 +1,275 @@
+"""A χ² test of independence on randomized pairs that holds its level.
+
+The rows of the table are taken to be drawn from a population; the hypothesis is that in it
+π = αβᵀ. (About one fixed table there is nothing to test: its attributes are independent or not.)
+Released pairs are then multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair.
+
+**Randomized together** (a joint law of both): θ⁰ is not a product, and the usual test on the
+released table rejects what is true. Here α and β are fitted by maximum likelihood, and
+
+    X² = n Σ (θ − θ⁰)²/θ⁰
+
+is Rao's score statistic against every other π if M is square: θ then ranges over all tables near
+θ⁰. (Under a matrix with more outputs than cells, θ − θ⁰ is first projected on what M reaches.) Its
+limit is χ² with (a − 1)(b − 1) degrees of freedom. What is left of the scores of α and
+β where the fit stops is projected out (Neyman's C(α)), so X² does not hang on its last digits. The
+fit may put some α_i a little below zero, as long as every θ⁰ stays positive: kept inside the
+simplex, it would sit on its edge under strong noise, where X² has another limit. (λ = 0.05, 3 × 4
+categories, 2,000 rows: a nominal 5 % was 4.9 % this way and 6.9 % inside the simplex.)
+
+**Randomized independently** (M = M_a ⊗ M_b): θ⁰ is a product too. With square matrices the best fit
+has the margins of the released table, and X² is the usual statistic of the released table, whose
+level is right; randomization costs power only. With more outputs than categories, true tables reach
+only some of the contrasts of released values. With Q_a, Q_b orthonormal bases of what M_a, M_b
+reach (differences of columns of D^{-1/2}M, which are orthogonal to √θ; D = diag θ of the margin),
+
+    X² = n ‖Q_aᵀ D_a^{-1/2} (θ − θ_a θ_bᵀ) D_b^{-1/2} Q_b‖².
+
+Outputs that no row has are left out here.
+
+**Parts of a merged attribute** whose other parts are not asked for: under a response matrix on the
+whole attribute the law of what is released does not follow from π, so there is no likelihood. The
+estimates π̂ = Lθ are unbiased all the same, and with Ĉ = π̂ − α̂β̂ᵀ, whose part in the last row and
+the last column follows from the rest, X² = Ĉᵀ V⁻¹ Ĉ with V the delta-method covariance,
+(1/n) Σ_y θ_y u(y)u(y)ᵀ, u(y) = (1 − α1ᵀ) L[·, y] (1 − 1βᵀ). (V is not centred: under the hypothesis
+the mean of u is 0, and large X² get smaller, by the factor 1/(1 + X²/n), never larger.)
+
+Without randomization all this is Pearson's test without continuity correction.
+"""
+
+from dataclasses import dataclass
+from math import erfc, exp, lgamma, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import TableMap
+from deniable.errors import InputError
+from deniable.simplex import project_to_simplex
+
+_MOST_STEPS = 50
+_SETTLED = 1e-10  # of a scoring step, in units of X²
+_LEAST_SHRINK = 0.1  # no step takes more than nine tenths of a cell's probability
+_FEWEST = 1e-3  # nor one below so many expected rows; that adds nothing to X²
+_PRODUCT = 1e-12  # relative difference of φ_ij from φ_i φ_j that counts as rounding
+
+
+@dataclass(frozen=True)
+class ChiSquare:
+    """A test of independence.
+
+    Args:
+        statistic: X².
+        degrees_of_freedom: (a − 1)(b − 1), less what empty categories take.
+        p_value: probability of so large an X² if the attributes are independent.
+        least_expected: the smallest expected count in a released cell under independence.
+    """
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    least_expected: float
+
+
+def chi_square_survival(statistic: float, degrees_of_freedom: int) -> float:
+    """Return Pr[χ² > statistic] for a whole number of degrees of freedom.
+
+    With h = x/2, repeated partial integration of the density leaves Σ_{j < m/2} e^{-h} h^j/j! for
+    even m, and erfc √h + Σ_{j < (m−1)/2} e^{-h} h^{j+1/2}/Γ(j + 3/2) for odd m: positive terms.
+    """
+    if statistic <= 0:
+        return 1.0
+    half = statistic / 2
+    odd = degrees_of_freedom % 2
+    total = erfc(sqrt(half)) if odd else 0.0
+    for j in range(degrees_of_freedom // 2):
+        power = j + odd / 2
+        total += exp(-half + power * log(half) - lgamma(power + 1))
+    return min(total, 1.0)
+
+
+def chi_square(
+    counts: NDArray[np.float64], forward: TableMap | None, inverse: TableMap
+) -> ChiSquare:
+    """Test independence of two attributes from counts of released pairs.
+
+    Args:
+        counts: rows by released values, shape of the outputs.
+        forward: M, the channel on the pair, from (a, b) to the outputs; None if what is released
+            does not depend on the pair alone.
+        inverse: L, from the outputs to (a, b), unbiased.
+
+    Raises:
+        InputError: if all rows show one value of an attribute.
+    """
+    if forward is None:
+        return _by_estimates(counts, inverse)
+    if randomized_together(forward):
+        return _together(counts, forward, inverse)
+    return _separately(counts, forward)
+
+
+def randomized_together(forward: TableMap) -> bool:
+    """Return whether a channel on two attributes makes independent ones correlated: φ_ij ≠ φ_i φ_j.
+
+    Rounding errors do not count; where they decide, both ways of testing give the same.
+    """
+    if forward.joint:
+        return True
+    if forward.pattern_axes != (0, 1):
+        return False
+    values = forward.eigenvalues
+    separate = values[1, 0] * values[0, 1]
+    return bool(abs(values[1, 1] - separate) > _PRODUCT * abs(values[1, 1]))
+
+
+def released_chi_square(counts: NDArray[np.float64]) -> ChiSquare:
+    """Test independence of the released values themselves: Pearson's test, nothing corrected.
+
+    Raises:
+        InputError: if all rows show one value of an attribute.
+    """
+    shape = (counts.shape[0], counts.shape[1])
+    return _separately(counts, TableMap(shape, (), np.ones(()), {}))
+
+
+def _separately(counts: NDArray[np.float64], forward: TableMap) -> ChiSquare:
+    n = counts.sum()
+    bases, margins = [], []
+    for axis in range(2):
+        margin = counts.sum(axis=1 - axis) / n
+        seen = margin > 0
+        matrix = _matrix(forward, axis)[seen]
+        root = np.sqrt(margin[seen])
+        # Contrasts of D^{-1/2}M less what is left along √θ; what they span, by singular values.
+        scaled = (matrix[:, :-1] - matrix[:, -1:]) / root[:, None]
+        scaled = scaled - np.outer(root, root @ scaled)
+        left, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
+        bases.append(left[:, sizes > 1e-10 * max(1.0, float(sizes[0]))])
+        margins.append(np.where(seen, margin, np.nan))
+    rows, columns = (np.isfinite(margin) for margin in margins)
+    product = np.outer(margins[0][rows], margins[1][columns])
+    degrees = bases[0].shape[1] * bases[1].shape[1]
+    if degrees == 0:
+        raise InputError(
+            "all rows show the same value of one of the two attributes, so there is nothing to test"
+        )
+    residual = (counts[np.ix_(rows, columns)] / n - product) / np.sqrt(product)
+    statistic = float(n * ((bases[0].T @ residual @ bases[1]) ** 2).sum())
+    p_value = chi_square_survival(statistic, degrees)
+    return ChiSquare(statistic, degrees, p_value, float(n * product.min()))
+
+
+def _matrix(forward: TableMap, axis: int) -> NDArray[np.float64]:
+    """Return M_a of a channel that is M_a ⊗ M_b."""
+    if axis in forward.matrices:
+        return forward.matrices[axis]
+    size = forward.n_categories[axis]
+    if axis not in forward.pattern_axes:
+        return np.eye(size)
+    place = [0] * len(forward.pattern_axes)
+    place[forward.pattern_axes.index(axis)] = 1
+    kept = float(forward.eigenvalues[tuple(place)])
+    return np.asarray(kept * np.eye(size) + (1 - kept) / size)
+
+
+def _together(counts: NDArray[np.float64], forward: TableMap, inverse: TableMap) -> ChiSquare:
+    n = float(counts.sum())
+    observed = counts / n
+    estimate = inverse.apply(observed)
+    a, b = estimate.shape
+    first, second = (_start(estimate.sum(axis=1 - axis), n) for axis in range(2))
+    expected = forward.apply(np.outer(first, second))
+    for _ in range(_MOST_STEPS):
+        gain, step = _score(observed, expected, forward, first, second)
+        if n * gain < _SETTLED:
+            break
+        size = 1.0
+        while size > 1e-6:
+            new_first = first + size * step[:a]
+            new_second = second + size * step[a:]
+            new_expected = forward.apply(np.outer(new_first, new_second))
+            least = np.maximum(_LEAST_SHRINK * expected, np.minimum(expected, _FEWEST / n))
+            if np.all(new_expected >= least):
+                break
+            size /= 2
+        else:
+            break
+        first, second, expected = new_first, new_second, new_expected
+    gain, _ = _score(observed, expected, forward, first, second)
+    statistic = n * (_reachable(observed, expected, forward, (a, b)) - gain)
+    degrees = (a - 1) * (b - 1)
+    p_value = chi_square_survival(statistic, degrees)
+    return ChiSquare(max(statistic, 0.0), degrees, p_value, n * float(expected.min()))
+
+
+def _start(margin: NDArray[np.float64], n: float) -> NDArray[np.float64]:
+    # Inside the simplex, off its edge: every θ⁰ is positive even if the law never changes both.
+    nearest = project_to_simplex(margin)
+    return np.asarray(nearest * (1 - 0.5 / n) + 0.5 / (n * len(margin)))
+
+
+def _reachable(
+    observed: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    forward: TableMap,
+    shape: tuple[int, int],
+) -> float:
+    """Return Σ (θ − θ⁰)²/θ⁰ of the part of θ − θ⁰ that M reaches."""
+    residual = ((observed - expected) / np.sqrt(expected)).ravel()
+    cells = shape[0] * shape[1]
+    if expected.size > cells:
+        tables = np.eye(cells).reshape(*shape, cells)
+        slopes = forward.apply(tables).reshape(expected.size, cells)
+        basis, _ = np.linalg.qr(slopes / np.sqrt(expected).reshape(-1, 1))
+        residual = basis.T @ residual
+    return float((residual**2).sum())
+
+
+def _score(
+    observed: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    forward: TableMap,
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the scores' quadratic form (over n) and the Fisher scoring step of (α, β)."""
+    a, b = len(first), len(second)
+    # Along e_i − e_last, for either margin; one image under M each.
+    contrasts = [np.vstack([np.eye(size - 1), -np.ones(size - 1)]) for size in (a, b)]
+    tables = np.concatenate(
+        [contrasts[0][:, None, :] * second[:, None], first[:, None, None] * contrasts[1]], axis=2
+    )
+    slopes = forward.apply(tables).reshape(expected.size, a + b - 2)
+    weighted = slopes / expected.reshape(-1, 1)
+    score = weighted.T @ (observed - expected).ravel()
+    step = np.linalg.solve(slopes.T @ weighted, score)
+    moved = np.concatenate([contrasts[0] @ step[: a - 1], contrasts[1] @ step[a - 1 :]])
+    return float(score @ step), moved
+
+
+def _by_estimates(counts: NDArray[np.float64], inverse: TableMap) -> ChiSquare:
+    n = float(counts.sum())
+    table, influence = interaction_influence(counts / n, inverse)
+    a, b = table.shape
+    free = (a - 1) * (b - 1)
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    excess = (table - np.outer(first, second))[:-1, :-1].ravel()
+    columns = influence[:-1, :-1].reshape(free, counts.size)
+    covariance = (columns * (counts.ravel() / n)) @ columns.T / n
+    statistic = float(excess @ np.linalg.solve(covariance, excess))
+    product = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    least = float(product[product > 0].min())
+    return ChiSquare(statistic, free, chi_square_survival(statistic, free), least)
+
+
+def interaction_influence(
+    frequencies: NDArray[np.float64], inverse: TableMap
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return π̂, and what one released record adds to n Ĉ: u, shape (a, b, outputs)."""
+    table = inverse.apply(frequencies)
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    outputs = np.eye(frequencies.size).reshape(*frequencies.shape, frequencies.size)
+    columns = inverse.apply(outputs)
+    columns = columns - first[:, None, None] * columns.sum(axis=0)
+    return table, columns - second[None, :, None] * columns.sum(axis=1)[:, None, :]
