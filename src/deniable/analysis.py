@@ -10,11 +10,13 @@ from deniable.counting import Count, count_rows, read_counts
 from deniable.covariance import CovarianceEstimate, PairScores, estimate_covariance
 from deniable.errors import InputError
 from deniable.estimation import Estimate, estimate_table
+from deniable.independence import IndependenceTest
 from deniable.mechanism import Mechanism, StratifiedMechanism
 from deniable.ordered import Summary, estimate_mean, estimate_quantile
 from deniable.record import read_json
 from deniable.strata import AnyMechanism
 from deniable.strata_record import read_plan
+from deniable.testing import independence_of_counts, independence_of_rows
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Question:
         quantile: the probability of a quantile, if one is asked for.
         covariance: whether the covariance of two attributes is asked for.
         pair_scores: one number per category of either attribute, for a covariance.
+        independence: whether a test of independence of two attributes is asked for; one of them may
+            be a kept column that the schema does not declare.
         scores: one number per category, for a mean.
         show_values: let error messages show values of the table.
     """
@@ -50,10 +54,11 @@ class Question:
     scores: Sequence[float] | None = None
     covariance: bool = False
     pair_scores: PairScores = (None, None)
+    independence: bool = False
     show_values: bool = False
 
 
-Answer = Estimate | Summary | CovarianceEstimate
+Answer = Estimate | Summary | CovarianceEstimate | IndependenceTest
 
 
 def answer(
@@ -79,6 +84,19 @@ def answer(
     if not question.of:
         raise InputError("no attribute is named whose shares are wanted; name one or more")
     chosen, table = _find(source, mechanism, counts)
+    if question.independence and counts is None:
+        if question.weights is not None:
+            raise InputError("the test of independence takes no weights; leave them out")
+        return [
+            *independence_of_rows(
+                table,
+                chosen,
+                question.of,
+                by=question.by,
+                where=question.where,
+                show_values=question.show_values,
+            )
+        ]
     known = {*chosen.schema.names, *chosen.schema.columns}
     attributes = [name for name in question.by if name in known]
     kept = [name for name in question.by if name not in attributes]
@@ -110,6 +128,8 @@ def answer(
 def _answers(
     question: Question, mechanism: AnyMechanism, by: Sequence[str], count: Count
 ) -> Sequence[Answer]:
+    if question.independence:
+        return [independence_of_counts(count.tabulation, mechanism, question.of, count.group)]
     if question.covariance:
         return [_covariance(question, mechanism, by, count)]
     if not question.mean and question.quantile is None:
@@ -227,8 +247,8 @@ def released_file(folder: Path) -> Path:
 
 
 def to_plain(answers: Sequence[Answer], level: float) -> dict[str, Any]:
-    """Return answers for strict JSON: one estimate or covariance as such, several under ``groups``,
-    means and quantiles under ``summaries``."""
+    """Return answers for strict JSON: one estimate, covariance or test as such, several under
+    ``groups``, means and quantiles under ``summaries``."""
     if len(answers) == 1 and not isinstance(answers[0], Summary):
         return answers[0].to_plain(level)
     tables = [a.to_plain(level) for a in answers if not isinstance(a, Summary)]

@@ -16,6 +16,7 @@ from deniable.estimation import Method as EstimationMethod
 from deniable.expost import Treatment
 from deniable.expost import pram as write_treated
 from deniable.families.bistochastic import bistochastic_channel
+from deniable.independence import IndependenceTest
 from deniable.inference import Target
 from deniable.lambda_design import StrengthWishes
 from deniable.mechanism import Mechanism
@@ -45,6 +46,7 @@ __all__ = [
     "estimate_covariance",
     "estimate_mean",
     "estimate_quantile",
+    "independence_test",
     "pram",
     "randomize",
     "read_design",
@@ -334,6 +336,36 @@ def estimate_covariance(
     (found,) = _answers(question, released, plan)
     if not isinstance(found, CovarianceEstimate):
         raise TypeError("a covariance was asked for")
+    return found
+
+
+def independence_test(
+    released: Any,
+    plan: Design | Mechanism | None = None,
+    *,
+    of: tuple[str, str],
+    where: Mapping[str, str] | None = None,
+) -> IndependenceTest:
+    """Test whether two attributes are independent in the population the rows were drawn from.
+
+    Args:
+        released: a folder made by :func:`share`, a path, or a dataframe.
+        plan: what randomized it; may be left out for a folder.
+        of: the two attributes; one may be a kept column.
+        where: kept columns and the value that selects rows.
+
+    Returns:
+        χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the
+        interval of V.
+
+    Raises:
+        InputError: if the question does not fit the release, or the randomization has wiped out
+            how the two go together.
+    """
+    question = Question(tuple(of), where=dict(where or {}), target="population", independence=True)
+    (found,) = _answers(question, released, plan)
+    if not isinstance(found, IndependenceTest):
+        raise TypeError("a test was asked for")
     return found
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from deniable.analysis import Answer
     from deniable.covariance import CovarianceEstimate, CovariancePrediction
     from deniable.estimation import Estimate
+    from deniable.independence import IndependenceTest
     from deniable.ordered import Summary
 
 _PIPE_WIDTH = 120
@@ -244,9 +245,10 @@ def say(text: str) -> None:
 
 
 def show_answers(answers: Sequence["Answer"], level: float) -> None:
-    """Print estimates, one table per group, or means and quantiles in one table."""
+    """Print estimates and tests, one table per group, or means and quantiles in one table."""
     from deniable.covariance import CovarianceEstimate
     from deniable.estimation import Estimate
+    from deniable.independence import IndependenceTest
     from deniable.ordered import Summary
 
     for answer in answers:
@@ -254,6 +256,8 @@ def show_answers(answers: Sequence["Answer"], level: float) -> None:
             _show_estimate(answer, level)
         if isinstance(answer, CovarianceEstimate):
             _show_covariance(answer, level)
+        if isinstance(answer, IndependenceTest):
+            _show_independence(answer, level)
     if summaries := [a for a in answers if isinstance(a, Summary)]:
         _show_summaries(summaries, level)
 
@@ -319,6 +323,40 @@ def _show_covariance(found: "CovarianceEstimate", level: float) -> None:
     )
     if found.prediction is not None and found.prediction.warning:
         say(f"WARNING: {found.prediction.warning}")
+
+
+def _show_independence(found: "IndependenceTest", level: float) -> None:
+    first, second = found.attributes
+    where = "".join(f", where {name} = {value}" for name, value in found.group)
+    plain = found.to_plain(level)
+    say(f"Independence of {first} and {second}{where}: {found.n_records} rows, of the population")
+    show_table(
+        ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
+        [
+            [_number(plain["statistic"]), str(plain["degrees_of_freedom"])]
+            + [_number(plain[k]) for k in ("p_value", "cramers_v", "cramers_v_low")]
+            + [_number(plain["cramers_v_high"])]
+        ],
+        text_columns=0,
+    )
+    if found.together and found.released is not None:
+        say(
+            "The two are randomized together: the released table as it stands gives χ² "
+            f"{found.released.statistic:.5g}, p-value {found.released.p_value:.3g}, and may reject "
+            "independence where it holds. The test above is corrected for that."
+        )
+    if found.without_v:
+        say(f"No Cramér's V: {found.without_v}.")
+    elif found.cramers_v is not None and found.cramers_v.square < 0:
+        say(
+            f"Less noise, V² is estimated as {found.cramers_v.square:.3g}, below 0; V is shown as "
+            "0."
+        )
+    if found.few_expected:
+        say(
+            f"The smallest expected count is {found.test.least_expected:.2g}, below 5: the p-value "
+            "is rough."
+        )
 
 
 def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:

@@ -1,0 +1,66 @@
+"""test: are two attributes independent, asked of a randomized table."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import AsJson, ShowValues
+
+
+@app.command(name="test")
+def independence(
+    source: Annotated[
+        str | None,
+        Parameter(
+            name="RELEASE",
+            allow_leading_hyphen=True,
+            help="A folder made by share, or a randomized table.",
+        ),
+    ] = None,
+    /,
+    *,
+    of: Annotated[str, Parameter(help="Two attributes, a,b; one may be a kept column.")],
+    by: Annotated[
+        str | None, Parameter(help="Kept columns; every group of rows is tested by itself.")
+    ] = None,
+    mechanism: Annotated[
+        Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
+    ] = None,
+    counts: Annotated[
+        Path | None, Parameter(help="A table of counts (column count) instead of rows.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(), help="Only rows with column=value; kept columns only; may be repeated."
+        ),
+    ] = None,
+    level: Annotated[float, Parameter(help="Probability that the interval of V holds.")] = 0.95,
+    show_values: ShowValues = False,
+    as_json: AsJson = False,
+) -> None:
+    """Test whether two attributes are independent (χ²), and how strongly they go together (V).
+
+    The p-value is right under every randomization, also where the released table by itself is
+    misleading. It is about the population that the rows were drawn from.
+
+    Example: deniable test release --of race,hhi
+    """
+    from deniable import analysis, console, options
+
+    question = analysis.Question(
+        of=tuple(options.split_names(of)),
+        by=tuple(options.split_names(by or "")),
+        where=options.pairs(where or [], "--where"),
+        target="population",
+        level=level,
+        independence=True,
+        show_values=show_values,
+    )
+    answers = analysis.answer(question, source, mechanism, counts)
+    if as_json:
+        print_json(analysis.to_plain(answers, level))
+    else:
+        console.show_answers(answers, level)

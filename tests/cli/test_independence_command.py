@@ -1,0 +1,171 @@
+"""deniable test: a release in, a p-value and a strength out; and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deniable as package
+from deniable.channel import Channel
+from deniable.chi_square import chi_square
+from deniable.record import read_design
+
+SCHEMA = """
+keep = ["town"]
+[[attribute]]
+name = "smokes"
+categories = ["no", "yes"]
+[[attribute]]
+name = "coughs"
+categories = ["no", "some", "often"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """900 people: who smokes coughs more; towns do not matter."""
+    random = np.random.default_rng(3)
+    smokes = random.random(900) < 0.4
+    coughs = random.random(900) < np.where(smokes, 0.6, 0.2)
+    often = coughs & (random.random(900) < 0.5)
+    rows = ["smokes,coughs,town"]
+    for i in range(900):
+        level = "often" if often[i] else "some" if coughs[i] else "no"
+        rows.append(f"{'yes' if smokes[i] else 'no'},{level},{'north' if i % 3 else 'south'}")
+    (tmp_path / "table.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+@pytest.fixture
+def release(folder: Path, deniable: Any) -> str:
+    found = deniable(
+        *("share", "table.csv", "--schema", "schema.toml", "--method", "joint"),
+        *("--epsilon", 5, "--output", "release", "--insecure-seed", 7),
+    )
+    assert found.status == 0, found.err
+    return "release"
+
+
+def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, folder: Path) -> None:
+    found = deniable("test", release, "--of", "smokes,coughs", "--json")
+    assert found.status == 0, found.err
+    answer = found.json
+    assert (answer["n"], answer["degrees_of_freedom"]) == (900, 2)
+    assert answer["p_value"] < 1e-6
+    assert answer["randomized_together"] is True
+    assert answer["cramers_v_low"] < answer["cramers_v"] < answer["cramers_v_high"]
+    # The numbers are those of the counts in the file.
+    channel = Channel(read_design(folder / "release").mechanism, ("smokes", "coughs"))
+    counts = np.zeros((2, 3))
+    for line in (folder / "release" / "data.csv").read_text().splitlines()[1:]:
+        smokes, coughs, _ = line.split(",")
+        counts[["no", "yes"].index(smokes), ["no", "some", "often"].index(coughs)] += 1
+    expected = chi_square(counts, channel.forward, channel.inverse)
+    assert answer["statistic"] == pytest.approx(expected.statistic, rel=1e-12)
+
+
+def test_the_screen_says_what_the_numbers_are(release: str, deniable: Any) -> None:
+    found = deniable("test", release, "--of", "smokes,coughs")
+    assert found.status == 0, found.err
+    assert "Independence of smokes and coughs: 900 rows" in found.out
+    assert "Cramér's V" in found.out
+    assert "randomized together" in found.out
+
+
+def test_a_kept_column_is_one_of_the_two_or_forms_groups(release: str, deniable: Any) -> None:
+    with_town = deniable("test", release, "--of", "town,coughs", "--json").json
+    assert with_town["attributes"] == ["coughs", "town"]
+    assert with_town["degrees_of_freedom"] == 2
+    assert with_town["p_value"] > 1e-4
+    by_town = deniable("test", release, "--of", "smokes,coughs", "--by", "town", "--json").json
+    assert [group["group"] for group in by_town["groups"]] == [{"town": "north"}, {"town": "south"}]
+    assert sum(group["n"] for group in by_town["groups"]) == 900
+    one = deniable("test", release, "--of", "smokes,coughs", "--where", "town=south", "--json").json
+    assert one["statistic"] == by_town["groups"][1]["statistic"]
+
+
+def test_counts_do_instead_of_rows(release: str, deniable: Any, folder: Path) -> None:
+    rows = (folder / "release" / "data.csv").read_text().splitlines()[1:]
+    pairs = [tuple(row.split(",")[:2]) for row in rows]
+    lines = [f"{s},{c},{pairs.count((s, c))}" for s, c in sorted(set(pairs))]
+    (folder / "counts.csv").write_text("\n".join(["smokes,coughs,count", *lines]) + "\n")
+    found = deniable("test", release, "--counts", "counts.csv", "--of", "smokes,coughs", "--json")
+    whole = deniable("test", release, "--of", "smokes,coughs", "--json")
+    assert found.status == 0, found.err
+    assert found.json["statistic"] == whole.json["statistic"]
+
+
+def test_python_says_the_same(release: str, deniable: Any) -> None:
+    found = package.independence_test(release, of=("smokes", "coughs"))
+    assert found.to_plain() == deniable("test", release, "--of", "smokes,coughs", "--json").json
+
+
+def test_strata_with_mechanisms_of_their_own_are_tested_one_by_one(
+    folder: Path, deniable: Any
+) -> None:
+    wishes = {"north": {"lambda": 0.9}, "south": {"lambda": 0.95}}
+    (folder / "strata.json").write_text(json.dumps(wishes))
+    made = deniable(
+        *("pram", "table.csv", "--schema", "schema.toml", "--by", "town", "--output", "pram"),
+        *("--per-stratum", "strata.json"),
+    )
+    assert made.status == 0, made.err
+    found = deniable("test", "pram", "--of", "smokes,coughs")
+    assert (found.status, found.out) == (2, "")
+    assert "test within each of them (by 'town')" in found.err
+    groups = deniable("test", "pram", "--of", "smokes,coughs", "--by", "town", "--json")
+    assert groups.status == 0, groups.err
+    assert all(group["p_value"] < 1e-3 for group in groups.json["groups"])
+    crossed = deniable("test", "pram", "--of", "coughs,town")
+    assert "mechanisms of their own" in crossed.err
+
+
+def test_an_invariant_table_can_be_tested(folder: Path, deniable: Any) -> None:
+    made = deniable(
+        *("pram", "table.csv", "--schema", "schema.toml", "--lambda", "0.95", "--invariant"),
+        *("--output", "pram"),
+    )
+    assert made.status == 0, made.err
+    found = deniable("test", "pram", "--of", "smokes,coughs", "--json")
+    assert found.status == 0, found.err
+    assert found.json["p_value"] < 1e-6
+    assert found.json["randomized_together"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("release", "--of", "smokes"), "name both of them"),
+        (("release", "--of", "smokes,coughs,town"), "name both of them"),
+        (("release", "--of", "coughs,coughs"), "name both of them"),
+        (("release", "--of", "smokes,sneezes"), "there is no attribute 'sneezes'"),
+        (("release", "--of", "smokes,town", "--by", "coughs"), "which is randomized"),
+        (("release", "--of", "smokes,coughs", "--where", "coughs=no"), "values are randomized"),
+        (("release", "--of", "smokes,coughs", "--level", "1.5"), "confidence level"),
+        (("release/data.csv", "--of", "smokes,coughs"), "--mechanism"),
+        (("nowhere", "--of", "smokes,coughs"), "there is no such file"),
+        (("release", "--of", "smokes,town", "--by", "town"), "name it only once"),
+    ],
+)
+def test_bad_questions_end_in_one_sentence(
+    release: str, deniable: Any, arguments: tuple[str, ...], problem: str
+) -> None:
+    found = deniable("test", *arguments)
+    assert (found.status, found.out) == (2, "")
+    assert problem in found.err
+    assert len(found.err.splitlines()) == 1
+
+
+def test_two_kept_columns_need_no_correction(folder: Path, deniable: Any) -> None:
+    schema = SCHEMA.replace('["town"]', '["town", "coughs"]').split("[[attribute]]")
+    (folder / "schema.toml").write_text("[[attribute]]".join(schema[:2]))
+    made = deniable(
+        *("share", "table.csv", "--schema", "schema.toml", "--epsilon", 2, "--output", "kept")
+    )
+    assert made.status == 0, made.err
+    found = deniable("test", "kept", "--of", "coughs,town")
+    assert found.status == 2
+    assert "both released as they are" in found.err
