@@ -3,6 +3,7 @@
 from deniable.errors import InputError
 from deniable.studies import (
     adult_release_study,
+    genome,
     lambda_table,
     optrr_adult,
     optrr_distributions,
@@ -13,6 +14,7 @@ from deniable.studies import (
 from deniable.studies.study import Study
 
 STUDIES: tuple[Study, ...] = (
+    genome.STUDY,
     lambda_table.STUDY,
     optrr_normal.STUDY,
     optrr_distributions.STUDY,
