@@ -2,7 +2,8 @@
 
 With as many outputs as categories the error is no convex function of the matrix, so that the result
 is a local optimum, the best of those found; its ratio to the bound of `frontier` says how much is
-left to gain. Variables are the joint mass q (row y: output, column x: category) and the costs t_y:
+left to gain. Entries that vanish are made zero (`vanishing`). Variables are the joint mass q
+(row y: output, column x: category) and the costs t_y:
 
     minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
     q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x),
@@ -18,7 +19,7 @@ and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X d
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,11 +28,14 @@ from deniable.solvers.frontier_rows import Limits
 from deniable.solvers.problem import FloatArray
 from deniable.solvers.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.schemes import frapp, warner, warner_at
+from deniable.solvers.vanishing import NEARLY_ZERO, roomy, without_below
 
 _BACKTRACKS = 25
 _TO_BOUNDARY = 0.995
 # ε is accounted from integers later on: so far below it, relatively, their rounding stays below.
 _BELOW = 1e-12
+# Entries near zero are made zero if the error grows by less than this share of it.
+_COST_OF_ZEROS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +91,23 @@ def solve(
     errors = record_mse(matrices, limits.prior)
     errors = np.where(np.isfinite(errors), errors, np.inf)
     best = int(np.argmin(errors))
-    return SquareDesign(limits, matrices[best], float(errors[best]), errors[:-1])
+    found = SquareDesign(limits, matrices[best], float(errors[best]), errors[:-1])
+    return found if limits.success is None else _with_zeros(found)
+
+
+def _with_zeros(found: SquareDesign) -> SquareDesign:
+    """Set the entries to zero that are on their way there, if that costs next to nothing."""
+    limits = found.limits
+    for least in NEARLY_ZERO:
+        matrix = without_below(found.matrix, least)
+        if np.count_nonzero(matrix) == matrix.size or (inside := roomy(matrix > 0, limits)) is None:
+            continue
+        share = _share(matrix[None], limits, inside)[0]
+        matrix = share * matrix + (1.0 - share) * inside
+        error = float(record_mse(matrix, limits.prior))
+        if error <= found.record_mse * (1.0 + _COST_OF_ZEROS):
+            return replace(found, matrix=matrix, record_mse=error)
+    return found
 
 
 def _warner(limits: Limits) -> FloatArray:
@@ -122,13 +142,18 @@ def _starts(limits: Limits, generator: np.random.Generator, n_starts: int) -> Fl
     return np.asarray((share * matrices + (1.0 - share) / n) * p)
 
 
-def _share(matrices: FloatArray, limits: Limits) -> FloatArray:
-    """The largest share of each matrix, mixed with the uniform answer, that keeps the limits."""
+def _share(
+    matrices: FloatArray, limits: Limits, inside: FloatArray | float | None = None
+) -> FloatArray:
+    """The largest share of each matrix, mixed with one that keeps the limits, that keeps them too;
+    by default with the uniform answer."""
+    if inside is None:
+        inside = 1.0 / matrices.shape[1]
     high = np.ones((len(matrices), 1, 1))
     low = np.where(_keeps(matrices, limits)[:, None, None], high, 0.0)
     for _ in range(60):
         middle = (low + high) / 2
-        mixed = middle * matrices + (1.0 - middle) / matrices.shape[1]
+        mixed = middle * matrices + (1.0 - middle) * inside
         good = _keeps(mixed, limits)[:, None, None]
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     return np.asarray(low)
