@@ -127,7 +127,7 @@ def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, p
 
 
 def test_a_record_that_flatters_its_matrix_is_refused(deniable, place, traced):
-    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     record = json.loads((place / "m.json").read_text())
     record["attributes"][0]["best_guess"]["success"] = 0.5
     (place / "m.json").write_text(json.dumps(record))
@@ -135,7 +135,7 @@ def test_a_record_that_flatters_its_matrix_is_refused(deniable, place, traced):
 
 
 def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
-    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     for given in ("age=m.json", "age=f/matrices/warner-0.3.json"):
         done = deniable(
             "design", "--schema", "s.toml", "--matrix", given, "--attribute-epsilon", "1",
@@ -164,7 +164,7 @@ def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
 
 
 def test_matrices_alone_make_a_mechanism(deniable, place, traced):
-    deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json")
+    assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     found = deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--json")
     assert found.json["method"] == "matrix"
     refused(
@@ -315,11 +315,24 @@ def test_a_frontier_that_was_altered_is_not_picked_from(deniable, place, traced)
 
 
 def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
-    deniable("frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json")
+    assert (
+        deniable(
+            "frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"
+        ).status
+        == 0
+    )
     share = ["share", "t.csv", "--output", "release"]
     refused(deniable(*share), "either --schema")
     refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
     refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to wish")
+    assert not (place / "release").exists()
+    # Each of the two by itself, with what it needs, is enough.
+    assert deniable(*share, "--mechanism", "m.json", "--drop-other-columns").status == 0
+    record = json.loads((place / "release" / "record.json").read_text())
+    assert record["release"]["columns"] == ["age"]
+    assert deniable(*share, "--schema", "s.toml", "--epsilon", "2", "--force").status == 0
+    record = json.loads((place / "release" / "record.json").read_text())
+    assert record["release"]["columns"] == ["age", "sex"]
 
 
 def test_a_singular_matrix_is_refused(deniable, place):
