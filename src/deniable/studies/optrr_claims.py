@@ -43,21 +43,25 @@ def _not_beaten(b: Beaten) -> str:
     parts = []
     if b.n_beyond:
         parts.append(
-            f"{b.n_beyond} points are more private than any matrix that the search kept (its front "
+            f"{_count(b.n_beyond)} more private than any matrix that the search kept (its front "
             f"ends at privacy {b.ends[0]:.4f}, Warner's at {b.ends[1]:.4f}, where errors grow "
             "without end)"
         )
     if b.lost is not None:
         parts.append(
-            f"at {b.n_points - b.n_beaten - b.n_beyond} points between privacy {b.lost[0]:.4f} and "
-            f"{b.lost[1]:.4f} the matrices of the search that are as private err no less"
+            f"{_count(b.n_points - b.n_beaten - b.n_beyond)} between privacy {b.lost[0]:.4f} and "
+            f"{b.lost[1]:.4f}, where the matrices of the search that are as private err no less"
         )
     if b.n_by_a_level:
         parts.append(
-            f"{b.n_by_a_level} of all these are beaten by a matrix that is less private by at most "
-            "a thousandth, the resolution of the search's set Ω"
+            f"{b.n_by_a_level} of {b.n_points - b.n_beaten} would be beaten by a matrix that is "
+            "less private by at most a thousandth, the resolution of the search's set Ω"
         )
     return "; ".join(parts)
+
+
+def _count(points: int) -> str:
+    return f"{points} point is" if points == 1 else f"{points} points are"
 
 
 def lower_on_average(comparisons: Sequence[Comparison], statement: str, source: str) -> Claim:

@@ -223,6 +223,6 @@ STUDY = Study(
     source="Huang and Du, section VI.C.2, Figures 5(a) and 5(b)",
     question="Do the matrices of the evolutionary search beat Warner's under other distributions, "
     "and how far are both from the best that any mechanism can do?",
-    seconds=240,
+    seconds=180,
     run=run,
 )

@@ -180,6 +180,6 @@ STUDY = Study(
     source=SOURCE,
     question=f"How private and how accurate (N = {N_RECORDS:,}) are Warner's matrices and those of "
     "the evolutionary search, and how far are both from the best that any mechanism can do?",
-    seconds=420,
+    seconds=400,
     run=run,
 )

@@ -44,10 +44,10 @@ def test_the_search_reaches_below_warner_and_not_below_the_floor(quick: Findings
 def test_square_matrices_at_the_floor_exist(quick: Findings) -> None:
     # The reason given for the search's least privacy rests on them.
     assert column(quick, "least-privacy", "square") == pytest.approx(
-        [1 - row[0] for row in PRINTED], abs=1e-6
+        [1 - row[0] for row in PRINTED], abs=1e-4
     )
     assert column(quick, "least-privacy", "square_worst_posterior") == pytest.approx(
-        [row[0] for row in PRINTED], abs=1e-6
+        [row[0] for row in PRINTED], abs=1e-4
     )
 
 
