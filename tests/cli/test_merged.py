@@ -210,6 +210,7 @@ def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable
     assert "deniable estimate . --of age,sex" in page
     assert "(not protected)" not in page
     assert "no ε; best guess right for 60" in page
+    assert "single columns are easier to guess" in page
     assert "Its part 'sex' is no harder to guess" in unescape(page)
 
 

@@ -87,6 +87,7 @@ def _row(
             else _small(
                 f"no ε; best guess right for {wording.rounded_up(guess.success)}, nobody surer "
                 f"than {wording.rounded_up(guess.worst_posterior)}, if its prior is true"
+                + ("; single columns are easier to guess, see below" if attribute.parts else "")
             )
         )
     if attribute.parts:
