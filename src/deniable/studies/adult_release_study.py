@@ -240,12 +240,9 @@ def _draw(
             if any(e is None for e in errors):
                 continue
             known = [e for e in errors if e is not None]
-            plot_method(
-                panel, style, levels, [e.expected for e in known], **(look | {"marker": ""})
-            )
-            plot_method(
-                panel, style, levels, [e.measured for e in known], **(look | {"linestyle": "none"})
-            )
+            line, points = {"marker": "", "label": "_"}, {"linestyle": "none", "label": "_"}
+            plot_method(panel, style, levels, [e.expected for e in known], **(look | line))
+            plot_method(panel, style, levels, [e.measured for e in known], **(look | points))
             panel.errorbar(
                 levels,
                 [e.measured for e in known],
