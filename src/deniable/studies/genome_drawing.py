@@ -7,7 +7,7 @@ import numpy as np
 
 from deniable.report.method_styles import BLACK, GREY, METHOD_STYLES
 from deniable.studies.drawing import grid, letter, plot_method
-from deniable.studies.genome_runs import IN_THE_NOTEBOOK, METHODS, PValues, Run
+from deniable.studies.genome_runs import IN_THE_NOTEBOOK, METHODS, PValues, Run, runs_text
 from deniable.studies.study import Figure
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def figures(
         printed: averages of the paper's figure, by method.
         printed_at: the k that these are at.
     """
-    n_runs = len({run.number for run in runs})
+    many = runs_text(runs)
     return [
         Figure(
             "accuracy",
             "Average absolute difference from the original χ² over the number of SNPs, all methods "
             "at the ε of the record that the heuristic comes to: (a) the released χ² as it stands, "
-            f"(b) the corrected χ². {n_runs} runs; bars reach over all runs.",
+            f"(b) the corrected χ². {many}; bars reach over all of them.",
             lambda canvas: _draw_accuracy(canvas, runs),
             (8.0, 3.9),
         ),
@@ -45,7 +45,7 @@ def figures(
             "notebook",
             "The paper's Figure 5: averages printed in the authors' notebook (crosses), and ours: "
             "(a) every SNP randomized from the last SNP's copies, as the notebook does; (b) every "
-            f"SNP from its own, as the paper describes. {n_runs} runs; bars reach over all runs.",
+            f"SNP from its own, as the paper describes. {many}; bars reach over all of them.",
             lambda canvas: _draw_notebook(canvas, runs, printed, printed_at),
             (8.0, 3.9),
         ),

@@ -1,6 +1,7 @@
 """The runs of the genome study: accuracy over k, and p-values where nothing is to be found."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +75,9 @@ class Run:
     notebook: float
 
 
-def accuracy(setting: Setting, n_snps: Sequence[int], n_runs: int) -> list[Run]:
-    """Return all runs at every k."""
-    work = [(k, number) for number in range(n_runs) for k in n_snps]
+def accuracy(setting: Setting, n_runs: Mapping[int, int]) -> list[Run]:
+    """Return all runs, so many for every k."""
+    work = [(k, number) for k, many in n_runs.items() for number in range(many)]
     whole = sum(k + 30 for k, _ in work)
     runs, done = [], 0
     for k, number in work:
@@ -84,6 +85,14 @@ def accuracy(setting: Setting, n_snps: Sequence[int], n_runs: int) -> list[Run]:
         done += k + 30
         setting.advance(done / whole)
     return sorted(runs, key=lambda run: (run.n_snps, METHODS.index(run.method), run.number))
+
+
+def runs_text(runs: Sequence[Run]) -> str:
+    """Return how many runs there are, such as "10 runs"."""
+    counts = Counter(run.n_snps for run in runs if run.method == METHODS[0])
+    if len(set(counts.values())) == 1:
+        return f"{next(iter(counts.values()))} runs"
+    return ", ".join(f"{many} runs at k = {k}" for k, many in counts.items())
 
 
 def _runs(setting: Setting, k: int, number: int) -> list[Run]:

@@ -78,10 +78,10 @@ def test_released_counts_and_corrected_statistics_come_back_to_the_truth() -> No
 
 
 def test_the_same_seed_gives_the_same_runs_and_another_gives_others() -> None:
-    first = accuracy(Setting(seed=5), (10,), 1)
+    first = accuracy(Setting(seed=5), {10: 1})
     assert [run.method for run in first] == list(METHODS)
-    assert repr(accuracy(Setting(seed=5), (10,), 1)) == repr(first)
-    assert repr(accuracy(Setting(seed=6), (10,), 1)) != repr(first)
+    assert repr(accuracy(Setting(seed=5), {10: 1})) == repr(first)
+    assert repr(accuracy(Setting(seed=6), {10: 1})) != repr(first)
 
 
 def test_p_values_of_the_corrected_test_are_uniform_and_the_released_ones_are_not() -> None:
