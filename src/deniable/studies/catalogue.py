@@ -3,6 +3,7 @@
 from deniable.errors import InputError
 from deniable.studies import (
     adult_release_study,
+    coverage_study,
     genome,
     lambda_table,
     optrr_adult,
@@ -22,6 +23,7 @@ STUDIES: tuple[Study, ...] = (
     optrr_iterative.STUDY,
     record_budget_study.STUDY,
     adult_release_study.STUDY,
+    coverage_study.STUDY,
 )
 
 
