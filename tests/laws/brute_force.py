@@ -12,6 +12,7 @@ from itertools import combinations, product
 from math import inf, isinf, nextafter
 
 from deniable.families import (
+    BlendedVotesLaw,
     GatedSumLaw,
     Identity,
     JointLaw,
@@ -83,14 +84,14 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
             for changed, n in zip(pattern, law.n_categories, strict=True):
                 ways *= n - 1 if changed else 1
             found[pattern] = (1 - keep) * ways / others if any(pattern) else keep
-    elif isinstance(law, GatedSumLaw | MixedVotesLaw):
+    elif isinstance(law, BlendedVotesLaw | GatedSumLaw | MixedVotesLaw):
         return _vote_probabilities(law)
     else:
         raise TypeError(type(law))
     return found
 
 
-def _vote_probabilities(law: GatedSumLaw | MixedVotesLaw) -> PatternProbabilities:
+def _vote_probabilities(law: BlendedVotesLaw | GatedSumLaw | MixedVotesLaw) -> PatternProbabilities:
     """q(S) of a law of votes: f(S) from its definition in floating point, the rest in fractions."""
     sizes, numbers = law.n_categories, law.numbers
     found = {}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.families import (
+    BlendedVotesLaw,
     GatedSumLaw,
     Identity,
     JointLaw,
@@ -20,6 +21,7 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
 )
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
 
@@ -113,6 +115,24 @@ def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> MixedVotesLaw:
 
 
 @st.composite
+def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> BlendedVotesLaw:
+    k, n_votes = len(n), draw(st.integers(1, 3))
+    height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
+    parts = []
+    for _ in range(n_votes):
+        weights = np.array([draw(st.integers(0, 60)) for _ in n])
+        weights[draw(st.integers(0, k - 1))] += 1
+        dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.999])) for _ in n])
+        start = draw(st.floats(0.0, 0.95)) * float(weights.sum())
+        width = draw(st.sampled_from([1.0, 20.0]))
+        parts.append(
+            GatedSum(np.array(n), weights, dither, "vote", start, width, height, np.ones(k))
+        )
+    shares = np.array([draw(st.sampled_from([1e-9, 0.5, 1.0])) for _ in range(n_votes)])
+    return BlendedVotesLaw(VoteBlend(tuple(parts), shares, draw(retentions(k))))
+
+
+@st.composite
 def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
     """Square or tall, with or without zeros."""
     m = n + draw(st.integers(0, 3))
@@ -135,7 +155,7 @@ def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
 
 def bounded_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     """Any law whose promises are bounds."""
-    return st.one_of(gated_sum_laws(n), mixed_votes_laws(n))
+    return st.one_of(gated_sum_laws(n), mixed_votes_laws(n), blended_votes_laws(n))
 
 
 def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:

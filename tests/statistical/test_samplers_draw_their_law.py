@@ -4,6 +4,7 @@ A planted defect is tested with the same function, on the same number of draws, 
 itself. The chance that it goes unnoticed is bounded beforehand and taken from the budget as well.
 """
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.families import (
+    BlendedVotesLaw,
     GatedSumLaw,
     Identity,
     Law,
@@ -22,6 +24,7 @@ from deniable.families import (
 )
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
 from laws import brute_force as oracle
@@ -101,7 +104,20 @@ def votes(n_categories: tuple[int, ...]) -> MixedVotesLaw:
     )
 
 
+def blend(n_categories: tuple[int, ...]) -> BlendedVotesLaw:
+    """Two soft votes of different weights, and retention."""
+    k = len(n_categories)
+    numbers, none = np.arange(k), np.ones(k)
+    first = GatedSum(
+        np.array(n_categories), 3 + numbers % 4, 0.3 * none, "vote", 1.9 * k, 2.0, 3.0, none
+    )
+    second = replace(first, weights=2 + numbers[::-1] % 3, start=1.2 * k, width=1.0)
+    retention = np.where(numbers % 3 == 2, 0.8, 1.0)
+    return BlendedVotesLaw(VoteBlend((first, second), np.array([1.0, 0.6]), retention))
+
+
 MECHANISMS = {
+    "blended votes": one_block(blend((3, 2, 3))),
     "dithered vote": one_block(dithered_vote((3, 2, 3))),
     "ramp": one_block(ramp((3, 2, 3))),
     "mixed votes": one_block(votes((3, 2, 3))),
@@ -182,7 +198,14 @@ def test_a_planted_defect_is_seen_in_the_cells(name: str, defect: Defect) -> Non
 
 def test_every_kind_of_defect_was_planted_in_every_kind_of_law() -> None:
     seen = {(name, defect.name.split(",")[0]) for name, defect in PLANTED}
-    kinds = ("product", "pattern table", "single-change mixture", "dithered vote", "mixed votes")
+    kinds = (
+        "product",
+        "pattern table",
+        "single-change mixture",
+        "dithered vote",
+        "mixed votes",
+        "blended votes",
+    )
     for name in kinds:
         assert {kind for law, kind in seen if law == name} >= {
             "the lie may be the truth",
@@ -334,6 +357,7 @@ PATTERNS: dict[str, Law] = {
     "dithered vote of eight": dithered_vote((3, 2, 5, 2, 4, 3, 2, 3)),
     "ramp of eight": ramp((3, 2, 5, 2, 4, 3, 2, 3)),
     "mixed votes of eight": votes((3, 2, 5, 2, 4, 3, 2, 3)),
+    "blended votes of eight": blend((3, 2, 5, 2, 4, 3, 2, 3)),
     "mixture of eight": SingleChangeMixture(
         (3, 2, 5, 2, 4, 3, 2, 3), 10, 400, 300, (20, 30, 40, 50, 60, 70, 24, 30)
     ),

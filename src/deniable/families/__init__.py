@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deniable.errors import InputError
+from deniable.families.blended_votes import BlendedVotesLaw
 from deniable.families.designed import DesignedChannel
 from deniable.families.gated_sum import GatedSumLaw
 from deniable.families.invariant import InvariantChannel
@@ -17,6 +18,7 @@ from deniable.families.mixed_votes import MixedVotesLaw
 from deniable.families.pattern_table import PatternTable
 from deniable.families.product import ProductLaw
 from deniable.families.single_change import SingleChangeMixture
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.independent import IndependentResponses
 from deniable.votes.mixture import VoteMixture
@@ -32,6 +34,7 @@ FAMILIES: dict[str, type[Law]] = {
         DesignedChannel,
         Identity,
         InvariantChannel,
+        BlendedVotesLaw,
         GatedSumLaw,
         MixedVotesLaw,
     )
@@ -53,10 +56,12 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
     return family.from_plain(plain, n_categories)
 
 
-def law_of_votes(found: GatedSum | VoteMixture | IndependentResponses) -> PatternLaw:
+def law_of_votes(found: GatedSum | VoteBlend | VoteMixture | IndependentResponses) -> PatternLaw:
     """Return the law that a search among votes has found."""
     if isinstance(found, GatedSum):
         return GatedSumLaw(found)
+    if isinstance(found, VoteBlend):
+        return BlendedVotesLaw(found)
     if isinstance(found, VoteMixture):
         return MixedVotesLaw(found)
     return ProductLaw.from_levels(found.n_categories.tolist(), found.attribute_epsilon.tolist())
@@ -64,6 +69,7 @@ def law_of_votes(found: GatedSum | VoteMixture | IndependentResponses) -> Patter
 
 __all__ = [
     "FAMILIES",
+    "BlendedVotesLaw",
     "BoundedLaw",
     "DesignedChannel",
     "GatedSumLaw",

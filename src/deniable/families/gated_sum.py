@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,34 +59,55 @@ class GatedSumLaw(VoteLaw[GatedSum]):
         return {
             "family": self.family,
             "gate": numbers.gate,
-            "start": float(numbers.start).hex(),
-            "width": float(numbers.width).hex(),
             "height": float(numbers.height).hex(),
-            "weights": [f"{weight:x}" for weight in numbers.weights.tolist()],
-            "dither": [value.hex() for value in numbers.dither.tolist()],
+            **gate_to_plain(numbers),
             "retention": [value.hex() for value in numbers.retention.tolist()],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "GatedSumLaw":
-        k = len(n_categories)
         gate = plain.get("gate")
         if gate not in ("vote", "ramp"):
             raise InputError("the mechanism's gate should be 'vote' or 'ramp'")
-        shape = [plain.get(name) for name in ("start", "width", "height")]
-        start, width, height = floats_from_plain(shape, "gate", 3).tolist()
-        weights = integers_from_plain(plain.get("weights"), "weights", k)
-        if max(weights, default=0) > 1 << 60:
-            raise InputError("the mechanism's weights are too large")
-        return cls(
-            GatedSum(
-                np.array(n_categories, dtype=np.int64),
-                np.array(weights, dtype=np.int64),
-                floats_from_plain(plain.get("dither"), "dither", k),
-                gate,
-                start,
-                width,
-                height,
-                floats_from_plain(plain.get("retention"), "retention", k),
-            )
-        )
+        (height,) = floats_from_plain([plain.get("height")], "height", 1).tolist()
+        retention = floats_from_plain(plain.get("retention"), "retention", len(n_categories))
+        return cls(gate_from_plain(plain, n_categories, gate, height, retention))
+
+
+def gate_to_plain(numbers: GatedSum) -> dict[str, Any]:
+    """Return where a gate rises and what the attributes weigh, as plain values."""
+    return {
+        "start": float(numbers.start).hex(),
+        "width": float(numbers.width).hex(),
+        "weights": [f"{weight:x}" for weight in numbers.weights.tolist()],
+        "dither": [value.hex() for value in numbers.dither.tolist()],
+    }
+
+
+def gate_from_plain(
+    plain: Mapping[str, Any],
+    n_categories: tuple[int, ...],
+    gate: Literal["vote", "ramp"],
+    height: float,
+    retention: NDArray[np.float64],
+) -> GatedSum:
+    """Rebuild a gated sum from :func:`gate_to_plain`.
+
+    Raises:
+        InputError: if the values do not describe one.
+    """
+    k = len(n_categories)
+    start, width = floats_from_plain([plain.get("start"), plain.get("width")], "gate", 2).tolist()
+    weights = integers_from_plain(plain.get("weights"), "weights", k)
+    if max(weights, default=0) > 1 << 60:
+        raise InputError("the mechanism's weights are too large")
+    return GatedSum(
+        np.array(n_categories, dtype=np.int64),
+        np.array(weights, dtype=np.int64),
+        floats_from_plain(plain.get("dither"), "dither", k),
+        gate,
+        start,
+        width,
+        height,
+        retention,
+    )

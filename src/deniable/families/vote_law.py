@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from deniable.families.law import BoundedLaw
 from deniable.votes import accounts
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
 
-Numbers = TypeVar("Numbers", GatedSum, VoteMixture)
+Numbers = TypeVar("Numbers", GatedSum, VoteBlend, VoteMixture)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from deniable.solvers.optimal import OptimalSolution, Part, delivered, independe
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.solvers.ramps import RampFit
 from deniable.votes.accounts import account
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
 from deniable.votes.pairs import least_pair_ratio
@@ -193,7 +194,7 @@ def _landed(asked: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | No
     return law if bool(np.all(account(law).epsilon_given_rest <= limits)) else None
 
 
-def _floor_kept(law: GatedSum | VoteMixture, floor: float | None) -> bool:
+def _floor_kept(law: GatedSum | VoteBlend | VoteMixture, floor: float | None) -> bool:
     return floor is None or least_pair_ratio(law) >= floor + _FLOOR_MARGIN
 
 
@@ -202,6 +203,8 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
     for part in parts:
         if np.any(part.account.epsilon_given_rest > limits[list(part.attributes)]):
             return False
-        if isinstance(part.law, GatedSum | VoteMixture) and not _floor_kept(part.law, floor):
+        if isinstance(part.law, GatedSum | VoteBlend | VoteMixture) and not _floor_kept(
+            part.law, floor
+        ):
             return False
     return True

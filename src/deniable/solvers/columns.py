@@ -14,16 +14,13 @@ with s = 0.2 it takes 100 to 120.
 import math
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
+from deniable.solvers.master import Master
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.votes.halves import Halves
 from deniable.votes.mixture import VoteMixture
 from deniable.votes.sums import IntArray
-
-ARTIFICIAL = 1e5
-"""Price of an artificial column; Σ w of an optimum is at most about e^5 units of `set_unit`."""
 
 INSIDE = (0.2, 0.5, 1.0)
 """How far from the best multipliers towards the master's to price, tried in turn."""
@@ -32,8 +29,6 @@ GOOD_ENOUGH = 1e-5
 """A gap in nats beyond which the next of these is tried."""
 
 MAX_COLUMNS = 4000
-
-ONE = np.ones(1)
 
 SCALE = 2.0**50
 """The largest integer weight of a vote: rounding moves λ by 2^-51 relatively to the largest."""
@@ -55,59 +50,6 @@ class ColumnSolution:
     lower_bound: float
     upper_bound: float
     n_columns: int
-
-
-class _Master:
-    """min Σ w_c, rows Σ w_c v_i/d_i >= 1, columns scaled to a largest entry of one."""
-
-    def __init__(self, n_rows: int) -> None:
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in (
-            ("output_flag", False),
-            ("presolve", "off"),
-            ("primal_feasibility_tolerance", 1e-10),
-            ("dual_feasibility_tolerance", 1e-10),
-        ):
-            self._highs.setOptionValue(name, value)
-        self._rows = np.arange(n_rows, dtype=np.int32)
-        none = np.array([], dtype=np.int32)
-        for _ in range(n_rows):
-            self._highs.addRow(1.0, highspy.kHighsInf, 0, none, np.array([]))
-        for i in range(n_rows):  # artificial: feasible from the start
-            self._highs.addCol(ARTIFICIAL, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], ONE)
-        self._scales: list[float] = []
-
-    def add(self, column: FloatArray) -> None:
-        scale = 1.0 / float(np.abs(column).max())
-        self._scales.append(scale)
-        # Entries under 1e-9 would be dropped by the solver without a word: it gets a zero instead.
-        entries = np.where(np.abs(column * scale) < 1e-9, 0.0, column * scale)
-        self._highs.addCol(scale, 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
-
-    def solve(self) -> tuple[FloatArray, FloatArray]:
-        """Return the multipliers of the rows and the weights of the columns.
-
-        While artificial columns are in use the weights are not feasible: they come as infinities.
-        """
-        self._highs.run()
-        # Category counts from 2 to 10,000 beside levels from 0.001 to 12 (3 in 1,000 such designs)
-        # leave the warm basis singular to working precision: start afresh, then with less asked.
-        for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
-            if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                break
-            self._highs.setOptionValue("primal_feasibility_tolerance", tolerance)
-            self._highs.setOptionValue("dual_feasibility_tolerance", tolerance)
-            self._highs.clearSolver()
-            self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SolverError("the master problem of the column generation was not solved")
-        solution = self._highs.getSolution()
-        values = np.array(solution.col_value)
-        n_rows = len(self._rows)
-        weights = np.maximum(values[n_rows:] * np.array(self._scales), 0.0)
-        if values[:n_rows].max() > 1e-9:
-            weights = np.full_like(weights, math.inf)
-        return np.maximum(np.array(solution.row_dual), 0.0), weights
 
 
 class _Pricing:
@@ -141,6 +83,8 @@ class _Pricing:
         self.values.append(value)
         excess = float(weights @ value)
         reward = float(weights @ asked.keep_excess)
+        if not excess > 0:
+            raise SolverError("a vote is won with a probability too small for double precision")
         bound = float(np.logaddexp(0.0, math.log(reward / excess) + self.shift))
         return bound, weights, value / asked.keep_excess
 
@@ -174,7 +118,7 @@ def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
 def _generate(asked: Problem, gap: float, inside: float) -> ColumnSolution:
     """Generate columns with prices taken this far from the best multipliers to the master's."""
     k = asked.n_attributes
-    pricing, master = _Pricing(asked), _Master(k)
+    pricing, master = _Pricing(asked), Master(k)
     # "i kept": a vote for every attribute alone, which proves that attribute's own level.
     first = [asked.attribute_epsilon, *np.eye(k)]
     pricing.set_unit(max(pricing.price(direction)[0] for direction in first))

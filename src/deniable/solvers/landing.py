@@ -13,15 +13,16 @@ import numpy as np
 
 from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
 from deniable.votes.accounts import attribute_levels
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.votes.mixture import VoteMixture
 
-Law = TypeVar("Law", GatedSum, VoteMixture)
+Law = TypeVar("Law", GatedSum, VoteBlend, VoteMixture)
 
 TOLERANCE = 9e-10
 """A level that is met lies at most this far (nats) below the request, and never above it. For a
-mixture of votes it is this part of the level, if that is below one nat: its levels are exact enough
-for it, and the height that a level of 0.001 needs would otherwise be found to six digits only."""
+mixture of votes it is this part of the level, if that is below one nat and the error bounds allow:
+the height that a level of 0.001 needs would otherwise be found to six digits only."""
 
 
 def land(asked: Problem, law: Law) -> Law:
@@ -35,9 +36,12 @@ def land(asked: Problem, law: Law) -> Law:
         SolverError: the levels cannot be met with this law.
     """
     level = asked.attribute_epsilon
-    unit = np.minimum(level, 1.0) if isinstance(law, VoteMixture) else np.ones_like(level)
     above, below = attribute_levels(law)
-    margin = 0.5 * float((above - below).max()) + 0.002 * TOLERANCE * float(unit.min())
+    certain = float((above - below).max())
+    unit = np.ones_like(level)
+    if isinstance(law, VoteMixture):
+        unit = np.minimum(level, 1.0).clip(min(2 * certain / TOLERANCE, 1.0))
+    margin = 0.5 * certain + 0.002 * TOLERANCE * float(unit.min())
     for _ in range(4):
         landed = _land(asked, law, margin, unit * TOLERANCE)
         over = float((attribute_levels(landed)[0] - level).max())

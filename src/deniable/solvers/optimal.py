@@ -2,25 +2,29 @@
 
 One call chooses by size and structure: a formula for identical attributes (`_identical`), exact
 column generation over patterns (`columns`) up to `MAX_EXACT` attributes, one soft vote
-(`votes_dual`) beyond, and independent blocks where no single law does. Whatever was found is then
+(`votes_dual`) beyond, several (`blends`) where one is not near enough, and independent blocks where
+no single law does. Whatever was found is then
 landed on the levels (`landing`), accounted for as it is drawn, and compared with a lower bound that
 is rounded down and knows nothing of the search (`certificate`). Theory: docs/proofs/optimal.md.
 """
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.solvers import blends
 from deniable.solvers.certificate import weighted_bound
 from deniable.solvers.columns import solve_columns
 from deniable.solvers.landing import land, vote_of
 from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
 from deniable.solvers.votes_dual import VoteFit, fit_vote
 from deniable.votes.accounts import Account, account
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.independent import IndependentResponses
 from deniable.votes.mixture import VoteMixture
@@ -31,8 +35,11 @@ MAX_EXACT = 20
 
 _TIGHT = 2e-9
 
-Method = Literal["single", "identical", "columns", "vote", "blocks"]
-VoteLaw = GatedSum | VoteMixture | IndependentResponses
+LOOSE = 5e-4
+"""A gap in nats beyond which one vote is not near enough."""
+
+Method = Literal["single", "identical", "columns", "vote", "blend", "blocks"]
+VoteLaw = GatedSum | VoteBlend | VoteMixture | IndependentResponses
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,14 +129,21 @@ def solve(
     if asked.n_attributes <= MAX_EXACT:
         return _exactly(asked, gap)
     fit = fit_vote(asked, gap=gap)
-    if fit.gap < 1.0:
-        try:
-            vote = land(asked, _law_of(asked, fit))
-        except SolverError:  # height or error bounds beyond one law: blocks have smaller ones
-            pass
-        else:
-            return _certified(asked, [_whole(asked, vote)], fit.lower_bound_weights, "vote")
-    return _certified(asked, _in_blocks(asked), fit.lower_bound_weights, "blocks")
+    found: list[OptimalSolution] = []
+    with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
+        vote = land(asked, _law_of(asked, fit))
+        found.append(_certified(asked, [_whole(asked, vote)], fit.lower_bound_weights, "vote"))
+    if fit.gap > LOOSE and asked.n_attributes <= blends.MAX_ATTRIBUTES:
+        with suppress(SolverError):
+            blend = blends.fit_blend(asked, fit)
+            law = land(asked, blend.law)
+            found.append(_certified(asked, [_whole(asked, law)], blend.weights, "blend"))
+    if not found or min(solution.gap for solution in found) > 1.0:
+        found.append(_certified(asked, _in_blocks(asked), fit.lower_bound_weights, "blocks"))
+    best = min(found, key=lambda solution: solution.epsilon)
+    # Another search may have found the better proof.
+    proofs = [_certified(asked, best.parts, one.weights, best.method) for one in found[1:]]
+    return max([best, *proofs], key=lambda solution: solution.lower_bound)
 
 
 def _exactly(asked: Problem, gap: float) -> OptimalSolution:
@@ -178,7 +192,7 @@ def independent(asked: Problem, places: Sequence[int]) -> Part:
     return Part(tuple(chosen), law, account(law))
 
 
-def _whole(asked: Problem, law: GatedSum | VoteMixture) -> Part:
+def _whole(asked: Problem, law: GatedSum | VoteBlend | VoteMixture) -> Part:
     return Part(tuple(range(asked.n_attributes)), law, account(law))
 
 

@@ -55,7 +55,9 @@ class VoteFit:
 
 
 @dataclass
-class _Point:
+class VotePoint:
+    """A soft vote with its v_i = E_μ[Φ_T'(z) (Y_i − p_i)], and what it and its λ prove."""
+
     weights: FloatArray
     softness: float
     threshold: float
@@ -63,20 +65,29 @@ class _Point:
     lower_bound: float
     log_height: float
     upper_bound: float
+    value: FloatArray  # v e^{−L}, shape (k,)
+    log_factor: float  # L
     miss: FloatArray  # c d − v, on the scale of v
     relative_miss: float
     curvature: FloatArray  # H_ii
     full: Callable[[], FloatArray]
 
 
-class _Search:
+class VoteSearch:
+    """Evaluates soft votes on a grid, and remembers the best bounds.
+
+    Args:
+        asked: the levels.
+        resolution: standard deviation of z in grid units.
+    """
+
     def __init__(self, asked: Problem, resolution: float) -> None:
         self.asked = asked
         self.resolution = resolution
         self.spread = np.sqrt(asked.keep_probability * asked.change_probability)
         self.n_evaluations = 0
         self.best_lower: tuple[float, FloatArray] = (-math.inf, asked.attribute_epsilon)
-        self.best: _Point | None = None
+        self.best: VotePoint | None = None
 
     def scaled(self, weights: FloatArray) -> FloatArray:
         """Return the weights in grid units, none so large that its tilt would overflow."""
@@ -87,7 +98,7 @@ class _Search:
     def softness(self, weights: FloatArray, stage: float) -> float:
         return max(stage * float(np.linalg.norm(weights * self.spread)), 1.0)
 
-    def at(self, weights: FloatArray, softness: float) -> _Point:
+    def at(self, weights: FloatArray, softness: float) -> VotePoint:
         """Evaluate the smoothed dual, both bounds, the stationarity and the curvature."""
         asked = self.asked
         self.n_evaluations += 1
@@ -119,7 +130,7 @@ class _Search:
         least = float((value / gain).min())
         log_height = -math.log(least) - log_factor if least > 0 else math.inf
         miss = scale * gain - value
-        point = _Point(
+        point = VotePoint(
             weights,
             softness,
             threshold,
@@ -127,6 +138,8 @@ class _Search:
             float(np.logaddexp(0.0, log_ratio)),
             log_height,
             float(np.logaddexp(0.0, log_height)),
+            value,
+            log_factor,
             miss,
             float(np.abs(miss / (scale * gain)).max()),
             np.maximum(curvature, 1e-300),
@@ -138,9 +151,9 @@ class _Search:
             self.best = point
         return point
 
-    def _void(self, weights: FloatArray, softness: float, threshold: float) -> _Point:
+    def _void(self, weights: FloatArray, softness: float, threshold: float) -> VotePoint:
         zero, infinite = np.zeros_like(weights), math.inf
-        return _Point(
+        return VotePoint(
             weights,
             softness,
             threshold,
@@ -148,6 +161,8 @@ class _Search:
             -infinite,
             infinite,
             infinite,
+            zero,
+            0.0,
             zero,
             infinite,
             zero + 1.0,
@@ -229,7 +244,7 @@ class _Search:
         return point.weights
 
 
-def _newton_direction(point: _Point, gain: FloatArray) -> FloatArray:
+def _newton_direction(point: VotePoint, gain: FloatArray) -> FloatArray:
     """Solve H x − μ d = miss, d·x = 0, scaled to a unit diagonal and slightly regularised."""
     full = point.full()
     # Attributes that nothing near the threshold depends on get a curvature that keeps steps finite.
@@ -262,7 +277,7 @@ def fit_vote(
         start: weights to start from; ε_i otherwise (right to 1 % from k = 50 on).
     """
     k = asked.n_attributes
-    search = _Search(asked, resolution or default_resolution(k))
+    search = VoteSearch(asked, resolution or default_resolution(k))
     weights = asked.attribute_epsilon if start is None else start
     # Many attributes: smooth enough as it is.
     weights, settled = search.accelerate(weights, 0.0, 1e-11, 0.0, 24)

@@ -1,7 +1,8 @@
 """What a law of votes promises *as drawn*: every number a bound, every rounding the safe way.
 
 As drawn, the probability of every pattern is within e^{±δ} of the ideal law's up to one constant
-that normalises; δ is `path_slack`, and for a mixture the roundings of its density come on top. The
+that normalises; δ is `path_slack`, and for a mixture the roundings of its density come on top, for
+a blend those of its parts' weights (two products; what a part is divided by first cancels). The
 logarithm of a quotient of two sums of such probabilities therefore moves by 2 δ at most, and every
 level here is one: of two patterns, of p_i and 1 − p_i, of two values of a projected law. An own
 response is drawn exactly, with probabilities that are doubles, and only averages.
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.votes import backward
-from deniable.votes.drawing import path_slack
+from deniable.votes.blend import VoteBlend
+from deniable.votes.drawing import STEP_ROUNDINGS, path_slack
 from deniable.votes.gated import GatedSum
 from deniable.votes.independent import IndependentResponses
 from deniable.votes.mixture import VoteMixture
 from deniable.votes.sums import UNIT, FloatArray
 
-Law = GatedSum | VoteMixture
+Law = GatedSum | VoteBlend | VoteMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ def drawing_slack(law: Law) -> float:
     slack = path_slack(law.n_attributes, law.epsilon)
     if isinstance(law, VoteMixture):
         slack += 1.01 * law.density_roundings * UNIT
+    if isinstance(law, VoteBlend):
+        slack += 1.01 * (STEP_ROUNDINGS + 4) * UNIT
     return 2.0 * slack
 
 
@@ -78,10 +82,17 @@ def _record_level(law: Law) -> float:
     """Return the record's level, rounded up: that of the gate or the votes, or, where own
     responses or a gate that is never fully open leave less, that of all columns."""
     height = _up(law.epsilon * (1 + 4 * UNIT) + drawing_slack(law))
-    open_gate = isinstance(law, VoteMixture) or law.weights.sum() >= law.start + law.width
-    if open_gate and np.all(law.retention == 1.0):
+    if _opens(law) and np.all(law.retention == 1.0):
         return height
     return min(height, _projected(law, list(range(law.n_attributes))))
+
+
+def _opens(law: Law) -> bool:
+    """Whether the whole height is reached where everything is kept."""
+    if isinstance(law, VoteMixture):
+        return True
+    parts = law.parts if isinstance(law, VoteBlend) else (law,)
+    return all(part.weights.sum() >= part.start + part.width for part in parts)
 
 
 def _given_rest(law: Law, slack: float) -> FloatArray:
@@ -116,6 +127,9 @@ def _projected(law: Law, chosen: list[int]) -> float:
         level = law.subset_level(chosen)
         # Products of k masses, and numpy's pairwise sums, on each side of the quotient.
         wrong = 2.02 * (3 * k + 160 + law.density_roundings) * UNIT
+    elif isinstance(law, VoteBlend):
+        level = law.subset_level(chosen)
+        wrong = 2.02 * (path_slack(k, law.height) + (len(law.parts) + 2) * UNIT)
     else:
         level = backward.subset_level(law, chosen)
         wrong = 2.02 * path_slack(k, law.height)

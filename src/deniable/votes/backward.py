@@ -93,9 +93,28 @@ def _clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
 def eigenvalues(law: GatedSum, subset: Sequence[int]) -> FloatArray:
     """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] into T.
 
-    φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g], h_i = 1 if i is kept, −1/(a_i − 1) if
-    not (theory of the interaction transform). The attributes outside the subset are averaged out
-    once; then each of the subset's turns a value at s into two, with i ∉ T and with i ∈ T:
+    φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g], see :func:`components`.
+    """
+    found = components(law, subset)
+    return normalized(found, law.retention[list(subset)])
+
+
+def normalized(found: FloatArray, retention: FloatArray) -> FloatArray:
+    """Return φ(T) from the expectations of :func:`components`, and the subset's retention, (m,)."""
+    m = found.ndim
+    found = found / found[(0,) * m]
+    for axis in range(m):
+        shape = [2 if d == axis else 1 for d in range(m)]
+        found = found * np.reshape([1.0, retention[axis]], shape)
+    return np.asarray(found)
+
+
+def components(law: GatedSum, subset: Sequence[int]) -> FloatArray:
+    """Return E_μ[g ∏_{i∈T} h_i] e^{−E/2} for every T ⊆ subset, shape (2,)·m.
+
+    h_i = 1 if i is kept, −1/(a_i − 1) if not (the interaction transform). The attributes outside
+    the subset are averaged out once; then each of the subset's turns a value at s into two, with
+    i ∉ T and with i ∈ T:
 
         (1 − r) G(s) + r G'(s)   and   (1 − r)(−1/(a − 1)) G(s) + r G'(s) = r (G'(s) − G(s)),
 
@@ -129,11 +148,7 @@ def eigenvalues(law: GatedSum, subset: Sequence[int]) -> FloatArray:
         ]
         stay, up = at[0], (1.0 - theta) * at[1] + theta * at[2]
         values = np.concatenate([(a - 1) / a * stay + up / a, (up - stay) / a])
-    found = (values[:, 0] / values[0, 0]).reshape((2,) * m)
-    for axis, i in enumerate(chosen):
-        shape = [2 if d == axis else 1 for d in range(m)]
-        found = found * np.reshape([1.0, law.retention[i]], shape)
-    return np.asarray(found)
+    return np.asarray(values[:, 0].reshape((2,) * m))
 
 
 def subset_level(law: GatedSum, subset: Sequence[int]) -> float:
@@ -150,17 +165,29 @@ def subset_level(law: GatedSum, subset: Sequence[int]) -> float:
 
     Its relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
     """
-    chosen = [int(i) for i in subset]
-    if not chosen:
+    if not len(subset):
         return 0.0
+    all_kept, all_changed = extremes(law, subset, law.retention)
+    return math.log(all_kept / all_changed)
+
+
+def extremes(law: GatedSum, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
+    """Return f_A e^{−E/2} where all of A is kept and where all of it is changed.
+
+    Args:
+        law: the gated sum; its own retention plays no part.
+        subset: positions, each once, at least one.
+        retention: of every attribute, shape (k,).
+    """
+    chosen = [int(i) for i in subset]
     inside = set(chosen)
     back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
     all_kept = all_changed = back.after(len(chosen))
     for place in range(len(chosen) - 1, -1, -1):
-        a, kept = back.n_categories[place], float(law.retention[chosen[place]])
+        a, kept = back.n_categories[place], float(retention[chosen[place]])
         blur = 1.0 - kept
         stay, plain, extra = back.parts(place, all_kept)
         all_kept = (kept + blur / a) * (plain + extra) + blur * ((a - 1) / a) * stay
         stay, plain, extra = back.parts(place, all_changed)
         all_changed = (kept + blur * ((a - 1) / a)) * stay + blur / a * (plain + extra)
-    return math.log(float(all_kept[0]) / float(all_changed[0]))
+    return float(all_kept[0]), float(all_changed[0])

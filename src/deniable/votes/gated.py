@@ -52,6 +52,21 @@ def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
     return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
 
 
+def after_response(
+    level: FloatArray, uniform_keep: FloatArray, retention: FloatArray
+) -> FloatArray:
+    """Return levels against full knowledge after every attribute's own response, (k,), nats.
+
+    With retention λ a ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m), m = rR + 1 − r; divided by R
+    everywhere so that nothing overflows. A level over 700 counts as 700 in it: its e^{−level} would
+    underflow; hence the minimum.
+    """
+    fall = np.exp(-np.minimum(level, 700.0))
+    blur = (1.0 - retention) * (uniform_keep + (1.0 - uniform_keep) * fall)
+    after = np.log((retention + blur) / (retention * fall + blur))
+    return np.where(retention < 1, np.minimum(after, level), level)
+
+
 @dataclass(frozen=True)
 class Moments:
     """Keep and change probabilities after everything, with one relative error bound for all.
@@ -195,13 +210,7 @@ class GatedSum:
         else:
             live = (self.weights > 0) | (self.dither > 0)
             level = np.where(live, self.height, 0.0)
-        # After an own response with retention λ the ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m),
-        # m = rR + 1 − r; divided by R everywhere so that nothing overflows.
-        # A level over 700 counts as 700 here: its e^{−level} would underflow; see the minimum.
-        keep, fall = self.uniform_keep, np.exp(-np.minimum(level, 700.0))
-        blur = (1.0 - self.retention) * (keep + (1.0 - keep) * fall)
-        after = np.log((self.retention + blur) / (self.retention * fall + blur))
-        return np.where(self.retention < 1, np.minimum(after, level), level)
+        return after_response(level, self.uniform_keep, self.retention)
 
     @cached_property
     def tilted(self) -> tuple[SumLaw | CountLaw, TiltedSum, int, float]:

@@ -41,7 +41,7 @@ products, two sums, the quotient.  The arguments of exp are exact: ρ has 24 bit
 
 LARGEST_WEIGHT = 2**28
 
-DROP = 1e-27
+DROP = 1e-31
 """States of less mass than this (under ν) are dropped at the ends of the window."""
 
 

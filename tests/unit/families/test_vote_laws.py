@@ -11,6 +11,7 @@ import pytest
 from deniable import privacy
 from deniable.errors import InputError
 from deniable.families import (
+    BlendedVotesLaw,
     GatedSumLaw,
     MixedVotesLaw,
     ProductLaw,
@@ -27,10 +28,11 @@ from unit.votes import whole_law as oracle
 
 SUM = GatedSumLaw(oracle.random_sum(3, 4))
 MIXTURE = MixedVotesLaw(oracle.random_mixture(3, 4))
-LAWS = [SUM, MIXTURE]
+BLEND = BlendedVotesLaw(oracle.random_blend(3, 4))
+LAWS = [SUM, MIXTURE, BLEND]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=["sum", "mixture"])
+@pytest.mark.parametrize("law", LAWS, ids=["sum", "mixture", "blend"])
 def test_a_law_survives_json_and_is_another_if_a_number_is(law: GatedSumLaw) -> None:
     plain = json.loads(json.dumps(law.to_plain()))
     again = law_from_plain(plain, law.n_categories)
@@ -67,7 +69,7 @@ def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
         (SUM, "start", None, "gate"),
         (SUM, "width", "zero", "gate"),
         (SUM, "height", "inf", "height"),
-        (SUM, "height", 3.5, "gate hold"),
+        (SUM, "height", 3.5, "height hold"),
         (SUM, "weights", ["1"], "weights should be a list"),
         (SUM, "weights", "1", "weights should be a list"),
         (SUM, "weights", ["f" * 40] * 4, "too large"),
@@ -77,6 +79,10 @@ def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
         (MIXTURE, "votes", None, "at least one vote"),
         (MIXTURE, "votes", [["1"]], "votes should be a list"),
         (MIXTURE, "thresholds", "0", "thresholds should be a list"),
+        (BLEND, "votes", None, "votes should be a list"),
+        (BLEND, "votes", ["1"], "votes should be a list"),
+        (BLEND, "votes", [{}], "gate should be a list|gate hold"),
+        (BLEND, "shares", None, "shares should be a list"),
         (MIXTURE, "multipliers", None, "multipliers should be a list"),
     ],
 )
@@ -151,7 +157,7 @@ def test_the_ratios_of_a_bounded_law_are_its_bounds_rounded_up() -> None:
     assert SUM.record_ratio(()) == ((1, 1),)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=["sum", "mixture"])
+@pytest.mark.parametrize("law", [SUM, MIXTURE], ids=["sum", "mixture"])
 def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: GatedSumLaw) -> None:
     class Counting(SeededRandomness):
         def __init__(self, seed: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deniable.errors import InputError
 from deniable.solvers import certificate, closed_form, linear, optimal
 from deniable.solvers.columns import solve_columns
-from deniable.solvers.problem import problem
+from deniable.solvers.problem import SolverError, problem
 from deniable.solvers.votes_dual import fit_vote
 from deniable.votes.accounts import account
 from deniable.votes.gated import GatedSum
@@ -138,10 +138,32 @@ def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
     assert fit.gap < 1e-3
 
 
-def test_levels_orders_of_magnitude_apart_are_met_in_blocks_if_need_be() -> None:
+def test_levels_orders_of_magnitude_apart_are_met_by_several_votes() -> None:
     counts, levels = request(0, 30, 0.001, 12.0)
     solution = optimal.solve(counts, levels)
     check_levels(solution, levels)
+    assert solution.method == "blend"
+    assert 0 <= solution.gap < 0.2  # of 54; one vote alone is not found, and blocks are 5.5 off
+
+
+def test_one_level_far_above_24_others_costs_little_more_than_itself() -> None:
+    levels = [*np.linspace(0.5, 1.5, 24).tolist(), 12.0]
+    solution = optimal.solve([4] * 25, levels)
+    check_levels(solution, levels)
+    assert 0 <= solution.gap < 0.01
+
+
+def test_where_no_single_law_is_found_blocks_meet_the_levels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise SolverError("for this test")
+
+    monkeypatch.setattr(optimal.blends, "fit_blend", fails)
+    counts, levels = request(0, 30, 0.001, 12.0)
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert (solution.method, len(solution.parts)) == ("blocks", 2)
     assert solution.lower_bound <= solution.epsilon < 1.25 * solution.lower_bound
 
 
@@ -191,3 +213,15 @@ def test_other_weights_prove_less(k: int) -> None:
 def test_a_level_of_zero_is_refused() -> None:
     with pytest.raises(InputError, match=r"attribute_epsilon\[1\]: a level of 0"):
         optimal.solve([3, 3], [1.0, 0.0])
+
+
+@pytest.mark.parametrize("k", [18, 20])
+def test_a_level_of_a_thousandth_beside_large_ones_is_met_by_one_law(k: int) -> None:
+    # The error bounds of so many attributes are wider than the tolerance that 0.001 used to have.
+    random = np.random.default_rng(2)
+    levels = np.exp(random.uniform(math.log(1e-3), math.log(12), k)).tolist()
+    levels[0] = 1e-3
+    solution = optimal.solve(random.integers(2, 20, k).tolist(), levels)
+    check_levels(solution, levels)
+    assert len(solution.parts) == 1
+    assert solution.gap < 1e-6

@@ -8,18 +8,22 @@ import numpy as np
 import pytest
 
 from deniable.votes.accounts import account, subset_epsilon
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.independent import IndependentResponses
 from deniable.votes.mixture import VoteMixture
 from unit.votes import whole_law as oracle
-from unit.votes.test_drawing import Drawn, drawn_by_sums, drawn_by_table
+from unit.votes.test_drawing import Drawn, drawn_by_sums, drawn_by_table, drawn_by_votes
 
-Law = GatedSum | VoteMixture
+Law = GatedSum | VoteBlend | VoteMixture
 
 
 def as_drawn(law: Law) -> Drawn:
     """Pr of every pattern with retention, exactly, from the samplers' tables."""
-    drawn = drawn_by_sums(law, 1 << 28) if isinstance(law, GatedSum) else drawn_by_table(law)
+    if isinstance(law, GatedSum):
+        drawn = drawn_by_sums(law, 1 << 28)
+    else:
+        drawn = drawn_by_votes(law) if isinstance(law, VoteBlend) else drawn_by_table(law)
     for i, (a, kept) in enumerate(zip(law.n_categories, law.retention, strict=True)):
         keep, r = Fraction(float(kept)), Fraction(1, int(a))
         after: Drawn = {}
@@ -38,10 +42,14 @@ def log(ratio: Fraction) -> float:
 
 
 LAWS = [oracle.random_sum(seed, 5) for seed in range(24)]
-LAWS_AND_MIXTURES: list[Law] = [*LAWS, *(oracle.random_mixture(seed, 5) for seed in range(24))]
+LAWS_AND_MIXTURES: list[Law] = [
+    *LAWS,
+    *(oracle.random_mixture(seed, 5) for seed in range(24)),
+    *(oracle.random_blend(seed, 5) for seed in range(24)),
+]
 
 
-@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(48))
+@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(72))
 def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: Law) -> None:
     k, a = law.n_attributes, law.n_categories.tolist()
     drawn, promised = as_drawn(law), account(law)

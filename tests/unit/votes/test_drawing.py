@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.votes.accounts import drawing_slack
+from deniable.votes.blend import VoteBlend
 from deniable.votes.drawing import Choice, SumSampler, TableSampler, path_slack
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
@@ -55,7 +56,17 @@ def drawn_by_table(law: VoteMixture) -> Drawn:
     return out
 
 
-def check(law: GatedSum | VoteMixture, drawn: Drawn) -> None:
+def drawn_by_votes(law: VoteBlend) -> Drawn:
+    """Pr of every pattern: a vote by its weight, which is a double and drawn exactly, then that."""
+    weights = [Fraction(float(weight)) for weight in law.weights_of_parts()]
+    out: Drawn = {}
+    for weight, part in zip(weights, law.parts, strict=True):
+        for path, mass in drawn_by_sums(part, 1 << 28).items():
+            out[path] = out.get(path, Fraction(0)) + weight / sum(weights) * mass
+    return out
+
+
+def check(law: GatedSum | VoteBlend | VoteMixture, drawn: Drawn) -> None:
     k = law.n_attributes
     assert sum(drawn.values()) == 1
     assert len(drawn) == 2**k
@@ -81,6 +92,12 @@ def test_a_sum_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int, memor
 def test_a_mixture_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int) -> None:
     law = oracle.random_mixture(seed, 6)
     check(law, drawn_by_table(law))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_blend_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int) -> None:
+    law = oracle.random_blend(seed, 5)
+    check(law, drawn_by_votes(law))
 
 
 def test_the_slack_of_a_thousand_attributes_is_a_few_parts_in_a_trillion() -> None:

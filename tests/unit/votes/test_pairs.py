@@ -9,7 +9,7 @@ from deniable.votes.pairs import least_pair_ratio
 from unit.votes import whole_law as oracle
 
 
-@pytest.mark.parametrize("kind", [oracle.random_sum, oracle.random_mixture])
+@pytest.mark.parametrize("kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_least_pair_ratio_equals_the_enumerated_law(kind, seed: int) -> None:
     law = kind(seed)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.votes.blend import VoteBlend
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
 
@@ -32,8 +33,12 @@ def gate(law: GatedSum, s: float) -> float:
     return math.exp(law.height * x)
 
 
-def density(law: GatedSum | VoteMixture) -> FloatArray:
+def density(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
     """f(S), not normalised, before retention, by enumerating the dither, shape (2^k,)."""
+    if isinstance(law, VoteBlend):
+        shares = law.shares / law.shares.sum()
+        parts = zip(shares.tolist(), law.parts, strict=True)
+        return np.asarray(sum(share * density(part) for share, part in parts))
     table = patterns(law.n_attributes)
     if isinstance(law, VoteMixture):
         f = np.ones(len(table))
@@ -56,7 +61,7 @@ def density(law: GatedSum | VoteMixture) -> FloatArray:
     return np.array(found)
 
 
-def pattern_law(law: GatedSum | VoteMixture) -> FloatArray:
+def pattern_law(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
     """q(S) with retention, by mixing along every axis, shape (2^k,)."""
     q = uniform_law(law.n_categories.tolist()) * density(law)
     k = law.n_attributes
@@ -124,5 +129,28 @@ def random_mixture(seed: int, largest: int = 6) -> VoteMixture:
         votes,
         random.integers(1, votes.sum(axis=1) + 1),
         random.exponential(size=n_votes) * float(random.choice([0.1, 3.0, 1e6])),
+        np.where(random.random(k) < 0.5, 1.0, random.uniform(0.5, 1.0, k)),
+    )
+
+
+def random_blend(seed: int, largest: int = 6) -> VoteBlend:
+    """A blend of one to four votes, with dither, soft or sharp, and some retention."""
+    random = np.random.default_rng(seed)
+    k, n_votes = int(random.integers(1, largest + 1)), int(random.integers(1, 5))
+    n_categories = random.integers(2, 9, k)
+    height = float(random.choice([0.1, 1.0, 4.0, 30.0]))
+    parts = []
+    for _ in range(n_votes):
+        weights = random.integers(0, 40, k)
+        weights[0] += 3
+        dither = np.where(random.random(k) < 0.4, 0.0, random.random(k))
+        top = float((weights + dither).sum())
+        start, width = float(random.uniform(0.0, 0.8) * top), float(random.choice([1.0, 0.4 * top]))
+        parts.append(
+            GatedSum(n_categories, weights, dither, "vote", start, width, height, np.ones(k))
+        )
+    return VoteBlend(
+        tuple(parts),
+        random.exponential(size=n_votes) * random.choice([1e-9, 1.0], n_votes),
         np.where(random.random(k) < 0.5, 1.0, random.uniform(0.5, 1.0, k)),
     )
