@@ -230,9 +230,9 @@ def cover(case: Case, n_releases: int, setting: Setting, stream: int) -> list[Gr
 
 
 def _draw_people(
-    shares: NDArray[np.float64], n_people: int, random: np.random.Generator
+    shares: NDArray[np.float64], n_people: int, generator: np.random.Generator
 ) -> list[NDArray[Any]]:
-    cells = random.choice(shares.size, size=n_people, p=shares.ravel())
+    cells = generator.choice(shares.size, size=n_people, p=shares.ravel())
     return [codes.astype(np.uint8) for codes in np.unravel_index(cells, shares.shape)]
 
 
