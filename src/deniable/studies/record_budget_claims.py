@@ -260,7 +260,7 @@ def amplification_claim(accounted: Sequence[tuple[Budget, float, float]]) -> Cla
     good = all(holds)
     return Claim(
         "RS+FD gives the whole tuple ε-LDP if its one answer is given at ε' = ln(k(e^ε − 1) + 1)",
-        "Arcolezi et al. 2021; multi-freq-ldpy, where ε is the “privacy guarantee” of "
+        "multi-freq-ldpy 0.2.5 by the authors of RS+FD, where ε is the “privacy guarantee” of "
         "RSpFD_GRR_Client",
         "ε of the record, accounted for from the exact law, is not above the ε asked for, in every "
         "case; partly: in some",
