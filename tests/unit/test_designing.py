@@ -260,3 +260,13 @@ def test_ratios_and_importances_together_are_refused():
         design(schema, epsilon=1)
     with pytest.raises(InputError, match="importances"):
         design(Schema((Attribute("a", ("x", "y"), importance=2),)), epsilon=1, method="kronecker")
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(30, 43.0), (100, 138.0)])
+def test_a_total_far_above_what_protects_is_divided_among_identical_attributes(
+    k: int, epsilon: float
+) -> None:
+    # The limit for many attributes that the division starts from knows no such levels.
+    found = design(Schema.anonymous([4] * k), epsilon=epsilon, method="optimal")
+    assert 0.999 * epsilon < found.epsilon <= epsilon
+    assert len(set(found.mechanism.attribute_epsilon)) == 1

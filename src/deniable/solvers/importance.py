@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 import clarabel
 import numpy as np
 from scipy import sparse
-from scipy.special import erfcx
+from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
 from deniable.solvers.problem import MAX_LEVEL, FloatArray, Problem, SolverError, problem
@@ -297,7 +297,8 @@ def _limit_epsilon(asked: Problem) -> float:
     """Return the optimum's level in the limit of many attributes, in nats; see the heading."""
     a, level = asked.n_categories, asked.attribute_epsilon
     kept = asked.keep_probability * np.log1p(asked.keep_excess * a)
-    changed = asked.change_probability * np.log1p(-asked.keep_excess * a / (a - 1.0))
+    # Zero where nothing changes any more.
+    changed = xlog1py(asked.change_probability, -asked.keep_excess * a / (a - 1.0))
     entropy = math.fsum((kept + changed).tolist())
     variance = float(level**2 @ (asked.keep_probability * asked.change_probability))
     deviation = math.sqrt(variance)

@@ -72,7 +72,8 @@ def _land(asked: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law
 def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
     """Move E until the attribute that is furthest below its target is 0.4 tolerances below it.
 
-    By secant steps within a bracket: every level rises with E.
+    By secant steps within a bracket, every third of them in its middle: every level rises with E,
+    but far above what is needed it hardly does, and secants there lead nowhere.
     """
 
     def miss(at: Law) -> float:
@@ -84,19 +85,19 @@ def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
     best_value = value
     slope = 1.0 / float(tolerance.max())
     least_slope = 1e-6 / float(tolerance.max())
-    for _ in range(60):
+    for step in range(120):
         if abs(best_value) <= 0.04:
             break
         low, high = (law.epsilon, high) if value < 0 else (low, law.epsilon)
         height = law.epsilon - value / slope
-        if not low < height < high:
+        if not low < height < high or step % 3 == 2:
             height = 0.5 * (low + min(high, 2 * law.epsilon + 1))
         if height == law.epsilon:
             break
         new = law.at_height(height)
         new_value = miss(new)
         change = (new_value - value) / (height - law.epsilon)
-        slope = change if change > least_slope else slope
+        slope = change if least_slope < change < math.inf else slope
         law, value = new, new_value
         if abs(value) < abs(best_value):
             best, best_value = law, value

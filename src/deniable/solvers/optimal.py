@@ -235,6 +235,8 @@ def _identical(asked: Problem) -> GatedSum:
     k = asked.n_attributes
     ones = np.ones(k)
     keep = float(asked.keep_probability[0])
+    if not k * keep < k:
+        raise SolverError("at these levels nearly nothing changes: beyond double precision")
     start = min(float(np.floor(k * keep)), k - 1.0)
     tilt = saddle_tilt(asked.uniform_keep, ones, k * keep)
     return land(asked, vote_of(asked, ones, start, 1.0, max(1.0, tilt)))

@@ -85,9 +85,13 @@ class Moments:
     relative_error: float
 
     def levels(self, n_categories: IntArray) -> FloatArray:
-        """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats."""
-        level: FloatArray = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
-        return level
+        """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats.
+
+        Infinite where 1 − p_i is too small for double precision.
+        """
+        with np.errstate(divide="ignore"):
+            level = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
+        return np.asarray(level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.solvers import certificate, closed_form, linear, optimal
+from deniable.solvers import certificate, closed_form, heuristic, linear, optimal
 from deniable.solvers.columns import solve_columns
 from deniable.solvers.problem import SolverError, problem
 from deniable.solvers.votes_dual import fit_vote
@@ -225,3 +225,34 @@ def test_a_level_of_a_thousandth_beside_large_ones_is_met_by_one_law(k: int) -> 
     check_levels(solution, levels)
     assert len(solution.parts) == 1
     assert solution.gap < 1e-6
+
+
+@pytest.mark.parametrize(("k", "level"), [(20, 4.0), (80, 3.8), (100, 4.0), (21, 12.0)])
+def test_identical_attributes_whose_vote_barely_suffices_are_proved_optimal(
+    k: int, level: float
+) -> None:
+    # Nearly every record must win the vote: far above its height the levels hardly rise with it,
+    # which once led the search for it to 100 nats too much.
+    solution = optimal.solve([4] * k, [level] * k)
+    check_levels(solution, [level] * k)
+    assert solution.gap < 1e-8
+
+
+def test_levels_at_which_nothing_changes_any_more_are_refused() -> None:
+    with pytest.raises(SolverError, match="nothing changes"):
+        optimal.solve([4] * 30, [60.0] * 30)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_at_the_levels_that_the_heuristic_achieves_the_optimum_is_proved_near_or_below_it(
+    seed: int,
+) -> None:
+    random = np.random.default_rng(seed)
+    k = int(random.integers(22, 45))
+    counts = random.integers(2, 6, k).tolist()
+    found = heuristic.solve(counts, random.uniform(1, 8, k).tolist())
+    levels = found.achieved_epsilon.tolist()
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert solution.lower_bound <= found.epsilon
+    assert solution.gap < 0.1
