@@ -118,9 +118,9 @@ def _every_group_claim(groups: Sequence[Group]) -> Claim:
         if good
         else "In cells of a few records the released count varies by as much as itself. A count "
         "that came out low makes the estimate and its estimated variance too low together, and "
-        "the interval misses above; the score interval, which does not estimate the variance from "
-        "that count, is beside it. Where hardly any record is changed, the error itself is a small "
-        "whole number and not normal, for which no standard error is the remedy.",
+        "the interval ends below the truth; the score interval, which does not estimate the "
+        "variance from that count, is beside it. Where hardly any record is changed, the error "
+        "itself is a small whole number and not normal, for which no standard error is the remedy.",
     )
 
 

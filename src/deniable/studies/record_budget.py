@@ -113,6 +113,24 @@ def _designed(budget: Budget, method: str, found: Design) -> Point:
     )
 
 
+def parts_of_cost(point: Point) -> tuple[float, float]:
+    """Return what the cap alone and the floor alone cost at a balanced law's levels.
+
+    Args:
+        point: of method ``balanced``.
+
+    Returns:
+        Shares of the optimum's ε, as :attr:`Point.cost`.
+    """
+    budget = point.budget
+    schema = Schema.anonymous([budget.n_categories] * budget.n_attributes)
+    levels = [point.attribute_epsilon or 0.0] * budget.n_attributes
+    best = point.optimal_epsilon or point.epsilon
+    capped = design(schema, attribute_epsilon=levels, method="balanced", pair_floor=0.0)
+    floored = design(schema, attribute_epsilon=levels, method="balanced", given_rest="none")
+    return capped.epsilon / best - 1, floored.epsilon / best - 1
+
+
 def saved(better: float | None, kronecker: float | None) -> float | None:
     """Return how many rows the Kronecker product needs for every row of another law.
 

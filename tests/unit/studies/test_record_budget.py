@@ -20,6 +20,7 @@ from deniable.studies.record_budget import (
     Budget,
     bought,
     grid,
+    parts_of_cost,
     points,
     saved,
 )
@@ -91,6 +92,17 @@ def test_baselines_keep_the_level_they_are_compared_at() -> None:
     assert stated.given_rest == pytest.approx(2.0)
     assert honest.pair == stated.pair == 0.0
     assert sampled.pair is None
+
+
+def test_what_cap_and_floor_cost_is_told_apart() -> None:
+    (by_floor,) = points(Budget(5, 2, 1.0), ("balanced",))
+    cap, floor = parts_of_cost(by_floor)
+    assert cap == pytest.approx(0, abs=1e-6)
+    assert floor == pytest.approx(by_floor.cost, abs=1e-6)
+    (by_cap,) = points(Budget(2, 10, 3.0), ("balanced",))
+    cap, floor = parts_of_cost(by_cap)
+    assert cap == pytest.approx(by_cap.cost, abs=1e-6)
+    assert floor == pytest.approx(0, abs=1e-6)
 
 
 def test_nothing_is_saved_where_nothing_is_left() -> None:
