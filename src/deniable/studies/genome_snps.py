@@ -16,7 +16,6 @@ from deniable.channel import TableMap
 from deniable.chi_square import chi_square
 from deniable.designing import design
 from deniable.mechanism import Mechanism
-from deniable.plan import Design
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
@@ -29,9 +28,6 @@ N_CATEGORIES = 4
 LEVELS = (3.0, 5.0)
 """Between which the levels that the heuristic is given are drawn, in nats; from the authors'
 notebook, the paper gives no numbers."""
-
-_LEVEL_STEP = 0.01
-_LARGEST_LEVEL = 8.0
 
 
 def simulate(generator: np.random.Generator, n_snps: int) -> NDArray[np.int64]:
@@ -85,37 +81,13 @@ def laws(asked: Sequence[float]) -> Laws:
     total = heuristic.epsilon
     shared = achieved * total / achieved.sum()
     kronecker = design(schema, attribute_epsilon=shared.tolist(), method="kronecker")
-    optimum = _largest(schema, total)
+    optimum = design(schema, epsilon=total, method="optimal")
     mechanisms = {
         "kronecker": kronecker.mechanism,
         "heuristic": heuristic.mechanism,
         "optimal": optimum.mechanism,
     }
     return Laws(total, mechanisms, optimum.gap or 0.0)
-
-
-def _largest(schema: Schema, total: float) -> Design:
-    """Return the optimum at the largest common level, to ``_LEVEL_STEP``, that the total allows."""
-
-    def at(step: int) -> Design:
-        level = step * _LEVEL_STEP
-        # Levels of this size bring keep probabilities of 1 up in the search, and ln 0 with them;
-        # what is returned has been accounted for exactly.
-        with np.errstate(divide="ignore"):
-            return design(schema, attribute_epsilon=[level] * len(schema.names), method="optimal")
-
-    low = max(1, round(total / len(schema.names) / _LEVEL_STEP) - 1)  # Kronecker's level
-    high = round(_LARGEST_LEVEL / _LEVEL_STEP)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (at(middle).epsilon_lower_bound or 0.0) <= total:
-            low = middle
-        else:
-            high = middle
-    # A law may miss its lower bound; then a smaller level has to do.
-    while (found := at(low)).epsilon > total:
-        low -= 1
-    return found
 
 
 def records_of(
