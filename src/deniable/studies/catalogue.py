@@ -3,6 +3,7 @@
 from deniable.errors import InputError
 from deniable.studies import (
     adult_release_study,
+    category_counts,
     coverage_study,
     genome,
     lambda_table,
@@ -10,12 +11,17 @@ from deniable.studies import (
     optrr_distributions,
     optrr_iterative,
     optrr_normal,
+    privacy_levels,
     record_budget_study,
+    run_time_study,
 )
 from deniable.studies.study import Study
 
 STUDIES: tuple[Study, ...] = (
+    privacy_levels.STUDY,
+    category_counts.STUDY,
     genome.STUDY,
+    run_time_study.STUDY,
     lambda_table.STUDY,
     optrr_normal.STUDY,
     optrr_distributions.STUDY,
