@@ -30,8 +30,14 @@ def _per_k(values: Mapping[int, float], form: str) -> str:
     return ", ".join(f"{value:{form}} (k = {k})" for k, value in values.items())
 
 
-def stronger(draws: Draws, figure: str = "Figure 1") -> Claim:
-    """Both methods against the Kronecker product."""
+def stronger(draws: Draws, figure: str = "Figure 1", further: str = "") -> Claim:
+    """Both methods against the Kronecker product.
+
+    Args:
+        draws: of the figure; the verdict rests on them.
+        figure: which.
+        further: what more is known, said after what was found.
+    """
     optimum = {
         k: float(np.median([i.optimum_achieved / i.sum_achieved for i in d]))
         for k, d in draws.items()
@@ -51,7 +57,8 @@ def stronger(draws: Draws, figure: str = "Figure 1") -> Claim:
         "ε of the record below Σ ε_i (as achieved) in every draw by both methods, and the median "
         f"ratio at most {CLEARLY_SMALLER:g} for every k; partly: below in every draw",
         f"median ε/Σ ε_i: optimum {_per_k(optimum, '.2f')}; heuristic {_per_k(rough, '.2f')}; "
-        + f"not below in {len(above)} (optimum) and {len(weak)} (heuristic) of {n_draws} draws",
+        + f"not below in {len(above)} (optimum) and {len(weak)} (heuristic) of {n_draws} draws"
+        + (f"; {further}" if further else ""),
         judge(below and clear, partly=below),
         ""
         if below and clear
