@@ -208,7 +208,7 @@ def run(setting: Setting) -> Findings:
         [
             claims.stronger(
                 shown,
-                further=f"of {found.n_worse_drawn:,} further draws per k the heuristic alone is not "
+                further=f"of {found.n_worse_drawn:,} further draws per k the heuristic is not "
                 "below in "
                 + ", ".join(f"{share:.2%} (k = {k})" for k, share in found.worse.items()),
             ),
