@@ -103,4 +103,16 @@ def test_a_combination_can_be_private_while_one_part_is_given_away() -> None:
     assert guess.parts[1].alone.success == pytest.approx(0.6)
     sentence = best_guess_sentence("p+q", guess)
     assert "the combination 'p+q' from its released value alone is right for 60 %" in sentence
-    assert "Its part 'p' is no harder to guess: right for 100 % (without for 50 %)" in sentence
+    assert (
+        "Its parts are no harder to guess. The best guess of 'p' is right for 100 % of the people "
+        "(without the released value for 50 %), and some released values give it away for certain."
+    ) in sentence
+    assert "surer than 100 %" not in sentence
+
+
+def test_what_a_solver_leaves_in_the_tenth_digit_is_not_rounded_up_to_another_percentage() -> None:
+    guess = BestGuess(0.5, 0.7 + 1e-11, 0.9 + 1e-11)
+    sentence = best_guess_sentence("a", guess)
+    assert "right for 70 % " in sentence
+    assert "surer than 90 %" in sentence
+    assert "surer than 90.1 %" in best_guess_sentence("a", BestGuess(0.5, 0.7, 0.9 + 1e-9))

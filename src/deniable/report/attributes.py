@@ -85,8 +85,13 @@ def _row(
             " (not protected)"
             if guess is None
             else _small(
-                f"no ε; best guess right for {wording.rounded_up(guess.success)}, nobody surer "
-                f"than {wording.rounded_up(guess.worst_posterior)}, if its prior is true"
+                f"no ε; best guess right for {wording.rounded_up(guess.success)}, "
+                + (
+                    "some released values give it away"
+                    if guess.worst_posterior >= 1.0
+                    else f"nobody surer than {wording.rounded_up(guess.worst_posterior)}"
+                )
+                + ", if its prior is true"
                 + ("; single columns are easier to guess, see below" if attribute.parts else "")
             )
         )

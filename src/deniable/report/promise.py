@@ -184,18 +184,20 @@ def adversaries(contents: Contents) -> str:
             )
         )
     shown = list(contents.protected())
+    # One attribute without a bound is the least protected one, and must not be left out of a range.
+    ranged = [a for a in contents.mechanism.attributes if a.name in contents.randomized()]
     several = len(contents.mechanism.attributes) - len(contents.kept_attributes()) > 1
     if shown and several:
         rows += [
             _row(
                 "Someone who sees one column of the release",
                 "and nothing else of it that bears on the person, about that attribute",
-                [a.epsilon for a in shown],
+                [a.epsilon for a in ranged],
             ),
             _row(
                 "Someone who sees the whole released row and knows all the other true values",
                 "of the person, about the remaining attribute",
-                [a.epsilon_given_rest for a in shown],
+                [a.epsilon_given_rest for a in ranged],
             ),
             _subset_row(shown, guarantee.epsilon),
         ]

@@ -81,8 +81,8 @@ def posterior_text(prior: float, epsilon: float | None) -> str:
 
 def rounded_up(share: float) -> str:
     """Return a share that is an upper limit, in per cent, rounded up to one decimal."""
-    # The last digits of a float are no reason to say 70.1 %.
-    return f"{math.ceil(share * 1000 - 1e-9) / 10:g}{PERCENT}"
+    # What a solver or a float leaves in the tenth digit is no reason to say 70.1 %.
+    return f"{math.ceil(share * 1000 - 1e-7) / 10:g}{PERCENT}"
 
 
 def percent_text(share: float) -> str:

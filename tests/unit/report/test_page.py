@@ -212,6 +212,10 @@ def test_without_a_bound_nothing_is_promised_for_the_row() -> None:
     assert "Randomized, but not protected: test." in text
     assert "Columns with true values" not in text
     assert "no limit no limit certainty" in text
+    table = text.split("Who sees what")[1].split("Attribute by attribute")[0]
+    for observer in ("about that attribute", "about the remaining attribute"):
+        row = table.split(observer)[1].split("Someone")[0]
+        assert row.strip().endswith("to no limit no limit certainty"), row
     assert "Every column of the file is randomized" not in text
 
 
