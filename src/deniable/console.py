@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -91,8 +92,14 @@ def working(label: str) -> Iterator[None]:
         yield
 
 
-def show_design(statements: Mapping[str, Any]) -> None:
-    """Print a design's statements (see :func:`deniable.record.design_to_plain`) as a table."""
+def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> None:
+    """Print a design's statements (see :func:`deniable.record.design_to_plain`) as a table.
+
+    Args:
+        statements: what to print.
+        of_release: whether a release's guarantee follows, which says for attributes without ε how
+            well they can be guessed; here that is then left out.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -143,7 +150,7 @@ def show_design(statements: Mapping[str, Any]) -> None:
         if "parts" in row:
             bounded = row["epsilon"] is not None
             say(merged_sentence(row["name"], row["parts"], bounded=bounded))
-    _show_best_guesses(rows)
+    _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -160,39 +167,58 @@ def _headline(statements: Mapping[str, Any]) -> str:
     if statements["epsilon"] is None:
         text += "no ε-differential privacy for the whole record"
     else:
-        text += f"ε of the whole record {statements['epsilon']:.6g} nats"
+        text += f"ε of the whole record {six_digits(statements['epsilon'])} nats"
     if bound is not None and statements["gap"] <= _CLOSE:
         text += f", the smallest possible at these levels (gap {statements['gap']:.1e})"
     elif bound is not None:
-        text += f"; no law with these levels is below {bound:.6g}"
+        text += f"; no law with these levels is below {six_digits(bound, ROUND_FLOOR)}"
     if (optimal := statements["optimal_epsilon"]) is not None:
         cost = statements["epsilon"] - optimal
         asked = [f"cap {statements['given_rest']}"] if statements["given_rest"] else []
         if statements["pair_floor"]:
             asked.append(f"pair floor {statements['pair_floor']:g}")
-        text += f"; {' and '.join(asked) or 'nothing'} beside the levels costs {cost:.3g}"
+        verb = "cost" if len(asked) > 1 else "costs"
+        # A difference of two results of a solver can be below 0 in its last digits.
+        price = f"{cost:.3g}" if cost > _CLOSE else "nothing"
+        text += f"; {' and '.join(asked) or 'nothing'} beside the levels {verb} {price}"
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text
 
 
 def _level(value: float | None, unbounded: str = "unbounded") -> str:
-    return unbounded if value is None else f"{value:.4f}"
+    if value is None:
+        return unbounded
+    return str(Decimal(value).quantize(Decimal("0.0001"), ROUND_CEILING))
+
+
+def six_digits(value: float, rounding: str = ROUND_CEILING) -> str:
+    """Return ε to six significant digits; rounded up, so that no level is shown below the true one,
+    unless it is a lower bound."""
+    from deniable.report.wording import significant
+
+    return significant(value, 6, rounding).replace(",", "")
 
 
 def show_release(record: Mapping[str, Any]) -> None:
     """Print what a release states: its mechanism or its strata's, the guarantee, and what holds of
     columns for which there is none."""
+    in_sentence: list[str] = []
     if "mechanism" in record:
-        show_design(record["mechanism"])
+        show_design(record["mechanism"], of_release=True)
+        rows = record["mechanism"]["attributes"]
+        in_sentence = [r["name"] for r in rows if "best_guess" in r and r["epsilon"] is None]
     else:
         _show_strata(record["expost"]["strata"])
     say(record["guarantee"]["sentence"])
     for one in record["guarantee"]["instead"]:
+        if set(one["columns"]) <= set(in_sentence):
+            continue
         say(f"{', '.join(one['columns'])}: {one['statement']}")
         if (known := one["if_frequencies_known"]) is not None:
-            levels = ", ".join(f"{n} {level:.4f}" for n, level in known["attributes"].items())
-            say(f"ε if the frequencies are known: {levels}; whole record {known['epsilon']:.6g}")
+            levels = ", ".join(f"{n} {_level(level)}" for n, level in known["attributes"].items())
+            whole = six_digits(known["epsilon"])
+            say(f"ε if the frequencies are known: {levels}; whole record {whole}")
 
 
 def show_saving(record: Mapping[str, Any]) -> None:
@@ -214,7 +240,7 @@ def _show_strata(strata: Mapping[str, Any]) -> None:
     rows = []
     for part in parts[:_SHOWN_ROWS]:
         found = part["mechanism"]
-        epsilon = "none" if found["epsilon"] is None else f"{found['epsilon']:.6g}"
+        epsilon = "none" if found["epsilon"] is None else six_digits(found["epsilon"])
         strength = "" if found["strength"] is None else f"{found['strength']:.1%}"
         rows.append([part["stratum"], str(part["rows"]), epsilon, strength])
     show_table([strata["column"], "rows", "ε of the record", "strength"], rows)
@@ -329,13 +355,16 @@ def _show_independence(found: "IndependenceTest", level: float) -> None:
     first, second = found.attributes
     where = "".join(f", where {name} = {value}" for name, value in found.group)
     plain = found.to_plain(level)
-    say(f"Independence of {first} and {second}{where}: {found.n_records} rows, of the population")
+    say(
+        f"Independence of {first} and {second}{where}, in the population that these "
+        f"{found.n_records} rows were drawn from"
+    )
     show_table(
         ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
         [
             [_number(plain["statistic"]), str(plain["degrees_of_freedom"])]
-            + [_number(plain[k]) for k in ("p_value", "cramers_v", "cramers_v_low")]
-            + [_number(plain["cramers_v_high"])]
+            + [_number(plain["p_value"]) if plain["p_value"] else "below 1e-300"]
+            + [_number(plain[k]) for k in ("cramers_v", "cramers_v_low", "cramers_v_high")]
         ],
         text_columns=0,
     )

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import shlex
 from pathlib import Path
 
 import pytest
@@ -205,12 +206,55 @@ def test_a_seeded_release_says_that_it_is_not_private(deniable, people):
     assert "NOT PRIVATE" in (people / "r" / "report.html").read_text()
 
 
-def test_help_and_version_work(deniable):
+def test_the_version_is_told(deniable):
     assert deniable("--version").out.startswith("deniable ")
-    for command in ("share", "design", "randomize", "estimate", "inspect"):
-        done = deniable(command, "--help")
-        assert done.status == 0
-        assert f"Example: deniable {command}" in done.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "share", "design", "randomize", "estimate", "inspect", "test", "pram", "reproduce",
+        "schema init", "frontier", "frontier pick",
+    ],
+)  # fmt: skip
+def test_the_example_in_every_help_can_be_pasted_from_a_terminal_of_80_columns(
+    deniable, monkeypatch, command
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = deniable(*command.split(), "--help")
+    assert done.status == 0
+    example = done.out.split("Example: ")[1].split("\n\n")[0]
+    assert example.startswith(f"deniable {command} ")
+    # A line that does not end in a backslash is the last: the shell would run what is before it.
+    lines = example.splitlines()
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    words = shlex.split(example.replace("\\\n", ""))
+    assert words[0] == "deniable"
+    assert all(word in done.out for word in words if word.startswith("--"))
+
+
+def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):
+    done = deniable("compare")
+    assert done.status == 2
+    commands, _ = done.err.split("Available commands: ")[1].split(" (deniable --help")
+    # The list is cut by the parser; a reader must see that it is.
+    assert commands.endswith("…") or {"test", "reproduce"} <= set(commands.split(", "))
+
+
+def test_no_level_is_shown_below_the_true_one(deniable):
+    asked = ("--categories", "5,3", "--attribute-epsilon", "1,2", "--method", "optimal")
+    exact = deniable("design", *asked, "--json").json
+    given_rest = exact["attributes"][0]["epsilon_given_rest"]
+    assert 1.2259 < given_rest < 1.22595  # to the nearest this would be 1.2259
+    shown = deniable("design", *asked).out
+    assert " 1.2260 " in shown
+    headline = float(shown.split("ε of the whole record ")[1].split(" nats")[0])
+    assert exact["epsilon"] <= headline <= exact["epsilon"] + 1e-5
+
+
+def test_what_costs_nothing_is_not_said_to_cost_less_than_nothing(deniable):
+    shown = deniable("design", "--categories", "6", "--epsilon", "2").out
+    assert "beside the levels cost nothing" in shown
 
 
 def test_there_is_no_colour_in_pipes(deniable, people):

@@ -70,9 +70,21 @@ def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, fol
 def test_the_screen_says_what_the_numbers_are(release: str, deniable: Any) -> None:
     found = deniable("test", release, "--of", "smokes,coughs")
     assert found.status == 0, found.err
-    assert "Independence of smokes and coughs: 900 rows" in found.out
+    assert (
+        "Independence of smokes and coughs, in the population that these 900 rows were drawn from"
+    ) in found.out
     assert "Cramér's V" in found.out
     assert "randomized together" in found.out
+
+
+def test_a_p_value_too_small_for_a_float_is_not_shown_as_0(release: str, deniable: Any) -> None:
+    rows = [("no", "no", 10**7), ("no", "some", 0), ("no", "often", 0)]
+    rows += [("yes", "no", 10), ("yes", "some", 10**7), ("yes", "often", 10**6)]
+    lines = ["smokes,coughs,count", *(f"{s},{c},{n}" for s, c, n in rows)]
+    Path("many.csv").write_text("\n".join(lines) + "\n")
+    asked = ("test", release, "--counts", "many.csv", "--of", "smokes,coughs")
+    assert deniable(*asked, "--json").json["p_value"] == 0.0
+    assert "below 1e-300" in deniable(*asked).out
 
 
 def test_a_kept_column_is_one_of_the_two_or_forms_groups(release: str, deniable: Any) -> None:

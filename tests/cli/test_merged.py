@@ -211,7 +211,22 @@ def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable
     assert "(not protected)" not in page
     assert "no ε; best guess right for 60" in page
     assert "single columns are easier to guess" in page
-    assert "Its part 'sex' is no harder to guess" in unescape(page)
+    assert "Its parts are no harder to guess." in unescape(page)
+    assert "The best guess of 'sex' is right for" in unescape(page)
+
+
+def test_how_well_a_combination_is_guessed_is_said_once_on_the_screen(deniable, traced):
+    picked(deniable, "bound")
+    done = deniable(
+        "share", "t.csv", "--schema", "s.toml", "--matrix", "age,sex=m.json",
+        "--attribute-epsilon", "town=1", "--method", "kronecker", "--output", "release",
+        "--insecure-seed", "3",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert done.out.count("the best guess of the combination") == 1
+    assert done.out.count("The best guess of 'sex'") == 1
+    inspected = deniable("inspect", "release").out
+    assert inspected.count("the best guess of the combination") == 1
 
 
 def test_what_is_said_of_the_parts_is_checked_when_a_record_is_read(deniable, traced):

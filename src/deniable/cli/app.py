@@ -55,7 +55,8 @@ def _terminate(number: int, _frame: object) -> None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split()).rstrip(".")
+    text = " ".join(text.split())
+    return text.removesuffix("...") + "…" if text.endswith("...") else text.rstrip(".")
 
 
 def _stop(sentence: str, status: int = 2) -> None:

@@ -26,7 +26,7 @@ def design(
 ) -> None:
     """Find a mechanism. Needs no data.
 
-    Example: deniable design --categories 5,5,3 --attribute-epsilon 1,2,1.5 --method lp
+    Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
     """
     from deniable import console, options, record
     from deniable.outputs import write_file
@@ -153,7 +153,7 @@ _VERIFIED = "Verified: every number was recomputed from the law and agrees with 
 def _say_subset(names: list[str], epsilon: float | None) -> None:
     from deniable import console
 
-    level = "no bound" if epsilon is None else f"{epsilon:.6g}"
+    level = "no bound" if epsilon is None else console.six_digits(epsilon)
     console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
 
 

@@ -11,7 +11,8 @@ from deniable.errors import InputError
 
 frontier_app = App(
     name="frontier",
-    help="Trade privacy against accuracy for one attribute, beside what is possible.",
+    help="Trade privacy against accuracy for one attribute, beside what is possible.\n\n"
+    "Example: deniable frontier --distribution normal,10 \\\n--delta 0.75 --output frontier",
 )
 app.command(frontier_app)
 
@@ -83,10 +84,7 @@ def frontier(
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing folder.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare methods for one attribute, and draw the bound that no mechanism can cross.
-
-    Example: deniable frontier --distribution normal,10 --delta 0.75 --output frontier
-    """
+    """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
     from deniable import console, options
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
@@ -206,7 +204,7 @@ def pick(
 ) -> None:
     """Take one point of a frontier as a mechanism, after checking its matrix and its proof.
 
-    Example: deniable frontier pick frontier --privacy 0.5 --name age --output mechanism.json
+    Example: deniable frontier pick frontier --privacy 0.5 --output picked.json
     """
     from deniable import console, record
     from deniable.frontier.picking import pick as take

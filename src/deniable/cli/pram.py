@@ -69,8 +69,8 @@ def pram(
 ) -> None:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
 
-    Example: deniable pram insurance.csv --schema insurance.toml --lambda 0.8 --invariant
-    --output release
+    Example: deniable pram insurance.csv --schema insurance.toml \\
+    --lambda 0.8 --invariant --output pram
     """
     from deniable import console, expost, options, release, strength_options
     from deniable.schema import Schema

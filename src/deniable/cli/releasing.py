@@ -53,7 +53,8 @@ def share(
 ) -> None:
     """Randomize a table and write a folder to publish: rows, record, codebook, report.
 
-    Example: deniable share insurance.csv --schema insurance.toml --epsilon 4 --output release
+    Example: deniable share insurance.csv --schema insurance.toml \\
+    --epsilon 4 --output release
     """
     from deniable import console, release
 
@@ -130,7 +131,7 @@ def randomize(
 ) -> None:
     """Randomize a table, or a single row, with a mechanism. Streams.
 
-    Example: deniable randomize insurance.csv --mechanism mechanism.json --output out.csv
+    Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
     from deniable import console, record, release
 

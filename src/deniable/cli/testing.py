@@ -43,8 +43,9 @@ def independence(
 ) -> None:
     """Test whether two attributes are independent (χ²), and how strongly they go together (V).
 
-    The p-value is right under every randomization, also where the released table by itself is
-    misleading. It is about the population that the rows were drawn from.
+    The p-value is right under every randomization, also where the released
+    table by itself misleads. It is about the population that the rows were
+    drawn from.
 
     Example: deniable test release --of race,hhi
     """
