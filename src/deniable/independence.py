@@ -36,8 +36,8 @@ class IndependenceTest:
         n_records: rows behind it.
         test: X², degrees of freedom and p-value, corrected for the randomization.
         released: the same of the released table as it stands; where ``together`` is true it may
-            reject independence though it holds. None for parts of a merged attribute whose
-            response matrix gives no value of each.
+            reject independence though it holds. None for parts of a merged attribute under a
+            response matrix, which need not give a value of each.
         together: whether the two are randomized together.
         cramers_v: None if it cannot be estimated.
         without_v: why not; empty otherwise.
