@@ -131,8 +131,10 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
 
 def comparison_to_plain(result: Design) -> dict[str, Any] | None:
     """Return what a design buys and what its cap costs, as plain values; None for laws that
-    randomize the attributes independently or promise nothing."""
+    randomize the attributes independently or promise nothing, and for one attribute alone."""
     if result.method not in ("balanced", "optimal", "lp", "closed-form", "heuristic"):
+        return None
+    if len(result.mechanism.schema.protected) < 2:
         return None
     found = saving(result)
     curve = cap_curve(result)

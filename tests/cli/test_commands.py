@@ -252,6 +252,26 @@ def test_no_level_is_shown_below_the_true_one(deniable):
     assert exact["epsilon"] <= headline <= exact["epsilon"] + 1e-5
 
 
+def test_it_is_said_of_means_too_what_uncertain_means(deniable, people):
+    asked = ("--schema", "people.toml", *LEVELS, "--insecure-seed", "1", "--output", "r")
+    deniable("share", "people.csv", *asked)
+    shown = deniable("estimate", "r", "--of", "age", "--mean", "--by", "sex").out
+    assert " uncertain " in shown
+    assert "uncertain: not to be used." in shown
+
+
+def test_nothing_is_compared_with_independent_randomization_if_there_is_one_attribute(
+    deniable, people
+):
+    (people / "one.toml").write_text('[[attribute]]\nname = "sex"\ncategories = ["f", "m"]\n')
+    asked = ("--schema", "one.toml", "--epsilon", "1", "--output", "r", "--drop-other-columns")
+    done = deniable("share", "people.csv", *asked)
+    assert done.status == 0, done.err
+    assert "Independent randomization" not in done.out
+    assert "times as many rows" not in (people / "r" / "report.html").read_text()
+    assert deniable("inspect", "r").status == 0
+
+
 def test_what_costs_nothing_is_not_said_to_cost_less_than_nothing(deniable):
     shown = deniable("design", "--categories", "6", "--epsilon", "2").out
     assert "beside the levels cost nothing" in shown
