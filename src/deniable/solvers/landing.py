@@ -47,7 +47,8 @@ def land(asked: Problem, law: Law) -> Law:
         over = float((attribute_levels(landed)[0] - level).max())
         if over <= 0:
             return landed
-        margin += 2 * over
+        # `over` may be less than what rounding moves the level by from one attempt to the next.
+        margin += 2 * over + 0.05 * certain
     raise SolverError("the error bounds of this law are too wide to certify its levels")
 
 

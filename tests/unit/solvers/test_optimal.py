@@ -256,3 +256,18 @@ def test_at_the_levels_that_the_heuristic_achieves_the_optimum_is_proved_near_or
     check_levels(solution, levels)
     assert solution.lower_bound <= found.epsilon
     assert solution.gap < 0.1
+
+
+def test_small_levels_beside_ten_thousand_categories_are_met_by_one_law() -> None:
+    # An own response at a level of 0.016 nats is rounded by more than it missed the level by.
+    levels = [
+        1.2865354436785206,
+        0.002406036409305311,
+        0.005706909933879755,
+        0.01617665912052041,
+        0.0015692900908827058,
+    ]
+    solution = optimal.solve([10_000, 2, 4, 10_000, 10_000], levels)
+    check_levels(solution, levels)
+    assert len(solution.parts) == 1
+    assert solution.gap < 1e-8
