@@ -92,6 +92,9 @@ def run(program: Program, method: Method = "simplex") -> Answer:
         "threads": 1,
         "presolve": "off",
         "small_matrix_value": 1e-12,
+        # Callers have scaled. HiGHS's own scaling on top makes small coefficients so large that
+        # bases go singular: ten attributes with up to 10,000 categories then take minutes.
+        "simplex_scale_strategy": 0,
         "primal_feasibility_tolerance": 1e-10,
         "dual_feasibility_tolerance": 1e-10,
         "simplex_iteration_limit": _MAX_ITERATIONS,

@@ -25,8 +25,9 @@ from deniable.solvers.problem import FloatArray
 _ROUNDOFF = 2.0**-53
 _MAX_ROUNDS = 25
 _GOOD_GAP = 1e-8
-# Below this many columns the simplex method needs a few milliseconds and no crossover.
-_SIMPLEX_COLUMNS = 600
+# Up to this many columns (ten different attributes) the simplex method is tried first: it takes
+# about a second, and an interior point's crossover may be singular.
+_SIMPLEX_COLUMNS = 1100
 
 
 @dataclass(frozen=True, eq=False)

@@ -415,3 +415,13 @@ def test_the_program_with_all_rows_agrees_with_the_one_without(
         solution = linear.solve(*instance)
         check_promises(instance, solution)
         assert solution.epsilon == pytest.approx(epsilon, rel=1e-8, abs=1e-15)
+
+
+def test_nine_attributes_of_up_to_ten_thousand_categories_keep_caps_and_floor() -> None:
+    # HiGHS's own scaling on top of ours left its bases singular here.
+    counts = [4, 1000, 10_000, 10_000, 3, 1000, 1000, 2, 4]
+    levels = [0.7521, 0.5367, 0.2388, 0.6995, 0.1825, 5.7201, 0.4722, 0.3298, 0.3444]
+    caps = [2 * level for level in levels]
+    found = linear.solve(counts, levels, given_rest_cap=caps, pair_floor=0.5)
+    assert found.epsilon - found.epsilon_lower_bound <= linear.MAX_GAP * found.epsilon
+    assert found.epsilon < 6.43
