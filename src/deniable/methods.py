@@ -51,6 +51,9 @@ one number (or None) per protected attribute, "none" for no cap, or None for the
 EXACT_CAPS = 10
 """Most attributes for which ``balanced`` tries the capped linear program."""
 
+_RAMP_GAP = 0.02
+"""Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
+
 DEFAULT_METHOD: Method = "balanced"
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
@@ -110,7 +113,7 @@ def _optimal(task: Task, levels: Sequence[float]) -> Found:
 def _balanced(task: Task, levels: Sequence[float]) -> Found:
     """The capped linear program up to ``EXACT_CAPS`` attributes, the clipped ramp beyond.
 
-    The program's optimum is exact; it takes a second at ten different attributes and minutes at
+    The program's optimum is exact; it takes seconds at ten different attributes and minutes at
     twelve. The ramp is within about 2 % of it unless the floor on pairs binds, which it does for
     few attributes only (docs/proofs/clipped.md); it also stands in where the program's numbers run
     out, at levels of many nats.
@@ -120,7 +123,7 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
     if len(levels) <= EXACT_CAPS:
         optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
         try:
-            exact = _linear_program(task, levels)
+            exact = _linear_program(task, levels, max_gap=_RAMP_GAP)
         except _OutOfReachError:
             pass
         else:
@@ -195,7 +198,7 @@ def _kronecker(task: Task, levels: Sequence[float]) -> Found:
     return Found.one(ProductLaw.from_levels(task.n_categories, levels))
 
 
-def _linear_program(task: Task, levels: Sequence[float]) -> Found:
+def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None = None) -> Found:
     from deniable.solvers import linear
 
     aimed = _aimed(levels)
@@ -208,7 +211,11 @@ def _linear_program(task: Task, levels: Sequence[float]) -> Found:
         )
     solution = _solved(
         lambda: linear.solve(
-            task.n_categories, aimed, given_rest_cap=caps, pair_floor=task.pair_floor
+            task.n_categories,
+            aimed,
+            given_rest_cap=caps,
+            pair_floor=task.pair_floor,
+            max_gap=linear.MAX_GAP if max_gap is None else max_gap,
         )
     )
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)

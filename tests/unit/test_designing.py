@@ -270,3 +270,13 @@ def test_a_total_far_above_what_protects_is_divided_among_identical_attributes(
     found = design(Schema.anonymous([4] * k), epsilon=epsilon, method="optimal")
     assert 0.999 * epsilon < found.epsilon <= epsilon
     assert len(set(found.mechanism.attribute_epsilon)) == 1
+
+
+def test_balanced_keeps_a_capped_law_whose_proof_is_lost_in_rounding():
+    levels = [7.323053600389188, 11.450354931928798, 9.665794862812806]
+    levels += [7.988293270876477, 10.489045432414681]
+    found = design(Schema.anonymous([1000, 4, 10000, 10000, 1000]), attribute_epsilon=levels)
+    assert len(found.mechanism.blocks) == 1
+    assert found.epsilon < 33.63
+    given = found.mechanism.epsilon_given_rest
+    assert all(got <= 2 * level for got, level in zip(given, levels, strict=True))

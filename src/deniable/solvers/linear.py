@@ -32,7 +32,9 @@ MAX_ATTRIBUTES = 20
 MAX_EDGES = 120_000
 """The most pairs of comparable orbits with caps or floors: 13 different attributes."""
 
-_MAX_GAP = 1e-6
+MAX_GAP = 1e-6
+"""How far a result may lie above the bound proved for it, as a part of ε."""
+
 _ROUNDING = 1e-14
 
 
@@ -118,6 +120,7 @@ def solve(
     *,
     given_rest_cap: Sequence[float | None] | None = None,
     pair_floor: float | None = None,
+    max_gap: float = MAX_GAP,
 ) -> LinearSolution:
     """Find the pattern law with the smallest record level at exactly the requested levels.
 
@@ -130,6 +133,9 @@ def solve(
         given_rest_cap: for each attribute an upper bound in nats on its `epsilon_given_rest`,
             at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S without i.
         pair_floor: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
+        max_gap: how far the result may lie above the bound proved for it, as a part of ε. The law
+            keeps levels, caps and floor either way; at levels of many nats the multipliers are
+            lost before the law is.
 
     Raises:
         InputError: if a number is out of its range, k is too large, or no law obeys the cap and
@@ -156,7 +162,7 @@ def solve(
     if active.any():
         inner = Problem(asked.n_categories[active], level[active])
         grouped = orbits(inner, caps[active].tolist())
-        excess, group_weights, inner_bound = _optimum(inner, grouped, caps[active], floor)
+        excess, group_weights, inner_bound = _optimum(inner, grouped, caps[active], floor, max_gap)
         weights[active] = (group_weights / grouped.size)[grouped.group_of]
         bound += inner_bound
         axes = tuple(int(i) for i in np.flatnonzero(~active))
@@ -211,7 +217,7 @@ def _infeasible(floor: float | None) -> str:
 
 
 def _optimum(
-    asked: Problem, grouped: Orbits, caps: FloatArray, floor: float | None
+    asked: Problem, grouped: Orbits, caps: FloatArray, floor: float | None, max_gap: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the excess of every orbit, λ per group, and the lower bound in nats."""
     counts, level = asked.n_categories.tolist(), asked.attribute_epsilon.tolist()
@@ -219,7 +225,9 @@ def _optimum(
     _, first = np.unique(grouped.group_of, return_index=True)
     rules = _Rules(grouped, caps[first], floor)
 
-    def finish(levels: Levels, known_bound: float) -> tuple[FloatArray, FloatArray, float] | None:
+    def finish(
+        levels: Levels, known_bound: float, max_gap: float
+    ) -> tuple[FloatArray, FloatArray, float] | None:
         excess = rules.mended(levels.excess)
         if excess is None:
             return None
@@ -227,12 +235,12 @@ def _optimum(
         shared = (weights / grouped.size)[grouped.group_of]
         bound = max(guess, known_bound, certificate.weighted_bound(counts, level, shared.tolist()))
         reached = math.log1p(float(excess[0]))
-        return (excess, weights, bound) if reached - bound <= _MAX_GAP * reached else None
+        return (excess, weights, bound) if reached - bound <= max_gap * reached else None
 
     # Without restrictions the program is far smaller, and its optimum often obeys them anyway.
     levels = solve_unrestricted(grouped, guess)
     if levels is not None and rules.obeyed(levels.excess):
-        result = finish(levels, 0.0)
+        result = finish(levels, 0.0, MAX_GAP)
         if result is not None:
             return result
     if len(grouped.source) > MAX_EDGES:
@@ -245,7 +253,7 @@ def _optimum(
     if answer.status == "infeasible":
         raise InputError(_infeasible(floor))
     if answer.levels is not None:
-        result = finish(answer.levels, _log1p_down(answer.excess_bound))
+        result = finish(answer.levels, _log1p_down(answer.excess_bound), max_gap)
         if result is not None:
             return result
     raise SolverError(
