@@ -28,10 +28,11 @@ from deniable.votes.pairs import least_pair_ratio
 
 _CAP_EQUALS_LEVEL = 1e-9
 _FLOOR_MARGIN = 1e-9
+_FLOOR_STEPS = 10
 _SHARES = (1.0, 0.85, 0.7)
 """Of the caps, tried in turn: where no ramp is found, a little more protection than asked."""
 
-Method = Literal["optimal", "ramp", "independent"]
+Method = Literal["optimal", "ramp", "independent", "floor"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,8 @@ class BalancedSolution:
         optimum: the same levels without caps and floor.
         lower_bound: no law that delivers as much, capped or not, is below, in nats; rounded down.
         method: "optimal" if the unrestricted optimum keeps them anyway, "independent" (the
-            Kronecker product) if no ramp was found.
+            Kronecker product) if no ramp was found, "floor" (the same) if ramps were, but none
+            that keeps the floor.
     """
 
     parts: tuple[Part, ...]
@@ -148,7 +150,9 @@ def _with_room(
         return list(optimum.parts), "optimal"
     product = independent(asked, range(asked.n_attributes))
     if product.account.epsilon > optimum.epsilon * (1 + 1e-9):
-        law = _ramp(asked, limits, floor, optimum.epsilon)
+        law, by_floor = _ramp(asked, limits, floor, optimum.epsilon)
+        if law is None and by_floor:
+            return [product], "floor"
         if law is not None:
             part = Part(tuple(range(asked.n_attributes)), law, account(law))
             if part.account.epsilon < product.account.epsilon:
@@ -156,34 +160,44 @@ def _with_room(
     return [product], "independent"
 
 
-def _ramp(asked: Problem, limits: FloatArray, floor: float | None, start: float) -> GatedSum | None:
-    """Return the best ramp found that keeps limits and floor as drawn, or None."""
+def _ramp(
+    asked: Problem, limits: FloatArray, floor: float | None, start: float
+) -> tuple[GatedSum | None, bool]:
+    """Return the best ramp found that keeps limits and floor as drawn, and whether only the floor
+    stood in the way of one that keeps the limits."""
     fit = RampFit(asked, limits, start)
     broken = None
     for share in _SHARES:
+        if share <= fit.least_share:
+            break
         ramp = fit.at(share)
         law = None if ramp is None else _landed(asked, ramp, limits)
         if law is not None and _floor_kept(law, floor):
-            return law
+            return law, False
         if law is not None:
             broken = share
             break
     if broken is None:
-        return None
-    # Towards 0 the ratios rise to 1: the largest share that keeps the floor, to about 1 %.
+        return None, False
+    # Towards the product law the ratios rise to 1: the largest share that keeps the floor, to
+    # about 1 %. Where no ramp is found the share is too small.
     assert floor is not None
-    low, high, share, best = 0.0, broken, 0.8 * broken, None
-    for _ in range(12):
+    low, high, best = fit.least_share, broken, None
+    for _ in range(_FLOOR_STEPS):
+        share = math.sqrt(low * high)
+        if high - low < 0.01 * high:
+            break
         ramp = fit.at(share)
         law = None if ramp is None else _landed(asked, ramp, limits)
-        if law is not None and _floor_kept(law, floor):
+        if law is None:
+            low = share
+        elif _floor_kept(law, floor):
             low, best = share, law
             if least_pair_ratio(law) < floor + 0.01:
                 break
         else:
             high = share
-        share = 0.5 * (low + high) if low > 0.0 else 0.8 * share
-    return best
+    return best, True
 
 
 def _landed(asked: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:

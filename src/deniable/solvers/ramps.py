@@ -238,6 +238,11 @@ class RampFit:
             start_height + min(0.05 * start_height, 0.5),
         )
 
+    @property
+    def least_share(self) -> float:
+        """No ramp keeps a share of the caps that leaves an attribute less than its own level."""
+        return float((self._fitter.asked.attribute_epsilon / self._caps).max())
+
     def at(self, share: float) -> GatedSum | None:
         """Return the ramp of least record level whose slopes keep this share of the caps.
 

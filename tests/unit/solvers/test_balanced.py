@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers import balanced, linear
+from deniable.solvers import balanced, linear, ramps
 from deniable.votes.gated import GatedSum
 from deniable.votes.independent import IndependentResponses
 from deniable.votes.mixture import VoteMixture
@@ -118,3 +118,22 @@ def test_an_impossible_wish_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
+
+
+def test_no_share_of_the_caps_below_the_levels_themselves_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # No law caps an attribute below its own level: looking there cost minutes.
+    counts, levels = [3] * 6 + [1000] * 2, [1.4] * 6 + [0.04] * 2
+    shares: list[float] = []
+    search = ramps.RampFit.at
+
+    def recorded(self: ramps.RampFit, share: float) -> GatedSum | None:
+        shares.append(share)
+        return search(self, share)
+
+    monkeypatch.setattr(ramps.RampFit, "at", recorded)
+    solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
+    assert min(shares) > 0.5
+    assert len(shares) <= 11
+    assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12)
