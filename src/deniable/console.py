@@ -402,8 +402,8 @@ def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
     )
     if any(s.uncertain for s in summaries):
         say(
-            "uncertain: not to be used. The subgroup's share is less than two standard errors above "
-            "zero, or the interval is as wide as the attribute's whole range."
+            "uncertain: not to be used. The subgroup's share is less than two standard errors "
+            "above zero, or the interval is as wide as the attribute's whole range."
         )
 
 

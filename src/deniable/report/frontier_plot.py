@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from deniable.report.method_styles import METHOD_STYLES, SETTINGS, figure_bytes
 
@@ -14,6 +15,27 @@ class Curve:
 
     method: str
     points: Sequence[tuple[float, float]]
+
+
+def excluded(
+    bounds: Sequence[tuple[float, float]], silent: float | None
+) -> list[tuple[float, float]]:
+    """Return the upper edge of what no mechanism can reach, as corners of steps.
+
+    What was proved of a level holds for every mechanism that is at least as private, and for no
+    other: between two levels, that is the bound of the less private one. A line from bound to bound
+    would cut off mechanisms that exist.
+
+    Args:
+        bounds: (privacy or ε, lower bound on the error), in rising order.
+        silent: the privacy of giving no answer at all, which no mechanism exceeds; None for ε.
+    """
+    if silent is None:
+        return [(x, bound) for (left, _), (right, bound) in pairwise(bounds) for x in (left, right)]
+    levels = [*(level for level, _ in bounds), max(silent, bounds[-1][0])]
+    return [
+        (x, bound) for (_, bound), ends in zip(bounds, pairwise(levels), strict=True) for x in ends
+    ]
 
 
 def draw(
@@ -51,7 +73,15 @@ def draw(
         lowest = 0.5 * min(bound for _, bound in bounds)
         xs, ys = [x for x, _ in bounds], [y for _, y in bounds]
         if len(bounds) > 1:
-            axes.fill_between(xs, ys, lowest, color="#E8E8E8", linewidth=0, zorder=0)
+            edge = excluded(bounds, silent)
+            axes.fill_between(
+                [x for x, _ in edge],
+                [y for _, y in edge],
+                lowest,
+                color="#E8E8E8",
+                linewidth=0,
+                zorder=0,
+            )
             # In fractions of the axes: the bound rises with privacy and falls with ε.
             axes.text(
                 0.5 if silent is not None else 0.3,

@@ -4,7 +4,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from deniable.report.frontier_plot import Curve, draw
+from deniable.report.frontier_plot import Curve, draw, excluded
+from deniable.solvers import frontier
+from deniable.solvers.frontier_rows import average_limits
 
 CURVES = [
     Curve("warner", [(0.2, 2e-4), (0.3, 4e-4)]),
@@ -45,6 +47,30 @@ def test_the_same_numbers_give_the_same_bytes_and_others_do_not() -> None:
     other = [*CURVES[:-1], Curve("bound", [(0.2, 1e-4), (0.3, 2.1e-4)])]
     assert drawn(other) != drawn()
     assert "<dc:date>" not in drawn()[1]
+
+
+def excluded_below(edge: list[tuple[float, float]], x: float) -> float:
+    """Return how high grey reaches at x: the edge is made of steps."""
+    return next(
+        y for (left, y), (right, _) in zip(edge[::2], edge[1::2], strict=True) if left <= x <= right
+    )
+
+
+def test_no_mechanism_that_exists_lies_in_what_is_called_out_of_reach() -> None:
+    prior = [0.5, 0.3, 0.2]
+    levels = [0.1, 0.45]
+    bounds = [(p, frontier.solve(average_limits(prior, privacy=p)).record_mse) for p in levels]
+    edge = excluded(bounds, 0.5)
+    assert [x for x, _ in edge] == [0.1, 0.45, 0.45, 0.5]
+    for p in (0.15, 0.25, 0.35, 0.44, 0.46, 0.48):
+        exists = frontier.solve(average_limits(prior, privacy=p)).record_mse
+        assert excluded_below(edge, p) <= exists
+
+
+def test_over_epsilon_a_bound_holds_for_every_smaller_epsilon() -> None:
+    assert excluded([(0.5, 4.0), (1.0, 2.0), (2.0, 1.0)], None) == [
+        (0.5, 2.0), (1.0, 2.0), (1.0, 1.0), (2.0, 1.0),
+    ]  # fmt: skip
 
 
 def test_a_closed_form_is_not_called_attained() -> None:
