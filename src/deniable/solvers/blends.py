@@ -65,7 +65,7 @@ def fit_blend(asked: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     k = asked.n_attributes
     gain = asked.keep_excess
     search = VoteSearch(asked, default_resolution(k))
-    master = Master(k)
+    master = Master(np.ones(k))
     votes: list[tuple[FloatArray, float]] = []
     columns: list[FloatArray] = []
 

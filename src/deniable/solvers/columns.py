@@ -22,8 +22,10 @@ from deniable.votes.halves import Halves
 from deniable.votes.mixture import VoteMixture
 from deniable.votes.sums import IntArray
 
-INSIDE = (0.2, 0.5, 1.0)
-"""How far from the best multipliers towards the master's to price, tried in turn."""
+ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
+"""How far from the best multipliers towards the master's to price, and whether the master's rows
+are in units of what stands in them, tried in turn. Beside a level of 25 nats the votes that meet an
+ordinary one put e^25 of its right side into either side of its row."""
 
 GOOD_ENOUGH = 1e-5
 """A gap in nats beyond which the next of these is tried."""
@@ -71,6 +73,15 @@ class _Pricing:
         """Drop the votes so far."""
         self.votes, self.thresholds, self.values = [], [], []
 
+    def row_sizes(self, direction: FloatArray) -> FloatArray:
+        """Return what this vote puts into either side of each row, at least 1, shape (k,)."""
+        asked = self.asked
+        weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
+        threshold = math.floor(math.fsum(weights * asked.keep_probability)) + 1
+        _, kept, changed = self._halves.vote(weights, threshold)
+        both = asked.change_probability * kept + asked.keep_probability * changed
+        return np.maximum(both * self._factor / asked.keep_excess, 1.0)
+
     def price(self, direction: FloatArray) -> tuple[float, IntArray, FloatArray]:
         """Return the lower bound that λ proves, λ as integers, and its column v/d e^shift."""
         asked = self.asked
@@ -103,9 +114,9 @@ def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
         SolverError: if no feasible mixture is found.
     """
     found: list[ColumnSolution] = []
-    for inside in INSIDE:
+    for inside, in_units in ATTEMPTS:
         try:
-            found.append(_generate(asked, gap, inside))
+            found.append(_generate(asked, gap, inside, in_units))
         except SolverError:
             continue
         if found[-1].upper_bound - found[-1].lower_bound <= max(gap, GOOD_ENOUGH):
@@ -115,13 +126,15 @@ def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     return min(found, key=lambda solution: solution.upper_bound - solution.lower_bound)
 
 
-def _generate(asked: Problem, gap: float, inside: float) -> ColumnSolution:
+def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
     """Generate columns with prices taken this far from the best multipliers to the master's."""
     k = asked.n_attributes
-    pricing, master = _Pricing(asked), Master(k)
+    pricing = _Pricing(asked)
     # "i kept": a vote for every attribute alone, which proves that attribute's own level.
     first = [asked.attribute_epsilon, *np.eye(k)]
     pricing.set_unit(max(pricing.price(direction)[0] for direction in first))
+    units = pricing.row_sizes(asked.attribute_epsilon) if in_units else np.ones(k)
+    master = Master(units)
     best, best_weights = -math.inf, np.zeros(k, dtype=np.int64)
     pricing.forget()
     for direction in first:
@@ -155,7 +168,7 @@ def _generate(asked: Problem, gap: float, inside: float) -> ColumnSolution:
                 break
         # The solver's tolerance hides what is left: solve its basis in full.
         if not gained or stale > 20 + 2 * k:
-            direction = _polished_duals(asked, pricing, duals, weights)
+            direction = _polished_duals(asked, pricing, units, duals, weights)
             bound, tried, column = pricing.price(direction)
             master.add(column)
             if bound <= best + 1e-13:
@@ -163,7 +176,7 @@ def _generate(asked: Problem, gap: float, inside: float) -> ColumnSolution:
             best, best_weights, center, stale = bound, tried, direction, 0
     if np.isinf(upper):
         raise SolverError("the column generation found no feasible mixture")
-    law = _refined(asked, pricing, weights)
+    law = _refined(asked, pricing, units, weights)
     weights = best_weights.astype(np.float64)
     return ColumnSolution(law, weights, best, law.epsilon, len(pricing.votes))
 
@@ -175,27 +188,35 @@ def _basis(asked: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[IntA
 
 
 def _polished_duals(
-    asked: Problem, pricing: _Pricing, duals: FloatArray, weights: FloatArray
+    asked: Problem,
+    pricing: _Pricing,
+    units: FloatArray,
+    duals: FloatArray,
+    weights: FloatArray,
 ) -> FloatArray:
     """Return λ ∝ y/d with y the solution of (columns in use)ᵀ y = 1 on the rows with y > 0."""
     _, values = _basis(asked, pricing, weights)
-    rows = duals > 1e-12 * duals.max()
-    solved = duals.copy()
+    values = values / units[:, None]
+    solved = duals * units
+    rows = solved > 1e-12 * solved.max()
     for _ in range(2):
         rest = 1.0 - values[rows].T @ solved[rows]
         solved[rows] += np.linalg.lstsq(values[rows].T, rest, rcond=1e-14)[0]
-    direction = np.maximum(solved, 0.0) / asked.keep_excess
+    direction = np.maximum(solved, 0.0) / units / asked.keep_excess
     return direction / float(direction @ asked.keep_excess)
 
 
-def _refined(asked: Problem, pricing: _Pricing, weights: FloatArray) -> VoteMixture:
+def _refined(
+    asked: Problem, pricing: _Pricing, units: FloatArray, weights: FloatArray
+) -> VoteMixture:
     """Solve the tight rows for the used columns in full precision, then scale up to be feasible."""
     used, values = _basis(asked, pricing, weights)
     chosen = weights[used]
-    excess = values @ chosen - 1.0
-    tight = excess < 1e-7
+    tight = (values @ chosen - 1.0) / units < 1e-7
+    scale = units[tight]
     for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
-        step = np.linalg.lstsq(values[tight], 1.0 - values[tight] @ chosen, rcond=1e-13)[0]
+        rest = (1.0 - values[tight] @ chosen) / scale
+        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
         if np.all(chosen + step > 0):
             chosen = chosen + step
     chosen = chosen / float((values @ chosen).min())

@@ -21,10 +21,12 @@ class Master:
     """min Σ w_c, rows Σ w_c v_i/d_i >= 1, w >= 0; columns scaled to a largest entry of one.
 
     Args:
-        n_rows: k.
+        units: each row is divided by its own for the solver, shape (k,).
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, units: FloatArray) -> None:
+        n_rows = len(units)
+        self._units = units
         self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in (
             ("output_flag", False),
@@ -35,14 +37,15 @@ class Master:
             self._highs.setOptionValue(name, value)
         self._rows = np.arange(n_rows, dtype=np.int32)
         none = np.array([], dtype=np.int32)
-        for _ in range(n_rows):
-            self._highs.addRow(1.0, highspy.kHighsInf, 0, none, np.array([]))
+        for unit in units.tolist():
+            self._highs.addRow(1.0 / unit, highspy.kHighsInf, 0, none, np.array([]))
         for i in range(n_rows):  # artificial: feasible from the start
             self._highs.addCol(ARTIFICIAL, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
         self._scales: list[float] = []
 
     def add(self, column: FloatArray) -> None:
         """Add v/d of another vote, shape (k,)."""
+        column = column / self._units
         scale = 1.0 / float(np.abs(column).max())
         self._scales.append(scale)
         # Entries under 1e-9 would be dropped by the solver without a word: it gets a zero instead.
@@ -72,4 +75,4 @@ class Master:
         weights = np.maximum(values[n_rows:] * np.array(self._scales), 0.0)
         if values[:n_rows].max() > 1e-9:
             weights = np.full_like(weights, math.inf)
-        return np.maximum(np.array(solution.row_dual), 0.0), weights
+        return np.maximum(np.array(solution.row_dual), 0.0) / self._units, weights

@@ -271,3 +271,20 @@ def test_small_levels_beside_ten_thousand_categories_are_met_by_one_law() -> Non
     check_levels(solution, levels)
     assert len(solution.parts) == 1
     assert solution.gap < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("counts", "levels"),
+    [
+        ([10, 4], [25.5586, 2.5664]),
+        ([2, 3, 10_000, 4, 5, 2, 7], [0.7, 1.9, 2.2, 24.0, 0.6, 2.9, 1.1]),
+        ([1000, 2, 3], [30.0, 1.0, 2.0]),
+    ],
+)
+def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
+    counts: list[int], levels: list[float]
+) -> None:
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert len(solution.parts) == 1
+    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-8)
