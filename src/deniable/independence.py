@@ -54,6 +54,11 @@ class IndependenceTest:
     group: tuple[tuple[str, str], ...] = ()
 
     @property
+    def p_value(self) -> float:
+        """Probability of so large a corrected X² if the attributes are independent."""
+        return self.test.p_value
+
+    @property
     def few_expected(self) -> bool:
         """Whether some released cell expects fewer than five rows: the p-value is then rough."""
         return self.test.least_expected < FEW_EXPECTED

@@ -41,7 +41,7 @@ def test_every_kind_of_law_tells_independence_from_dependence(mechanism: Mechani
     a, b = Channel(mechanism, ("a1", "a2")).n_categories
     assert apart.test.degrees_of_freedom == (a - 1) * (b - 1)
     assert apart.test.statistic < 0.01
-    assert apart.test.p_value > 0.99 or apart.test.degrees_of_freedom == 1
+    assert apart.p_value > 0.99 or apart.test.degrees_of_freedom == 1
     together = independence(expected_counts(mechanism, 0.5, 10**7), mechanism, ("a1", "a2"))
     assert together.test.p_value < 1e-6
     strengths = [found.cramers_v for found in (apart, together)]

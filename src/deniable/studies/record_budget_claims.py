@@ -178,15 +178,16 @@ def never_worse_claim(points: Points) -> Claim:
     worst = min(losses, key=lambda loss: loss[3], default=None)
     good = not losses and not refused
     found = (
-        f"marginals: fewer or equal at all {len(points.budgets)} budgets"
+        f"for shares the product needs as many rows or more at all {len(points.budgets)} budgets"
         if not marginals
-        else f"marginals: more at {len(marginals)} budgets"
+        else f"for shares the product needs fewer rows in {len(marginals)} cases"
     )
     found += (
-        f"; pairs: more at {len(losses) - len(marginals)} budgets and laws"
-        f"{'' if worst is None else f', the worst {worst[0]} at {where(worst[2])}, where the '}"
-        f"{'' if worst is None else f'product needs {worst[3]:.2f} times as many'}"
-        f"; no pair estimable at {len(refused)}"
+        f"; for pairs it needs fewer in {len(losses) - len(marginals)} of "
+        f"{2 * len(points.budgets)} cases"
+        f"{'' if worst is None else f' (the worst: {worst[0]} at {where(worst[2])}, where the '}"
+        f"{'' if worst is None else f'product needs {worst[3]:.2f} times as many)'}"
+        f"; in {len(refused)} cases no pair can be estimated at all"
     )
     where_lost = [loss[2] for loss in losses] + [budget for _, budget in refused]
     why = (
@@ -197,7 +198,7 @@ def never_worse_claim(points: Points) -> Claim:
     )
     return Claim(
         "At the same ε independent randomization needs more rows, for shares and for pairs",
-        "README, figures (there for the shipped example)",
+        "README, figures, where it is said of the shipped example",
         "for marginals and pairs under optimal and balanced at every budget; partly: for "
         "marginals at every budget",
         found,
