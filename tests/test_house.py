@@ -24,7 +24,7 @@ FLOORS: list[set[str]] = [
     {"best_guess"},
     {"channel", "randomizer", "statements", "drafting", "strength"},
     {"simplex", "inference", "lambda_protocol", "audit", "engines"},
-    {"strata", "chi_square"},
+    {"strata", "chi_square", "intervals"},
     {"methods", "estimation", "lambda_design", "association"},
     {"plan", "strength_options"},
     {"dividing"},

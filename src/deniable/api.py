@@ -227,7 +227,8 @@ def estimate(
         target: ``table`` or ``population``; decides the standard errors.
 
     Returns:
-        The estimate, with ``.table()`` and ``.confidence_interval(level)``.
+        The estimate, with ``.table()`` and ``.confidence_interval(level)``; ``.interval_method``
+        says of which kind the intervals are.
 
     Raises:
         InputError: if the question does not fit the release.

@@ -298,7 +298,7 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
     of = "these rows" if estimate.target == "table" else "the population they were drawn from"
     say(
         f"{text}: {estimate.n_records} rows, method {estimate.method}, as shares of {of}; "
-        f"condition {estimate.condition:.3g}"
+        f"condition {estimate.condition:.3g}; {estimate.interval_method} intervals"
     )
     rows = estimate.table(level)
     show_table(

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from math import isfinite
 from statistics import NormalDist
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.inference import Target
+from deniable.inference import Inference, Target
+from deniable.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.simplex import maximum_likelihood, project_to_simplex
 from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 
 Method = Literal["inversion", "em", "projected"]
+IntervalMethod = Literal["score", "normal"]
 
 UNCERTAIN_ERRORS = 2.0
 """An estimated frequency that is not this many of its standard errors above zero (a relative
@@ -29,10 +32,18 @@ standard error above 50 %, or a negative estimate) is marked as uncertain."""
 class Estimate:
     """An estimated table: frequencies of combinations of categories, or shares within subgroups.
 
-    Standard errors and intervals are always those of the unbiased inversion estimate, and intervals
-    are centred on it, whatever the method: EM and projection are pulled to the simplex, are biased,
-    and have no error formula. So an interval may reach below 0 or above 1, and the estimate of
-    ``em`` or ``projected`` may lie outside it.
+    Standard errors and intervals are always those of the unbiased inversion estimate, whatever the
+    method: EM and projection are pulled to the simplex, are biased, and have no error formula. So
+    the estimate of ``em`` or ``projected`` may lie outside its interval.
+
+    Intervals are of one of two kinds, see ``interval_method``. ``score``, for unweighted joint
+    tables: the shares between 0 and 1 that do not make the estimate surprising
+    (:mod:`deniable.intervals`). They are not centred on the estimate, and hold the truth about as
+    often as they say in cells of a few records too, unless hardly any record is changed and the
+    target is the ``table``. ``normal``, the estimate and so many standard
+    errors to either side: with weights, over strata with mechanisms of their own, for shares within
+    subgroups (``by``), and for some parts of a merged attribute that has a response matrix. They
+    may reach below 0 or above 1, and in cells of a few records hold the truth too rarely.
 
     Args:
         attributes: names, in the order of the axes; those of ``by`` come last.
@@ -46,12 +57,13 @@ class Estimate:
             worst direction.
         values: the estimates, one axis per attribute; NaN for shares of a subgroup whose own
             estimated size is not positive.
-        unbiased: the inversion estimates, the centres of the intervals.
-        standard_error: of the inversion estimates.
+        unbiased: the inversion estimates, which the intervals are about.
+        standard_error: of the inversion estimates; score intervals are not made from it.
         uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
             the subgroup it is a share of, is less than two of its standard errors above zero.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
+        scored: what score intervals are made from; None where they do not apply.
     """
 
     attributes: tuple[str, ...]
@@ -67,18 +79,34 @@ class Estimate:
     uncertain: NDArray[np.bool_] = field(repr=False)
     converged: bool = True
     group: tuple[tuple[str, str], ...] = ()
+    scored: Inference | None = field(default=None, repr=False)
+
+    @property
+    def interval_method(self) -> IntervalMethod:
+        """``score`` or ``normal``: how the intervals are made."""
+        return "normal" if self.scored is None else "score"
+
+    @cached_property
+    def _share_variance(self) -> ShareVariance | None:
+        return None if self.scored is None else share_variance(self.scored)
 
     def confidence_interval(
         self, level: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of each cell's interval, centred on the unbiased estimate.
+        """Return the ends of each cell's interval.
 
-        Each covers its own cell with probability about ``level``; not all cells at once.
+        Each covers its own cell with probability about ``level``; not all cells at once. A score
+        interval holds the unbiased estimate if that is between 0 and 1. If it is so far outside
+        that no share explains it at this level, the interval is the one share, mostly 0, that
+        explains it best; this says nothing about how exact the estimate is.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        margin = normal_quantile(level) * self.standard_error
+        quantile = normal_quantile(level)
+        if self._share_variance is not None:
+            return self._share_variance.interval(self.unbiased, quantile)
+        margin = quantile * self.standard_error
         return self.unbiased - margin, self.unbiased + margin
 
     def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
@@ -112,6 +140,7 @@ class Estimate:
             "target": self.target,
             "method": self.method,
             "level": level,
+            "interval_method": self.interval_method,
             "condition": self.condition,
             "converged": self.converged,
             "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
@@ -195,7 +224,14 @@ def estimate_table(
         uncertain=uncertain,
         converged=converged,
         group=tuple(group),
+        scored=_scored(inference, by),
     )
+
+
+def _scored(inference: AnyInference, by: Sequence[str]) -> Inference | None:
+    if by or not isinstance(inference, Inference) or not has_score_intervals(inference):
+        return None
+    return inference
 
 
 def _most_likely(inference: AnyInference) -> tuple[NDArray[np.float64], bool]:

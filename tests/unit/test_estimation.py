@@ -10,6 +10,8 @@ from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.estimation import Method, check_filter, estimate_table, normal_quantile
 from deniable.families import Identity, ProductLaw
+from deniable.inference import Inference
+from deniable.intervals import share_variance
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation
@@ -80,13 +82,26 @@ def test_shares_within_subgroups_add_up_to_one_with_every_method() -> None:
         assert (estimate.attributes, estimate.by) == (("a1", "a2"), ("a2",))
 
 
-def test_the_interval_is_the_estimate_and_normal_quantiles_of_its_error() -> None:
-    estimate = estimate_table(released(strong()), strong(), ["a1", "a2"])
+def test_the_ends_of_an_interval_are_the_shares_that_are_so_many_errors_from_the_estimate() -> None:
+    mechanism, names = strong(), ["a1", "a2"]
+    counted, z = released(mechanism), 1.6448536269514722
+    estimate = estimate_table(counted, mechanism, names)
+    low, high = estimate.confidence_interval(0.9)
+    variance = share_variance(Inference(Channel(mechanism, tuple(names)), counted))
+    assert low.min() > 0
+    assert high.max() < 1
+    for end in (low, high):
+        np.testing.assert_allclose(abs(end - estimate.values), z * np.sqrt(variance.at(end)))
+    assert normal_quantile(0.95) == pytest.approx(NormalDist().inv_cdf(0.975))
+
+
+def test_the_interval_of_a_share_of_a_subgroup_is_the_estimate_and_errors_to_either_side() -> None:
+    estimate = estimate_table(released(strong()), strong(), ["a1"], ["a2"])
     low, high = estimate.confidence_interval(0.9)
     z = 1.6448536269514722
+    assert estimate.interval_method == "normal"
     np.testing.assert_allclose(high - estimate.values, z * estimate.standard_error)
     np.testing.assert_allclose(estimate.values - low, z * estimate.standard_error)
-    assert normal_quantile(0.95) == pytest.approx(NormalDist().inv_cdf(0.975))
 
 
 def test_a_cell_is_uncertain_exactly_when_it_is_not_two_errors_above_zero() -> None:
@@ -130,6 +145,8 @@ def test_plain_values_keep_the_contract_and_say_what_was_estimated() -> None:
     plain = json.loads(json.dumps(estimate.to_plain(0.9), allow_nan=False))
     assert plain["attributes"] == ["a1", "a2"]
     assert plain["by"] == ["a2"]
+    assert plain["interval_method"] == "normal"
+    assert estimate_table(counted, strong(), ["a1", "a2"]).to_plain()["interval_method"] == "score"
     assert plain["n"] == 5000
     assert plain["condition"] == pytest.approx(estimate.condition)
     assert (plain["target"], plain["method"], plain["level"]) == ("population", "inversion", 0.9)

@@ -1,0 +1,155 @@
+"""Score intervals of shares: the shares that do not make the estimate surprising.
+
+The plain interval π̂ ± z·(standard error) takes the variance at the estimate. In a cell of a few
+records a count that came out low makes both too low at once, and the interval ends below the truth.
+The score interval (Wilson 1927, for a share without randomization) takes the variance that the
+estimate would have if the share were c, for every c:
+
+    {c in [0, 1] : (π̂ − c)² ≤ z² V(c)}.
+
+*V.* A record with true values x' adds ℓ(y) to the estimate of cell x, ℓ a row of the unbiased
+inverse L; E[ℓ | x'] = 1[x' = x] and E[ℓ² | x'] = u(x, x'), u = (L∘L)M. With S = Σ π(x') u(x, x'),
+
+    n V = S − c   for the table,     n V = S − c²   for the population.
+
+S depends on who else there is, and Ŝ = (L∘L)θ errs together with π̂ = Lθ. If the share is c, then
+π̂ is off by π̂ − c, and what Ŝ is off by because of that is known to first order:
+
+    S(c) = Ŝ + β(c − π̂),     β = Cov(Ŝ, π̂)/Var(π̂);
+
+the rest, Ŝ − βπ̂, is uncorrelated with π̂ and does not favour one side. With w = (L∘L∘L)M π,
+
+    β = (w − u(x, x) π)/(S − π)   for the table,     β = (w − S π)/(S − π²)   for the population,
+
+at the distribution π nearest to the estimated table
+(:func:`~deniable.simplex.project_to_simplex`). So V(π̂) is the variance of the plain interval.
+Under a pattern law for one attribute ℓ takes two values h and l, ℓ² = (h + l)ℓ − hl, so that
+β = h + l and S(c) is exact; in a table with columns released as they are too, and there S(c) knows
+how many records have a value of these.
+
+*The ends.* n V(c) = b + σc − tc² with t = 1 for the population and 0 for the table, b = Ŝ − βπ̂ and
+σ = β − 1 + t. With s = z²/n the condition is a quadratic one, and
+
+    ends = (π̂ + sσ/2 ± √(s (n V(π̂) + s (tb + σ²/4)))) / (1 + st).
+
+V(0) and V(1) are kept from going below what they can be.
+
+*Estimates outside [0, 1].* V is a variance for possible shares only, so the ends are cut to [0, 1].
+An estimate far enough outside is surprising whatever the share. What is left then is one point, the
+share that it surprises least: (c − π̂)²/V(c) is smallest at −(2b + σπ̂)/(σ − 2tπ̂), cut to [0, 1]. So
+the interval is never empty, and one of a higher level holds that of a lower one.
+
+*Where it is not used.* With weights V depends on the squared weights of the people in the cell, not
+on c; over strata on how c divides among them; for some of the parts of an attribute with a response
+matrix on the other parts; a share of a subgroup is a ratio. There intervals are plain.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.channel import Channel
+from deniable.inference import Inference, cell_variance_range
+from deniable.simplex import project_to_simplex
+
+_ROUNDING = 1e-12
+"""Variances of one record below this, as a part of its second moment, are zero."""
+
+
+@dataclass(frozen=True)
+class ShareVariance:
+    """The variance of each cell's estimate as a function of the cell's true share.
+
+    Args:
+        nobody: n V(0); the shape of the table.
+        everybody: n V(1); the shape of the table.
+        sampling: t, 1 if the records' drawing counts (target ``population``), else 0.
+        n_records: n.
+    """
+
+    nobody: NDArray[np.float64]
+    everybody: NDArray[np.float64]
+    sampling: float
+    n_records: float
+
+    def at(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return V at one share per cell; outside [0, 1] the same polynomial, which may be
+        negative."""
+        slope = self._slope
+        return np.asarray(
+            (self.nobody + slope * shares - self.sampling * shares**2) / self.n_records
+        )
+
+    def interval(
+        self, estimates: NDArray[np.float64], quantile: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of each cell's score interval, between 0 and 1.
+
+        Args:
+            estimates: the unbiased ones, the shape of the table.
+            quantile: z, of the normal distribution.
+        """
+        slope, scale = self._slope, quantile**2 / self.n_records
+        leading = 1 + scale * self.sampling
+        middle = (estimates + scale * slope / 2) / leading
+        spread = self.n_records * self.at(estimates)
+        spread = scale * (spread + scale * (self.sampling * self.nobody + slope**2 / 4))
+        half = np.sqrt(np.maximum(spread, 0.0)) / leading
+        # Where no share is held. The division is by zero only where V is constant or the least
+        # surprising share infinite, and there spread is not negative.
+        below = slope - 2 * self.sampling * estimates
+        none = (spread < 0) & (below != 0)
+        least = -(2 * self.nobody + slope * estimates) / np.where(none, below, 1.0)
+        low, high = np.where(none, least, middle - half), np.where(none, least, middle + half)
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    @property
+    def _slope(self) -> NDArray[np.float64]:
+        return np.asarray(self.everybody - self.nobody + self.sampling)
+
+
+def has_score_intervals(inference: Inference) -> bool:
+    """Whether V is a function of the cell's share, given the rest of the estimated table."""
+    return inference.tabulation.squares is None and inference.channel.complete
+
+
+def share_variance(inference: Inference) -> ShareVariance:
+    """Return V of every cell of a joint table.
+
+    Args:
+        inference: unweighted, and with all parts or none of every merged attribute that has a
+            response matrix (:func:`has_score_intervals`).
+    """
+    channel = inference.channel
+    own = np.broadcast_to(_own_moments(channel), inference.values.shape)
+    squared = channel.inverse.squared()
+    cubed = squared.times(channel.inverse, range(len(channel.attributes)))
+    nearest = project_to_simplex(inference.values)
+    expected = channel.forward.apply(nearest)
+    second, third = squared.apply(expected), cubed.apply(expected)
+    if inference.target == "table":
+        sampling, covariance, variance = 0.0, third - own * nearest, second - nearest
+    else:
+        sampling, covariance, variance = 1.0, third - second * nearest, second - nearest**2
+    # Where nothing varies at that table: nobody would be in the cell, or it is known who is.
+    varies = variance > _ROUNDING * np.maximum(own, 1.0)
+    still = own if sampling else np.ones(own.shape)
+    slope = np.where(varies, covariance / np.where(varies, variance, 1.0), still)
+    nobody = squared.apply(inference.tabulation.frequencies) - slope * inference.values
+    least, _ = cell_variance_range(channel)
+    nobody = np.maximum(nobody, least)
+    everybody = np.maximum(nobody + slope - 1.0, least)
+    return ShareVariance(nobody, everybody, sampling, inference.tabulation.total)
+
+
+def _own_moments(channel: Channel) -> NDArray[np.float64]:
+    # u(x, x): a product over the factors of the channel; 1 on an axis that is released as it is.
+    moments = channel.second_moments
+    m = len(channel.attributes)
+    own = np.full((1,) * m, float(moments.kernel.flat[0]))
+    for axis, matrix in moments.matrices.items():
+        axes = moments.axes_of(axis)
+        shape = [channel.n_categories[j] if j in axes else 1 for j in range(m)]
+        own = own * np.diagonal(matrix).reshape(shape)
+    return own

@@ -1,0 +1,342 @@
+"""Score intervals against their definition, with variances from the dense channel."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deniable.channel import Channel
+from deniable.estimation import Estimate, estimate_table, normal_quantile
+from deniable.families import Identity, MatrixChannel, ProductLaw
+from deniable.inference import Inference, Target, cell_variance_range
+from deniable.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.mechanism import Block, Mechanism
+from deniable.simplex import project_to_simplex
+from deniable.strata import StratifiedTabulation
+from deniable.tabulate import Tabulation
+from unit.channel import merged
+from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
+both_targets = pytest.mark.parametrize("target", ["table", "population"])
+LEVELS = (0.5, 0.8, 0.95, 0.999)
+
+Array = NDArray[np.float64]
+
+
+def few_records(mechanism: Mechanism, names: tuple[str, ...], n: int, seed: int) -> Tabulation:
+    """A small released table, so that many estimates are near 0 or below."""
+    random = np.random.default_rng(seed)
+    matrix = dense_channel(mechanism, names)
+    truth = random.dirichlet(np.full(matrix.shape[1], 0.4))
+    counts = random.multinomial(n, matrix @ truth)
+    return Tabulation.from_counts(counts.reshape(Channel(mechanism, names).n_outputs))
+
+
+def variance_by_definition(
+    rows: Array, matrix: Array, made: Inference, cell: int, share: float
+) -> float:
+    """n V(c) before it is kept from going below what it can be: the second moment that is seen,
+    moved along the regression of second moments on estimates, over all records and outputs.
+
+    Args:
+        rows: the estimator, cells × released cells.
+        matrix: Pr[released | true], released cells × cells.
+        made: what was released; nearest to its estimate are the people it is worked out for.
+        cell: which.
+        share: c.
+    """
+    people = project_to_simplex(made.values).ravel()
+    moved = rows[cell]
+    covariance = variance = 0.0
+    if made.target == "table":
+        # Given who they are: person by person.
+        for x, weight in enumerate(people):
+            chance = matrix[:, x]
+            mean, square = chance @ moved, chance @ moved**2
+            covariance += weight * (chance @ ((moved - mean) * (moved**2 - square)))
+            variance += weight * (chance @ (moved - mean) ** 2)
+    else:
+        chance = matrix @ people
+        mean, square = chance @ moved, chance @ moved**2
+        covariance = chance @ ((moved - mean) * (moved**2 - square))
+        variance = chance @ (moved - mean) ** 2
+    seen = made.tabulation.frequencies.ravel()
+    second = seen @ moved**2 + covariance / variance * (share - seen @ moved)
+    return float(second - (share if made.target == "table" else share**2))
+
+
+def compare(made: Inference, matrix: Array, rows: Array) -> tuple[int, int]:
+    """Compare n V(0) and n V(1) of all cells with the definition, where these are possible; return
+    how many were compared, and how many there are."""
+    found = share_variance(made)
+    least = np.broadcast_to(cell_variance_range(made.channel)[0], made.values.shape).ravel()
+    compared = 0
+    for cell in range(made.values.size):
+        nobody = variance_by_definition(rows, matrix, made, cell, 0.0)
+        everybody = variance_by_definition(rows, matrix, made, cell, 1.0)
+        for value, expected in ((found.nobody, nobody), (found.everybody, everybody)):
+            assert value.flat[cell] >= least[cell]
+            if min(nobody, expected) >= least[cell]:
+                assert value.flat[cell] == pytest.approx(expected, rel=1e-6, abs=1e-10)
+                compared += 1
+    return compared, 2 * made.values.size
+
+
+@every_mechanism
+@both_targets
+def test_the_variance_at_a_share_is_that_of_the_dense_channel(
+    mechanism: Mechanism, target: Target
+) -> None:
+    names = mechanism.schema.names
+    compared = total = 0
+    for chosen in (names, (names[0], names[-1]), (names[-1], names[0])):
+        matrix, rows = dense_channel(mechanism, chosen), dense_inverse(mechanism, chosen)
+        made = Inference(Channel(mechanism, chosen), few_records(mechanism, chosen, 80, 3), target)
+        found, all_cells = compare(made, matrix, rows)
+        compared, total = compared + found, total + all_cells
+    assert compared > total / 2
+
+
+@pytest.mark.parametrize("name", merged.MECHANISMS)
+@both_targets
+def test_all_parts_of_a_merged_attribute_have_the_variance_of_the_dense_channel(
+    name: str, target: Target
+) -> None:
+    mechanism = merged.MECHANISMS[name]
+    dense, left = merged.dense(mechanism), merged.left_inverse(mechanism)
+    compared = total = 0
+    for question in merged.QUESTIONS:
+        made = Inference(
+            Channel(mechanism, question), merged.tabulation(mechanism, question, n=200), target
+        )
+        assert has_score_intervals(made) == made.channel.complete
+        if made.channel.complete:
+            member = merged.sums(mechanism, question)
+            # What the other attributes are does not matter: the first true value in each cell.
+            seen = np.stack(
+                [merged.counted(mechanism, question, u).ravel() for u in np.eye(len(dense))], axis=1
+            )
+            matrix = seen @ dense[:, member.argmax(axis=1)]
+            rows = member @ left @ seen.T / seen.sum(axis=1)
+            found, all_cells = compare(made, matrix, rows)
+            compared, total = compared + found, total + all_cells
+    assert compared > total / 2 > 0
+
+
+positive = st.floats(0, 5)
+
+
+@given(
+    inside=positive,
+    outside=positive,
+    sampling=st.sampled_from([0.0, 1.0]),
+    n=st.integers(1, 500),
+    estimate=st.floats(-1.5, 2.5),
+    level=st.sampled_from(LEVELS),
+)
+def test_the_ends_are_those_of_the_inequality_solved_on_a_grid(
+    inside: float, outside: float, sampling: float, n: int, estimate: float, level: float
+) -> None:
+    variance = ShareVariance(np.array([outside]), np.array([inside]), sampling, n)
+    z = normal_quantile(level)
+    (low,), (high,) = variance.interval(np.array([estimate]), z)
+    step = 1 / 4000
+    shares = np.arange(4001) * step
+    at = np.array([float(variance.at(np.array([share]))[0]) for share in shares])
+    np.testing.assert_allclose(
+        at,
+        (inside * shares + outside * (1 - shares) + sampling * shares * (1 - shares)) / n,
+        atol=1e-12,
+    )
+    far, bound = (estimate - shares) ** 2, z**2 * at
+    held = shares[far < bound * (1 - 1e-9)]
+    if held.size:
+        assert held.min() - step * 1.001 <= low <= held.min() + 1e-9
+        assert held.max() - 1e-9 <= high <= held.max() + step * 1.001
+    else:
+        # Nothing, or less than a step of the grid, is held: the least surprising share.
+        assert high - low <= step * 1.001
+        surprise = np.where(far == 0, 0.0, far / np.maximum(at, 1e-300))
+        least = shares[surprise <= surprise.min() * (1 + 1e-9)]
+        assert least.min() - step * 1.001 <= low <= high <= least.max() + step * 1.001
+
+
+@every_mechanism
+@both_targets
+def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
+    mechanism: Mechanism, target: Target
+) -> None:
+    names = mechanism.schema.names
+    for seed in range(20):
+        estimate = estimate_table(
+            few_records(mechanism, names, 60, seed), mechanism, names, target=target
+        )
+        assert estimate.interval_method == "score"
+        before = None
+        for level in LEVELS:
+            low, high = estimate.confidence_interval(level)
+            assert low.min() >= 0
+            assert high.max() <= 1
+            assert np.all(low <= high)
+            values = estimate.unbiased
+            inside = (values >= 0) & (values <= 1)
+            assert np.all((low <= values + 1e-12) & (values <= high + 1e-12) | ~inside)
+            if before is not None:
+                assert np.all(low <= before[0] + 1e-12)
+                assert np.all(high >= before[1] - 1e-12)
+            before = low, high
+
+
+def ends(estimate: Estimate) -> list[Array]:
+    return list(estimate.confidence_interval(0.9))
+
+
+@every_mechanism
+@both_targets
+def test_the_order_of_the_attributes_does_not_matter(mechanism: Mechanism, target: Target) -> None:
+    names = mechanism.schema.names
+    counted = few_records(mechanism, names, 70, 5)
+    order = tuple(reversed(range(len(names))))
+    straight = estimate_table(counted, mechanism, names, target=target)
+    turned = estimate_table(counted.margin(order), mechanism, names[::-1], target=target)
+    for one, other in zip(ends(straight), ends(turned), strict=True):
+        np.testing.assert_allclose(one, np.transpose(other, order), atol=1e-12)
+
+
+@both_targets
+def test_the_names_of_categories_do_not_matter(target: Target) -> None:
+    mechanism = anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (2.0, 1.5))))
+    names = mechanism.schema.names
+    counted = few_records(mechanism, names, 70, 6)
+    swapped = Tabulation.from_counts(counted.counts[[2, 0, 1]][:, [1, 3, 0, 2]])
+    straight = estimate_table(counted, mechanism, names, target=target)
+    other = estimate_table(swapped, mechanism, names, target=target)
+    for mine, theirs in zip(ends(straight), ends(other), strict=True):
+        np.testing.assert_allclose(mine[[2, 0, 1]][:, [1, 3, 0, 2]], theirs, atol=1e-12)
+
+
+@both_targets
+@pytest.mark.parametrize("zeros", [0, 1, 7, 35, 69, 70])
+@pytest.mark.parametrize(
+    "law",
+    [
+        ProductLaw.from_levels((2,), (1.5,)),
+        MatrixChannel.from_probabilities(np.array([[0.9, 0.05], [0.05, 0.65], [0.05, 0.3]])),
+    ],
+    ids=["product law", "three answers"],
+)
+def test_of_two_categories_one_interval_is_the_other_from_the_far_end(
+    law: ProductLaw | MatrixChannel, zeros: int, target: Target
+) -> None:
+    mechanism = anonymous((2,), Block((0,), law))
+    counts = np.zeros(mechanism.n_outputs[0])
+    counts[:2] = zeros, 70 - zeros
+    estimate = estimate_table(Tabulation.from_counts(counts), mechanism, ["a1"], target=target)
+    low, high = estimate.confidence_interval(0.9)
+    np.testing.assert_allclose(low, 1 - high[::-1], atol=1e-12)
+
+
+def test_without_randomization_it_is_wilsons_interval_and_for_the_table_a_point() -> None:
+    mechanism = anonymous(
+        (3, 2),
+        Block((0,), Identity((3,))),
+        Block((1,), ProductLaw.from_levels((2,), (1.0,))),
+        keep=(0,),
+    )
+    counted = Tabulation.from_counts(np.array([0, 3, 47]))
+    low, high = estimate_table(counted, mechanism, ["a1"], target="population").confidence_interval(
+        0.95
+    )
+    p, n, z = counted.frequencies, 50, normal_quantile(0.95)
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    np.testing.assert_allclose(low, middle - half, atol=1e-12)
+    np.testing.assert_allclose(high, middle + half, atol=1e-12)
+    low, high = estimate_table(counted, mechanism, ["a1"]).confidence_interval(0.95)
+    np.testing.assert_array_equal(low, p)
+    np.testing.assert_array_equal(high, p)
+
+
+def test_beside_a_column_released_as_it_is_every_category_of_that_has_its_own_interval() -> None:
+    mechanism = anonymous(
+        (3, 2),
+        Block((0,), ProductLaw.from_levels((3,), (1.0,))),
+        Block((1,), Identity((2,))),
+        keep=(1,),
+    )
+    counts = np.array([[5, 200], [4, 90], [2, 70]])
+    low, high = estimate_table(
+        Tabulation.from_counts(counts), mechanism, ["a1", "a2"]
+    ).confidence_interval(0.8)
+    for value in range(2):
+        own = Tabulation.from_counts(counts[:, value])
+        ends = estimate_table(own, mechanism, ["a1"]).confidence_interval(0.8)
+        share = own.total / counts.sum()
+        for mine, alone in zip((low, high), ends, strict=True):
+            inside = alone < 1
+            np.testing.assert_allclose(mine[inside, value], share * alone[inside], rtol=1e-9)
+    empty = np.array([[0, 200], [0, 90], [0, 70]])
+    estimate = estimate_table(Tabulation.from_counts(empty), mechanism, ["a1", "a2"])
+    for end in estimate.confidence_interval(0.95):
+        np.testing.assert_allclose(end[:, 0], 0, atol=1e-12)
+
+
+@both_targets
+def test_of_many_records_it_is_the_estimate_and_so_many_standard_errors(target: Target) -> None:
+    mechanism = anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (2.0, 2.0))))
+    random = np.random.default_rng(5)
+    counts = random.multinomial(4_000_000, random.dirichlet(np.full(12, 5.0))).reshape(3, 4)
+    estimate = estimate_table(
+        Tabulation.from_counts(counts), mechanism, ["a1", "a2"], target=target
+    )
+    low, high = estimate.confidence_interval(0.95)
+    half = normal_quantile(0.95) * estimate.standard_error
+    np.testing.assert_allclose((low + high) / 2, estimate.values, atol=2e-5)
+    np.testing.assert_allclose((high - low) / 2, half, rtol=0.01)
+
+
+def test_a_cell_that_seems_to_hold_everybody_has_an_interval() -> None:
+    mechanism = anonymous((3,), Block((0,), ProductLaw.from_levels((3,), (1.0,))))
+    counts = np.array([50, 0, 0])
+    estimate = estimate_table(Tabulation.from_counts(counts), mechanism, ["a1"])
+    assert estimate.unbiased[0] > 1
+    low, high = estimate.confidence_interval(0.95)
+    assert low[0] == high[0] == 1
+    wide = estimate.confidence_interval(1 - 1e-12)
+    assert wide[0][0] < 1
+    assert wide[1][1] > 0
+
+
+def plain_ends(estimate: Estimate, level: float) -> tuple[Array, Array]:
+    half = normal_quantile(level) * estimate.standard_error
+    return estimate.unbiased - half, estimate.unbiased + half
+
+
+def test_elsewhere_intervals_are_plain_and_say_so() -> None:
+    mechanism = anonymous((2, 3), Block((0, 1), ProductLaw.from_levels((2, 3), (2.0, 2.0))))
+    counts = few_records(mechanism, ("a1", "a2"), 90, 2).counts
+    weighted = Tabulation(2 * counts, 5 * counts, 90)
+    unweighted = Tabulation.from_counts(counts)
+    whole = merged.MECHANISMS[
+        next(name for name, m in merged.MECHANISMS.items() if not Channel(m, ("p",)).complete)
+    ]
+    strata = StratifiedTabulation(((mechanism, unweighted), (mechanism, unweighted)))
+    cases = {
+        "weights": estimate_table(weighted, mechanism, ["a1", "a2"]),
+        "subgroups": estimate_table(unweighted, mechanism, ["a1"], ["a2"]),
+        "one part of a response matrix": estimate_table(
+            merged.tabulation(whole, ("p",)), whole, ["p"]
+        ),
+        "strata": estimate_table(strata, mechanism, ["a1", "a2"]),
+    }
+    for name, estimate in cases.items():
+        assert estimate.interval_method == "normal", name
+        assert estimate.to_plain()["interval_method"] == "normal"
+        for mine, expected in zip(
+            estimate.confidence_interval(0.8), plain_ends(estimate, 0.8), strict=True
+        ):
+            np.testing.assert_allclose(mine, expected, err_msg=name)
+    both = estimate_table(merged.tabulation(whole, ("p", "q")), whole, ["p", "q"])
+    assert both.interval_method == both.to_plain()["interval_method"] == "score"
