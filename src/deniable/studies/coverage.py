@@ -5,13 +5,10 @@ every marginal, every table of two attributes and the table of all three is esti
 cell's interval holds its truth or does not. For target ``table`` the same people are released again
 and again, for ``population`` they are drawn anew each time.
 
-Beside the shipped intervals (estimate ± z standard errors) a *score interval* is measured: the set
-of shares c with (π̂ − c)² ≤ z² V(c), V(c) being the variance that the estimate would have if the
-cell's share were c. For pattern laws and target ``table`` n V(c) = (u_0 − 1) c + b (1 − c), with
-u_0 the second moment of the inverse's entry for a person in the cell, and b the mean of it over the
-people outside. ``population`` adds c (1 − c). u_0 is known; b is taken at the projected estimate.
-The shipped interval takes V at π̂ through the released counts; where these are few, a count that is
-too low gives an estimate and a variance that are both too low, and the interval misses.
+The shipped intervals are score intervals (:mod:`deniable.intervals`). Beside them plain ones are
+measured, estimate ± z standard errors: these take the variance at the estimate through the released
+counts; where these are few, a count that is too low gives an estimate and a variance that are both
+too low, and the interval misses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +22,10 @@ from numpy.typing import NDArray
 from deniable.channel import Channel
 from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
 from deniable.inference import Inference, Target
+from deniable.intervals import share_variance
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
-from deniable.simplex import project_to_simplex
 from deniable.studies.adult_release import OURS, mechanism_for
 from deniable.studies.study import Setting
 from deniable.tabulate import Tabulation
@@ -76,11 +73,12 @@ class Group:
         group: place in ``GROUPS``.
         n_cells: how many cells.
         shipped: share of the shipped intervals that hold the truth, one per level.
-        standard_error: of each, from the differences between releases.
-        score: the same for score intervals.
+        standard_error: of each, from the differences between releases; at least what cells that
+            are right and independent would have, for these may happen to be all covered.
+        plain: the same for plain intervals.
         worst: the least coverage of a single cell's shipped interval at the highest level.
-        worst_score: the same for score intervals.
-        width: mean width of the score intervals over that of the shipped ones, highest level.
+        worst_plain: the same for plain intervals.
+        width: mean width of the shipped intervals over that of the plain ones, highest level.
         uncertain: share of estimates marked as uncertain.
         mistaken: for target ``table``, coverage of the intervals made for the population, highest
             level; NaN for target ``population``.
@@ -92,42 +90,12 @@ class Group:
     n_cells: int
     shipped: tuple[float, ...]
     standard_error: tuple[float, ...]
-    score: tuple[float, ...]
+    plain: tuple[float, ...]
     worst: float
-    worst_score: float
+    worst_plain: float
     width: float
     uncertain: float
     mistaken: float
-
-
-def score_interval(
-    inference: Inference, level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of each cell's score interval, cut to 0 … 1.
-
-    Args:
-        inference: of a table whose attributes are all under one pattern law or several, unweighted.
-        level: between 0 and 1.
-    """
-    z, n = normal_quantile(level), inference.tabulation.total
-    channel = inference.channel
-    moments = channel.inverse.squared().after(channel.forward)
-    own = float(moments.kernel.flat[0])
-    nearest = project_to_simplex(inference.values)
-    others = np.maximum(1 - nearest, 1e-12)
-    # A cell that holds everybody leaves nobody outside to take a mean of.
-    outside = np.where(nearest < 1, (moments.apply(nearest) - own * nearest) / others, 0.0)
-    outside = np.maximum(outside, 0.0)
-    sampling = 1.0 if inference.target == "population" else 0.0
-    # (π̂ − c)² ≤ (z²/n) (b + s c − t c²): s = u_0 − 1 − b + t, t = 1 with sampling and 0 without.
-    slope = own - 1 - outside + sampling
-    scale = z * z / n
-    leading = 1 + scale * sampling
-    middle = (inference.values + scale * slope / 2) / leading
-    inside = middle**2 - (inference.values**2 - scale * outside) / leading
-    half = np.sqrt(np.maximum(inside, 0.0))
-    # An estimate far below 0 can be surprising whatever the truth; what is left is the nearest c.
-    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def population(setting: Setting) -> NDArray[np.float64]:
@@ -169,27 +137,30 @@ class _Tally:
         self.truth = truth
         shape = (n_releases, truth.size)
         self.shipped = np.zeros((len(LEVELS), *shape), dtype=bool)
-        self.score = np.zeros((len(LEVELS), *shape), dtype=bool)
+        self.plain = np.zeros((len(LEVELS), *shape), dtype=bool)
         self.uncertain = np.zeros(shape, dtype=bool)
         self.mistaken = np.zeros(shape, dtype=bool)
         self.width = np.zeros(shape)
-        self.shipped_width = np.zeros(shape)
+        self.plain_width = np.zeros(shape)
 
     def add(self, release: int, inference: Inference) -> None:
         """Look at one release's estimate of the table."""
         values, error = inference.values, inference.standard_error
-        z = 0.0
+        variance, z = share_variance(inference), 0.0
         for place, level in enumerate(LEVELS):
             z = normal_quantile(level)
-            self.shipped[place, release] = (abs(values - self.truth) <= z * error).ravel()
-            low, high = score_interval(inference, level)
-            self.score[place, release] = ((low <= self.truth) & (self.truth <= high)).ravel()
+            low, high = variance.interval(values, z)
+            self.shipped[place, release] = self._hold(low, high)
+            self.plain[place, release] = self._hold(values - z * error, values + z * error)
             self.width[release] = (high - low).ravel()
-            self.shipped_width[release] = (2 * z * error).ravel()
+            self.plain_width[release] = (2 * z * error).ravel()
         self.uncertain[release] = (values < UNCERTAIN_ERRORS * error).ravel()
         if inference.target == "table":
-            other = Inference(inference.channel, inference.tabulation, "population").standard_error
-            self.mistaken[release] = (abs(values - self.truth) <= z * other).ravel()
+            other = share_variance(Inference(inference.channel, inference.tabulation, "population"))
+            self.mistaken[release] = self._hold(*other.interval(values, z))
+
+    def _hold(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return ((low <= self.truth) & (self.truth <= high)).ravel()
 
 
 def cover(case: Case, n_releases: int, setting: Setting, stream: int) -> list[Group]:
@@ -246,11 +217,11 @@ def _groups(case: Case, kind: str, tallies: Sequence[_Tally]) -> list[Group]:
     truth = np.concatenate([t.truth.ravel() for t in tallies])
     place = np.digitize(case.n_people * truth, EDGES)
     shipped = np.concatenate([t.shipped for t in tallies], axis=2)
-    score = np.concatenate([t.score for t in tallies], axis=2)
+    plain = np.concatenate([t.plain for t in tallies], axis=2)
     uncertain = np.concatenate([t.uncertain for t in tallies], axis=1)
     mistaken = np.concatenate([t.mistaken for t in tallies], axis=1)
     width = np.concatenate([t.width for t in tallies], axis=1)
-    shipped_width = np.concatenate([t.shipped_width for t in tallies], axis=1)
+    plain_width = np.concatenate([t.plain_width for t in tallies], axis=1)
     n_releases = len(uncertain)
     found = []
     for group in range(len(GROUPS)):
@@ -258,6 +229,9 @@ def _groups(case: Case, kind: str, tallies: Sequence[_Tally]) -> list[Group]:
         if not cells.any():
             continue
         per_release = shipped[:, :, cells].mean(axis=2)
+        error = per_release.std(axis=1, ddof=1) / n_releases**0.5
+        levels = np.array(LEVELS)
+        error = np.maximum(error, np.sqrt(levels * (1 - levels) / (cells.sum() * n_releases)))
         found.append(
             Group(
                 case,
@@ -265,11 +239,11 @@ def _groups(case: Case, kind: str, tallies: Sequence[_Tally]) -> list[Group]:
                 group,
                 int(cells.sum()),
                 tuple(map(float, per_release.mean(axis=1))),
-                tuple(map(float, per_release.std(axis=1, ddof=1) / n_releases**0.5)),
-                tuple(map(float, score[:, :, cells].mean(axis=(1, 2)))),
+                tuple(map(float, error)),
+                tuple(map(float, plain[:, :, cells].mean(axis=(1, 2)))),
                 float(shipped[-1][:, cells].mean(axis=0).min()),
-                float(score[-1][:, cells].mean(axis=0).min()),
-                float(width[:, cells].mean() / shipped_width[:, cells].mean()),
+                float(plain[-1][:, cells].mean(axis=0).min()),
+                float(width[:, cells].mean() / plain_width[:, cells].mean()),
                 float(uncertain[:, cells].mean()),
                 float(mistaken[:, cells].mean()) if case.target == "table" else float("nan"),
             )

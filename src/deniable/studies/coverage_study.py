@@ -55,10 +55,12 @@ def run(setting: Setting) -> Findings:
             f"{n_releases} releases per case, drawn by the sampler that releases use, from seeded "
             "bits. The total is divided as each method does by itself; λ is the same for all "
             "attributes.",
-            "The score interval is not what the software prints; it is measured as a candidate.",
+            "The shipped intervals are the score intervals that the software prints for joint "
+            "tables without weights; the plain ones, estimate ± z standard errors, are what it "
+            "prints elsewhere.",
         ],
         remarks=[
-            _score_remark(groups),
+            _plain_remark(groups),
             "Where the randomization changes next to nothing in a small cell, as the optimum does "
             "at ε = 8 in a table of all attributes, the error of target table is a small whole "
             "number of records. No interval from a normal distribution, not even one with the "
@@ -102,6 +104,7 @@ def _every_group_claim(groups: Sequence[Group]) -> Claim:
     places = range(len(LEVELS))
     wrong = [g for g in groups if any(_beyond(g, place, ABOUT[place]) for place in places)]
     wrong_large = [g for g in wrong if g.group >= AT_LEAST_ELEVEN]
+    empty = [g for g in wrong if g.group == 0]
     low = min(groups, key=lambda g: g.shipped[-1])
     good = not wrong
     return Claim(
@@ -110,17 +113,17 @@ def _every_group_claim(groups: Sequence[Group]) -> Claim:
         f"within {100 * ABOUT[-1]:g} points of 95 % and {100 * ABOUT[0]:g} of 50 and 80 % in every "
         f"group of cells, however few records are in them, {ERRORS:g} standard errors of the "
         "measured coverage allowed for; partly: wherever a cell has more than ten records",
-        f"outside in {len(wrong)} of {len(groups)} groups, of which {len(wrong_large)} have cells "
-        f"of more than ten records; the least coverage at 95 % is {low.shipped[-1]:.1%} "
+        f"outside in {len(wrong)} of {len(groups)} groups, of which {len(empty)} have cells "
+        f"without records and {len(wrong_large)} cells of more than ten records; the least "
+        f"coverage at 95 % is {low.shipped[-1]:.1%} "
         f"({_words(low)})",
         judge(good, partly=not wrong_large),
         ""
         if good
-        else "In cells of a few records the released count varies by as much as itself. A count "
-        "that came out low makes the estimate and its estimated variance too low together, and "
-        "the interval ends below the truth; the score interval, which does not estimate the "
-        "variance from that count, is beside it. Where hardly any record is changed, the error "
-        "itself is a small whole number and not normal, for which no standard error is the remedy.",
+        else "A cell without records is covered too often at 50 and 80 %: an interval of shares "
+        "ends at 0, and on that side it cannot miss. Where hardly any record is changed, as by the "
+        "optimum at ε = 8 in a table of all attributes, the error itself is a small whole number "
+        "and not normal, for which no standard error is the remedy.",
     )
 
 
@@ -162,7 +165,7 @@ def _mixed_claim(groups: Sequence[Group]) -> Claim:
     )
 
 
-def _score_remark(groups: Sequence[Group]) -> str:
+def _plain_remark(groups: Sequence[Group]) -> str:
     def span(values: Sequence[float]) -> str:
         return f"{min(values):.1%} to {max(values):.1%}"
 
@@ -171,13 +174,14 @@ def _score_remark(groups: Sequence[Group]) -> str:
     small = [[g for g in chosen if g.group < AT_LEAST_ELEVEN] for chosen in (noisy, people)]
     large = [g for g in groups if g.group == LARGE]
     return (
-        "A score interval, {c : (π̂ − c)² ≤ z² V(c)} with V(c) the variance if the cell's share "
+        "The shipped interval, {c : (π̂ − c)² ≤ z² V(c)} with V(c) the variance if the cell's share "
         "were c, covers at nominal 95 %, in cells of at most ten records: under independent laws "
-        f"{span([g.score[-1] for g in small[0]])} (shipped: "
-        f"{span([g.shipped[-1] for g in small[0]])}), for target population under any law "
-        f"{span([g.score[-1] for g in small[1]])} (shipped: "
-        f"{span([g.shipped[-1] for g in small[1]])}). In cells of 200 records or more it is "
-        f"{min(g.width for g in large):.3f} to {max(g.width for g in large):.3f} times as wide."
+        f"{span([g.shipped[-1] for g in small[0]])} (plain: "
+        f"{span([g.plain[-1] for g in small[0]])}), for target population under any law "
+        f"{span([g.shipped[-1] for g in small[1]])} (plain: "
+        f"{span([g.plain[-1] for g in small[1]])}). In cells of 200 records or more it is "
+        f"{min(g.width for g in large):.3f} to {max(g.width for g in large):.3f} times as wide as "
+        "the plain one."
     )
 
 
@@ -204,9 +208,9 @@ def _table(groups: Sequence[Group], n_releases: int) -> Table:
                 g.n_cells,
                 *g.shipped,
                 *g.standard_error,
-                *g.score,
+                *g.plain,
                 g.worst,
-                g.worst_score,
+                g.worst_plain,
                 g.width,
                 g.uncertain,
                 g.mistaken,
@@ -215,8 +219,8 @@ def _table(groups: Sequence[Group], n_releases: int) -> Table:
     return Table(
         "coverage",
         f"Share of intervals that hold the truth, {n_releases} releases per case, by the number of "
-        "true records in the cell: as shipped with its standard error, and score intervals; the "
-        "worst single cell; mean width of score over shipped intervals; share of estimates marked "
+        "true records in the cell: as shipped with its standard error, and plain intervals; the "
+        "worst single cell; mean width of shipped over plain intervals; share of estimates marked "
         "uncertain; and for target table the coverage of intervals made for the population.",
         [
             "method",
@@ -228,10 +232,10 @@ def _table(groups: Sequence[Group], n_releases: int) -> Table:
             "n_cells",
             *(f"shipped_{100 * level:.0f}" for level in LEVELS),
             *(f"standard_error_{100 * level:.0f}" for level in LEVELS),
-            *(f"score_{100 * level:.0f}" for level in LEVELS),
+            *(f"plain_{100 * level:.0f}" for level in LEVELS),
             "worst_cell_shipped_95",
-            "worst_cell_score_95",
-            "width_score_over_shipped",
+            "worst_cell_plain_95",
+            "width_shipped_over_plain",
             "uncertain_share",
             "mistaken_for_population_95",
         ],
@@ -252,9 +256,10 @@ def _figures(groups: Sequence[Group], n_releases: int) -> list[Figure]:
             (7.4, 5.2),
         ),
         Figure(
-            "score",
-            f"The same for score intervals, which are a candidate and not printed. {chance}",
-            lambda canvas: _draw(canvas, shown, lambda g: g.score[-1]),
+            "plain",
+            "The same for plain intervals, the estimate ± z standard errors, which are printed for "
+            f"weighted tables, strata and shares of subgroups. {chance}",
+            lambda canvas: _draw(canvas, shown, lambda g: g.plain[-1]),
             (7.4, 5.2),
         ),
         Figure(
