@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
 from deniable.families import law_of_votes
-from deniable.methods import Found
+from deniable.methods import METHODS, Found
 from deniable.plan import Design, Plan
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.solvers.problem import MAX_LEVEL, SolverError
 
 _NEAR = 1e-6
 """Share of a budget that a search may leave unspent where each step is a design of its own."""
@@ -126,17 +126,23 @@ def _by_importance(
     largest scale that keeps the budget is searched for.
     """
     from deniable.solvers import importance as solver
-    from deniable.solvers import optimal
 
     sizes = np.array(plan.task.n_categories, dtype=np.float64)
     costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
     aim = budget * (1 - 1e-12) - 1e-11
     limits = None if np.all(caps == math.inf) else caps.tolist()
-    solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
+    try:
+        solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
+    except SolverError as error:
+        raise InputError(str(error)) from None
     if plan.method == "optimal" and solution.law is not None:
-        # Any λ proves a bound; the best at the levels that came out is the one of their optimum.
-        proof = optimal.solve(plan.task.n_categories, solution.attribute_epsilon.tolist())
-        found = plan.of(Found.one(law_of_votes(solution.law), proof.weights.tolist()))
+        # Where caps bind, own responses brought that law down to them, and the optimum at the
+        # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
+        alone = METHODS["optimal"](plan.task, solution.attribute_epsilon.tolist())
+        found = plan.of(Found.one(law_of_votes(solution.law), alone.weights))
+        rival = plan.of(alone)
+        if rival.epsilon < found.epsilon * (1 - _NEAR):
+            found = rival
         if found.epsilon <= budget:
             return found
     levels = np.asarray(solution.attribute_epsilon)

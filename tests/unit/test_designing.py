@@ -15,6 +15,8 @@ from deniable.methods import resolve_caps
 from deniable.plan import EXACT_WITHIN
 from deniable.record import mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
+from deniable.solvers import importance, optimal
+from deniable.solvers.problem import SolverError
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]
 
@@ -280,3 +282,36 @@ def test_balanced_keeps_a_capped_law_whose_proof_is_lost_in_rounding():
     assert found.epsilon < 33.63
     given = found.mechanism.epsilon_given_rest
     assert all(got <= 2 * level for got, level in zip(given, levels, strict=True))
+
+
+def test_a_lost_proof_of_a_divided_total_costs_the_bound_only(monkeypatch):
+    def lost(*_args: object) -> None:
+        raise SolverError("the error bounds of this law are too wide to certify its levels")
+
+    schema = Schema.anonymous([2, 3, 4])
+    proved = design(schema, epsilon=2.0, method="optimal")
+    monkeypatch.setattr(optimal, "solve", lost)
+    found = design(schema, epsilon=2.0, method="optimal")
+    assert found.mechanism == proved.mechanism
+    assert found.epsilon_lower_bound < proved.epsilon_lower_bound
+
+
+def test_a_division_that_does_not_settle_is_refused_in_a_sentence(monkeypatch):
+    def unsettled(*_args: object, **_caps: object) -> None:
+        raise SolverError("importance: the search did not settle; ask for levels instead")
+
+    monkeypatch.setattr(importance, "solve", unsettled)
+    with pytest.raises(InputError, match="ask for levels instead"):
+        design(Schema.anonymous([2, 3, 4]), epsilon=2.0, method="optimal")
+
+
+@pytest.mark.parametrize(("sizes", "total"), [([2, 3, 4], 2.1), ([2, 2, 1000], 8.0)])
+def test_a_divided_total_that_largest_levels_cut_off_costs_what_these_levels_cost(sizes, total):
+    schema = Schema.anonymous(sizes)
+    caps = dict(zip(schema.names, (0.05, 0.03, 0.06), strict=True))
+    found = design(schema, epsilon=total, method="optimal", at_most=caps)
+    levels = found.mechanism.attribute_epsilon
+    assert levels == pytest.approx(list(caps.values()), abs=1e-8)
+    assert all(level <= cap for level, cap in zip(levels, caps.values(), strict=True))
+    least = design(schema, attribute_epsilon=levels, method="optimal")
+    assert found.epsilon == pytest.approx(least.epsilon, abs=1e-8)
