@@ -14,7 +14,7 @@ import numpy as np
 
 from deniable.solvers.certificate import default_resolution
 from deniable.solvers.landing import vote_of
-from deniable.solvers.master import Master
+from deniable.solvers.master import Master, polished
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.solvers.votes_dual import VoteFit, VoteSearch
 from deniable.votes.blend import VoteBlend
@@ -116,11 +116,12 @@ def fit_blend(asked: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     if math.isinf(upper):
         raise SolverError("no blend of votes was found that meets the levels")
     used = np.flatnonzero(weights > NEGLIGIBLE * total)
-    log_height = math.log(float(weights[used].sum())) + fit.lower_bound
+    shares = polished(np.array([columns[c] for c in used]).T, weights[used], np.ones(k))
+    log_height = math.log(float(shares.sum())) + fit.lower_bound
     parts = []
     for c in used:
         at, soft = votes[c]
         start = math.fsum(at * asked.keep_probability) - soft / 2
         parts.append(vote_of(asked, at, start, soft, log_height))
-    law = VoteBlend(tuple(parts), weights[used] / weights[used].sum(), np.ones(k))
-    return BlendFit(law, center, best, upper)
+    law = VoteBlend(tuple(parts), shares / shares.sum(), np.ones(k))
+    return BlendFit(law, center, best, law.epsilon)

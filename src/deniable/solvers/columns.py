@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.solvers.master import Master
+from deniable.solvers.master import Master, polished
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.votes.halves import Halves
 from deniable.votes.mixture import VoteMixture
@@ -211,15 +211,7 @@ def _refined(
 ) -> VoteMixture:
     """Solve the tight rows for the used columns in full precision, then scale up to be feasible."""
     used, values = _basis(asked, pricing, weights)
-    chosen = weights[used]
-    tight = (values @ chosen - 1.0) / units < 1e-7
-    scale = units[tight]
-    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
-        rest = (1.0 - values[tight] @ chosen) / scale
-        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
-        if np.all(chosen + step > 0):
-            chosen = chosen + step
-    chosen = chosen / float((values @ chosen).min())
+    chosen = polished(values, weights[used], units)
     return VoteMixture(
         asked.counts,
         np.array([pricing.votes[c] for c in used]),

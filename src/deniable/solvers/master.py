@@ -76,3 +76,24 @@ class Master:
         if values[:n_rows].max() > 1e-9:
             weights = np.full_like(weights, math.inf)
         return np.maximum(np.array(solution.row_dual), 0.0) / self._units, weights
+
+
+def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> FloatArray:
+    """Solve the tight rows in full precision, then scale up to be feasible.
+
+    Args:
+        values: v/d of the votes in use, shape (k, C).
+        chosen: their weights as the solver found them, shape (C,).
+        units: what the solver's rows were divided by, shape (k,).
+    """
+    tight = (values @ chosen - 1.0) / units < 1e-7
+    scale = units[tight]
+    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
+        rest = (1.0 - values[tight] @ chosen) / scale
+        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
+        if np.all(chosen + step > 0):
+            chosen = chosen + step
+    least = float((values @ chosen).min())
+    if not least > 0:
+        raise SolverError("the solver's mixture of votes misses a level")
+    return chosen / least
