@@ -286,7 +286,7 @@ STUDY = Study(
     source="beyond the papers",
     question="Released at the same level for a person's nine attributes, how accurate are shares "
     "and tables of two attributes under each method, and are the errors those that were predicted?",
-    seconds=240,
+    seconds=100,
     run=run,
     needs_adult=True,
 )

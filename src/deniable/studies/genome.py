@@ -339,6 +339,6 @@ STUDY = Study(
     source=PAPER,
     question="How far is χ² of a randomized SNP from the original at the same ε of the record, and "
     "what does a test say that is corrected for the randomization?",
-    seconds=110,
+    seconds=180,
     run=run,
 )
