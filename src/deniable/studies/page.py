@@ -22,7 +22,8 @@ figcaption { color: var(--soft); font-size: .92rem; max-width: 46rem; margin-top
 .claim.no { border-left-color: var(--stop-rule); }
 .claim .verdict { font-weight: 600; }
 .scroll { overflow-x: auto; }
-td.wrap { white-space: normal; text-align: left; }
+a { color: var(--link); }
+th .soft { font-weight: 400; }
 """  # noqa: E501
 
 _CLASSES = {Verdict.REPRODUCED: "yes", Verdict.PARTLY: "partly", Verdict.NOT: "no"}
