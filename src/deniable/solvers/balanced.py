@@ -18,7 +18,7 @@ from deniable.solvers import optimal
 from deniable.solvers.certificate import weighted_bound
 from deniable.solvers.landing import land
 from deniable.solvers.optimal import OptimalSolution, Part, delivered, independent, record_level
-from deniable.solvers.problem import FloatArray, Problem, SolverError
+from deniable.solvers.problem import FloatArray, Problem, SolverError, caps_given_rest
 from deniable.solvers.ramps import RampFit
 from deniable.votes.accounts import account
 from deniable.votes.blend import VoteBlend
@@ -100,7 +100,7 @@ def solve(
         SolverError: if no result passes its checks.
     """
     asked = optimal.positive_levels(n_categories, attribute_epsilon)
-    limits = _limits(asked, caps)
+    limits = caps_given_rest(asked, caps, "caps")
     if pair_floor is not None and not pair_floor <= 1.0:
         raise InputError(
             f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
@@ -120,26 +120,6 @@ def solve(
         parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found] + parts
     bound_at = weighted_bound(n_categories, delivered(parts).tolist(), optimum.weights.tolist())
     return BalancedSolution(tuple(parts), optimum, bound_at, method)
-
-
-def _limits(asked: Problem, caps: Sequence[float | None] | None) -> FloatArray:
-    """Return the caps, infinite for none, shape (k,)."""
-    k = asked.n_attributes
-    if caps is None:
-        return np.full(k, math.inf)
-    if len(caps) != k:
-        raise InputError(
-            f"caps: {len(caps)} were given for {k} attributes; give one per attribute, or None"
-        )
-    limits = np.array([math.inf if cap is None else cap for cap in caps], dtype=np.float64)
-    good = limits >= asked.attribute_epsilon
-    if not good.all():
-        i = int(np.argmin(good))
-        raise InputError(
-            f"caps[{i}]: a cap of {limits[i]:g} nats is below the attribute's own level of "
-            f"{asked.attribute_epsilon[i]:g}, which no law can do; raise the cap"
-        )
-    return limits
 
 
 def _with_room(

@@ -36,7 +36,14 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
-from deniable.solvers.problem import MAX_LEVEL, FloatArray, Problem, SolverError, problem
+from deniable.solvers.problem import (
+    MAX_LEVEL,
+    FloatArray,
+    Problem,
+    SolverError,
+    optional_limits,
+    problem,
+)
 from deniable.votes.accounts import account, drawing_slack
 from deniable.votes.halves import Halves
 from deniable.votes.mixture import VoteMixture
@@ -122,14 +129,7 @@ def solve(
 
 def _caps(k: int, at_most: Sequence[float | None] | None) -> FloatArray:
     """Return the caps, infinite for none, shape (k,)."""
-    if at_most is None:
-        return np.full(k, math.inf)
-    if len(at_most) != k:
-        raise InputError(
-            f"at_most: {len(at_most)} were given for {k} attributes; give one per attribute, or "
-            "None for an attribute without"
-        )
-    caps = np.array([math.inf if cap is None else cap for cap in at_most], dtype=np.float64)
+    caps = optional_limits(at_most, k, "at_most")
     if not np.all(caps > 0.0):
         i = int(np.argmin(caps > 0.0))
         raise InputError(f"at_most[{i}]: a largest level must be above 0 nats, not {caps[i]:g}")

@@ -21,7 +21,7 @@ from deniable.solvers import certificate
 from deniable.solvers.highs import Rows
 from deniable.solvers.levels import Levels
 from deniable.solvers.orbits import Orbits, orbits
-from deniable.solvers.problem import FloatArray, Problem, problem
+from deniable.solvers.problem import FloatArray, Problem, caps_given_rest, problem
 from deniable.solvers.problem import SolverError as SolverError
 from deniable.solvers.restricted import solve_restricted
 from deniable.solvers.unrestricted import solve_unrestricted
@@ -181,22 +181,7 @@ def _small(asked: Problem) -> Problem:
 
 def _caps(asked: Problem, given_rest_cap: Sequence[float | None] | None) -> FloatArray:
     """Caps with +∞ for none and for those that cannot bind, shape (k,)."""
-    k = asked.n_attributes
-    if given_rest_cap is None:
-        return np.full(k, np.inf)
-    if len(given_rest_cap) != k:
-        raise InputError(
-            f"given_rest_cap: {len(given_rest_cap)} caps were given for {k} attributes; "
-            "give one per attribute, or None for an attribute without"
-        )
-    caps = np.array([np.inf if cap is None else cap for cap in given_rest_cap], dtype=np.float64)
-    good = caps >= asked.attribute_epsilon
-    if not good.all():
-        i = int(np.argmin(good))
-        raise InputError(
-            f"given_rest_cap[{i}]: a cap of {caps[i]:g} nats is below the attribute's own level "
-            f"of {asked.attribute_epsilon[i]:g}, which no law can do; raise the cap"
-        )
+    caps = caps_given_rest(asked, given_rest_cap, "given_rest_cap")
     # No ratio of two probabilities of an optimal law exceeds that of the product law.
     return np.where(caps >= math.fsum(asked.attribute_epsilon.tolist()), np.inf, caps)
 

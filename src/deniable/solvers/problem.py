@@ -120,3 +120,43 @@ def problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> 
             f"not {levels[i]:g}"
         )
     return Problem(counts, levels)
+
+
+def optional_limits(
+    limits: Sequence[float | None] | None, n_attributes: int, name: str
+) -> FloatArray:
+    """Return limits on the attributes' levels in nats, infinite for none, shape (k,).
+
+    Args:
+        limits: one per attribute, None for an attribute without; or None for no limit at all.
+        n_attributes: k.
+        name: what the argument is called.
+
+    Raises:
+        InputError: if there are too many or too few.
+    """
+    if limits is None:
+        return np.full(n_attributes, np.inf)
+    if len(limits) != n_attributes:
+        raise InputError(
+            f"{name}: {len(limits)} were given for {n_attributes} attributes; give one per "
+            "attribute, or None for an attribute without"
+        )
+    return np.array([np.inf if limit is None else limit for limit in limits], dtype=np.float64)
+
+
+def caps_given_rest(asked: Problem, limits: Sequence[float | None] | None, name: str) -> FloatArray:
+    """Return caps on ε against someone who knows the rest, infinite for none, shape (k,), nats.
+
+    Raises:
+        InputError: if there are too many or too few, or one is below the attribute's own level.
+    """
+    caps = optional_limits(limits, asked.n_attributes, name)
+    good = caps >= asked.attribute_epsilon
+    if not good.all():
+        i = int(np.argmin(good))
+        raise InputError(
+            f"{name}[{i}]: a cap of {caps[i]:g} nats is below the attribute's own level of "
+            f"{asked.attribute_epsilon[i]:g}, which no law can do; raise the cap"
+        )
+    return caps

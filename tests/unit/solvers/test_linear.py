@@ -357,7 +357,7 @@ def test_ten_different_attributes_are_solved_to_the_same_accuracy() -> None:
     ("caps", "floor", "sentence"),
     [
         ([0.9, 2.0], None, r"given_rest_cap\[0\]: a cap of 0.9 nats is below"),
-        ([2.0], None, "1 caps were given for 2 attributes"),
+        ([2.0], None, "1 were given for 2 attributes"),
         ([math.nan, 2.0], None, r"given_rest_cap\[0\]"),
         (None, math.inf, "pair_floor: it must be a finite number"),
         (None, 1e6, "pair_floor: no law has every pair's attenuation at least"),
