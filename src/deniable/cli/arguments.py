@@ -134,3 +134,27 @@ InsecureSeed = Annotated[
     int | None,
     Parameter(help="NOT PRIVATE. Repeatable randomness for tests; the record says so."),
 ]
+ReleaseSource = Annotated[
+    str | None,
+    Parameter(
+        name="RELEASE",
+        allow_leading_hyphen=True,
+        help="A folder made by share, or a randomized table.",
+    ),
+]
+ReleaseMechanism = Annotated[
+    Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
+]
+Counts = Annotated[Path | None, Parameter(help="A table of counts (column count) instead of rows.")]
+Where = Annotated[
+    list[str] | None,
+    Parameter(negative=(), help="Only rows with column=value; kept columns only; may be repeated."),
+]
+Shuffle = Annotated[
+    bool,
+    Parameter(negative=(), help="Release the rows in random order; the table is held in memory."),
+]
+Person = Annotated[
+    str | None,
+    Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
+]

@@ -1,43 +1,33 @@
 """estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, ShowValues
+from deniable.cli.arguments import (
+    AsJson,
+    Counts,
+    ReleaseMechanism,
+    ReleaseSource,
+    ShowValues,
+    Where,
+)
 from deniable.errors import InputError
 
 
 @app.command
 def estimate(
-    source: Annotated[
-        str | None,
-        Parameter(
-            name="RELEASE",
-            allow_leading_hyphen=True,
-            help="A folder made by share, or a randomized table.",
-        ),
-    ] = None,
+    source: ReleaseSource = None,
     /,
     *,
     of: Annotated[str, Parameter(help="Attributes of the table to estimate: a or a,b.")],
     by: Annotated[
         str | None, Parameter(help="Attributes or kept columns that form subgroups.")
     ] = None,
-    mechanism: Annotated[
-        Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
-    ] = None,
-    counts: Annotated[
-        Path | None, Parameter(help="A table of counts (column count) instead of rows.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        Parameter(
-            negative=(), help="Only rows with column=value; kept columns only; may be repeated."
-        ),
-    ] = None,
+    mechanism: ReleaseMechanism = None,
+    counts: Counts = None,
+    where: Where = None,
     weights: Annotated[str | None, Parameter(help="Kept column with a weight per row.")] = None,
     mean: Annotated[bool, Parameter(negative=(), help="Estimate the mean score instead.")] = False,
     quantile: Annotated[

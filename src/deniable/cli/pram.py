@@ -13,7 +13,9 @@ from deniable.cli.arguments import (
     DropOthers,
     Force,
     InsecureSeed,
+    Person,
     ShowValues,
+    Shuffle,
     StrengthOptions,
 )
 from deniable.cli.releasing import bits_from, repeatable
@@ -54,13 +56,8 @@ def pram(
             "privacy; the schema must not declare or keep them."
         ),
     ] = None,
-    shuffle: Annotated[
-        bool, Parameter(negative=(), help="Release the rows in random order.")
-    ] = False,
-    person: Annotated[
-        str | None,
-        Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
-    ] = None,
+    shuffle: Shuffle = False,
+    person: Person = None,
     drop_other_columns: DropOthers = False,
     force: Force = False,
     show_values: ShowValues = False,

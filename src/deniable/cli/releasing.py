@@ -16,8 +16,10 @@ from deniable.cli.arguments import (
     DropOthers,
     Force,
     InsecureSeed,
+    Person,
     SchemaPath,
     ShowValues,
+    Shuffle,
 )
 from deniable.cli.designing import find_design
 from deniable.errors import InputError
@@ -35,16 +37,8 @@ def share(
     ] = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     wish: DesignOptions | None = None,
-    shuffle: Annotated[
-        bool,
-        Parameter(
-            negative=(), help="Release the rows in random order; the table is held in memory."
-        ),
-    ] = False,
-    person: Annotated[
-        str | None,
-        Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
-    ] = None,
+    shuffle: Shuffle = False,
+    person: Person = None,
     drop_other_columns: DropOthers = False,
     force: Force = False,
     show_values: ShowValues = False,

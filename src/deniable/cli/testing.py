@@ -1,42 +1,32 @@
 """test: are two attributes independent, asked of a randomized table."""
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, ShowValues
+from deniable.cli.arguments import (
+    AsJson,
+    Counts,
+    ReleaseMechanism,
+    ReleaseSource,
+    ShowValues,
+    Where,
+)
 
 
 @app.command(name="test")
 def independence(
-    source: Annotated[
-        str | None,
-        Parameter(
-            name="RELEASE",
-            allow_leading_hyphen=True,
-            help="A folder made by share, or a randomized table.",
-        ),
-    ] = None,
+    source: ReleaseSource = None,
     /,
     *,
     of: Annotated[str, Parameter(help="Two attributes, a,b; one may be a kept column.")],
     by: Annotated[
         str | None, Parameter(help="Kept columns; every group of rows is tested by itself.")
     ] = None,
-    mechanism: Annotated[
-        Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
-    ] = None,
-    counts: Annotated[
-        Path | None, Parameter(help="A table of counts (column count) instead of rows.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        Parameter(
-            negative=(), help="Only rows with column=value; kept columns only; may be repeated."
-        ),
-    ] = None,
+    mechanism: ReleaseMechanism = None,
+    counts: Counts = None,
+    where: Where = None,
     level: Annotated[float, Parameter(help="Probability that the interval of V holds.")] = 0.95,
     show_values: ShowValues = False,
     as_json: AsJson = False,
