@@ -110,6 +110,8 @@ def test_every_kind_of_dataframe_is_released(library, tmp_path):
     frame = pytest.importorskip(library).DataFrame(ROWS)
     share(frame, DESIGN, tmp_path / "r", Options(), SystemRandomness())
     verify(tmp_path / "r")
+    record = json.loads((tmp_path / "r" / "record.json").read_text())
+    assert record["release"]["rows"] == len(frame)
 
 
 def test_types_of_a_dataframe_survive(tmp_path):

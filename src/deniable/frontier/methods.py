@@ -159,4 +159,3 @@ METHODS: dict[str, Callable[[Trial], FloatArray]] = {
 }
 SEARCH, BOUND = "search", "bound"
 ALL_METHODS = (*METHODS, SEARCH, BOUND)
-DEFAULT_METHODS = ("warner", "square", BOUND)

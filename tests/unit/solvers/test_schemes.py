@@ -18,6 +18,7 @@ def test_warner_up_and_frapp_convert_into_each_other(n: int, p: float) -> None:
     assert np.allclose(schemes.frapp(n, schemes.gamma_from_warner(n, p)), matrix, atol=1e-15)
     q = schemes.retention_from_warner(n, p)
     assert schemes.warner_from_retention(n, q) == pytest.approx(p)
+    assert schemes.warner_from_gamma(n, schemes.gamma_from_warner(n, p)) == pytest.approx(p)
     if p >= 1 / n:
         assert np.allclose(schemes.uniform_perturbation(n, q), matrix, atol=1e-15)
     else:
