@@ -139,10 +139,15 @@ def solve(
             law = land(asked, blend.law)
             found.append(_certified(asked, [_whole(asked, law)], blend.weights, "blend"))
     if not found or min(solution.gap for solution in found) > 1.0:
-        found.append(_certified(asked, _in_blocks(asked), fit.lower_bound_weights, "blocks"))
+        try:
+            found.append(_certified(asked, _in_blocks(asked), fit.lower_bound_weights, "blocks"))
+        except SolverError:
+            if not found:
+                raise
     best = min(found, key=lambda solution: solution.epsilon)
     # Another search may have found the better proof.
-    proofs = [_certified(asked, best.parts, one.weights, best.method) for one in found[1:]]
+    others = [one for one in found if one is not best]
+    proofs = [_certified(asked, best.parts, one.weights, best.method) for one in others]
     return max([best, *proofs], key=lambda solution: solution.lower_bound)
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.solvers import certificate, closed_form, heuristic, linear, optimal
+from deniable.solvers.blends import BlendFit
 from deniable.solvers.columns import solve_columns
-from deniable.solvers.problem import SolverError, problem
-from deniable.solvers.votes_dual import fit_vote
+from deniable.solvers.problem import Problem, SolverError, problem
+from deniable.solvers.votes_dual import VoteFit, fit_vote
 from deniable.votes.accounts import account
 from deniable.votes.gated import GatedSum
 from deniable.votes.mixture import VoteMixture
@@ -288,3 +289,35 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
     check_levels(solution, levels)
     assert len(solution.parts) == 1
     assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-8)
+
+
+def test_the_better_proof_is_kept_whichever_search_found_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels = [*np.linspace(0.5, 1.5, 24).tolist(), 12.0]
+    single = fit_vote(problem([4] * 25, levels))
+    blended = optimal.blends.fit_blend
+
+    def with_a_poor_proof(asked: Problem, fit: VoteFit) -> BlendFit:
+        return replace(blended(asked, fit), weights=np.eye(25)[0])
+
+    monkeypatch.setattr(optimal.blends, "fit_blend", with_a_poor_proof)
+    solution = optimal.solve([4] * 25, levels)
+    assert solution.method == "blend"
+    assert solution.lower_bound == pytest.approx(single.lower_bound, abs=1e-3)
+
+
+def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise SolverError("for this test")
+
+    monkeypatch.setattr(optimal.blends, "fit_blend", fails)
+    monkeypatch.setattr(optimal, "_in_blocks", fails)
+    random = np.random.default_rng(1)
+    levels = np.exp(random.uniform(math.log(1e-3), math.log(12), 100)).tolist()
+    solution = optimal.solve(random.integers(2, 20, 100).tolist(), levels)
+    check_levels(solution, levels)
+    assert solution.method == "vote"
+    assert solution.gap > 1.0
