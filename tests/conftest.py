@@ -1,4 +1,4 @@
-"""Shared settings. Being here also puts this folder on the import path: `from laws import …`."""
+"""Shared settings."""
 
 from hypothesis import HealthCheck, settings
 

@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 import pytest
-from release_records import VARIANTS, attribute, kept_columns, release_record
+from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 
 from deniable.designing import design
 from deniable.errors import InputError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release_records import (
+from unit.report.release_records import (
     attribute,
     joint_law,
     kept_columns,

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from release_records import (
+from unit.report.release_records import (
     VARIANTS,
     as_json,
     joint_law,
