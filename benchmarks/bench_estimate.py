@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimation import estimate_table
-from deniable.families import PatternTable
+from deniable.laws import PatternTable
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 
-from deniable.families import ProductLaw
+from deniable.laws import ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.randomness import SystemRandomness
 from deniable.release import Options, randomize_table

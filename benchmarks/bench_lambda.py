@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimation import estimate_table
-from deniable.families import JointLaw
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.lambda_protocol import product_law
+from deniable.laws import JointLaw
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism import Block, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema

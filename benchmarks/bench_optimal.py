@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from deniable.families import law_of_votes
+from deniable.laws import law_of_votes
 from deniable.randomness import SystemRandomness
 from deniable.solvers import balanced, linear, optimal
 

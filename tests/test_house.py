@@ -16,9 +16,9 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # A module or package at the top of deniable/ may import those on lower floors only.
 FLOORS: list[set[str]] = [
     {"errors"},
-    {"_checks", "randomness", "patterns", "transforms", "tabulate", "conversions", "options"},
-    {"votes"},
-    {"outputs", "schema", "families", "solvers"},
+    {"_checks", "randomness", "tabulate", "options"},
+    {"laws"},
+    {"outputs", "schema", "solvers"},
     {"privacy"},
     {"mechanism", "tables", "report", "post_randomization"},
     {"best_guess"},
@@ -45,17 +45,14 @@ FLOORS: list[set[str]] = [
 # Of those lower floors, these may use even less.
 ONLY: dict[str, set[str]] = {
     "randomness": {"errors"},
-    "patterns": set(),
-    "transforms": {"patterns"},
     "schema": {"_checks", "errors"},
-    "votes": {"errors", "patterns", "randomness"},  # randomness for its protocol, not its bits
-    "solvers": {"_checks", "errors", "votes"},
-    "families": {"errors", "patterns", "randomness", "votes"},
-    "privacy": {"errors", "families"},
-    "mechanism": {"errors", "families", "privacy", "schema"},
-    "tables": {"_checks", "errors", "outputs", "patterns", "randomizer", "schema"},
+    "laws": {"errors", "randomness"},  # randomness for its protocol, not its bits
+    "solvers": {"_checks", "errors", "laws"},
+    "privacy": {"errors", "laws"},
+    "mechanism": {"errors", "laws", "privacy", "schema"},
+    "tables": {"_checks", "errors", "laws", "outputs", "randomizer", "schema"},
     "report": {"errors", "schema"},  # a pure function of the record: it sees no law and no data
-    "channel": {"errors", "families", "mechanism", "schema", "transforms"},
+    "channel": {"errors", "laws", "mechanism", "schema"},
     "randomizer": {"errors", "mechanism", "randomness"},
 }
 
@@ -230,8 +227,8 @@ BAD: list[tuple[str, str, str]] = [
     ("privacy", "from deniable.mechanism import Mechanism", "imports mechanism"),
     ("privacy", "import deniable.estimation", "imports estimation"),
     ("privacy", "from deniable import schema", "no business with"),
-    ("families.law", "from ..mechanism import Block", "imports mechanism"),
-    ("families.law", "def f():\n    from deniable import privacy", "imports privacy"),
+    ("laws.law", "from ..mechanism import Block", "imports mechanism"),
+    ("laws.law", "def f():\n    from deniable import privacy", "imports privacy"),
     ("solvers.linear", "from deniable.schema import Schema", "imports schema"),
     ("report.page", "from deniable.mechanism import Mechanism", "imports mechanism"),
     ("estimation", "from deniable.nowhere import x", "imports nowhere"),
@@ -269,7 +266,7 @@ def test_a_planted_fault_is_noticed(module: str, text: str, problem: str) -> Non
 
 GOOD: list[tuple[str, str]] = [
     ("mechanism", "from deniable import privacy\nfrom deniable.schema import Schema"),
-    ("families.law", "from deniable.families.matrix import MatrixChannel"),
+    ("laws.law", "from deniable.laws.matrix import MatrixChannel"),
     ("solvers.linear", "import highspy\nfrom deniable.errors import InputError"),
     ("randomness", "import os, secrets\nkey = os.urandom(32)"),
     ("tables.reading", "import pyarrow as pa\nimport os\nos.unlink('x')"),
@@ -297,7 +294,7 @@ def test_a_certificate_that_reaches_a_solver_by_a_detour_is_noticed() -> None:
 
 def test_every_module_was_read() -> None:
     names = set(sources())
-    assert {"deniable.randomness", "deniable.families.law", "deniable.solvers"} <= names
+    assert {"deniable.randomness", "deniable.laws.law", "deniable.solvers"} <= names
     assert len(names) == len(list(SOURCE.rglob("*.py")))
 
 

@@ -15,10 +15,10 @@ from deniable.estimation import Estimate
 from deniable.estimation import Method as EstimationMethod
 from deniable.expost import Treatment
 from deniable.expost import pram as write_treated
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.independence import IndependenceTest
 from deniable.inference import Target
 from deniable.lambda_design import StrengthWishes
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism import Mechanism
 from deniable.ordered import Summary
 from deniable.plan import Design

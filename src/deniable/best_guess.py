@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.families import DesignedChannel, Ratio
+from deniable.laws import DesignedChannel, Ratio
 from deniable.mechanism import Mechanism
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from deniable.covariance import predict_covariance
 from deniable.designing import design
 from deniable.errors import InputError
+from deniable.laws.patterns import attenuation
 from deniable.mechanism import Mechanism
-from deniable.patterns import attenuation
 from deniable.plan import Design
 from deniable.strength import mechanism_strength
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
-from deniable.families import law_of_votes
+from deniable.laws import law_of_votes
 from deniable.methods import METHODS, Found
 from deniable.plan import Design, Plan
 from deniable.solvers.problem import MAX_LEVEL, SolverError

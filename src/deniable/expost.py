@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.conversions import check_attenuation
 from deniable.designing import design
 from deniable.errors import InputError
-from deniable.families import Identity, InvariantChannel, MatrixChannel, PatternLaw
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.lambda_design import StrengthWishes
+from deniable.laws import Identity, InvariantChannel, MatrixChannel, PatternLaw
+from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws.response import check_attenuation
 from deniable.mechanism import Block, Mechanism
 from deniable.outputs import replaced_folder
 from deniable.plan import Design

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.conversions import Response, check_attenuation
 from deniable.errors import InputError
-from deniable.families import Identity, JointLaw, MatrixChannel
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.lambda_protocol import choose
+from deniable.laws import Identity, JointLaw, MatrixChannel
+from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws.patterns import n_records
+from deniable.laws.response import Response, check_attenuation
 from deniable.mechanism import Block
-from deniable.patterns import n_records
 from deniable.schema import Schema
 from deniable.strength import record_entropy
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from deniable.conversions import Response, check_attenuation
 from deniable.errors import InputError
-from deniable.families import ProductLaw
+from deniable.laws import ProductLaw
+from deniable.laws.response import Response, check_attenuation
 from deniable.schema import Schema
 from deniable.solvers import preserve as solver
 from deniable.strength import response_entropy

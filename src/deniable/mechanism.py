@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from deniable import privacy
 from deniable.errors import InputError
-from deniable.families import BoundedLaw, Identity, Law
+from deniable.laws import BoundedLaw, Identity, Law
 from deniable.schema import Schema
 
 _T = TypeVar("_T")

@@ -13,13 +13,7 @@ import numpy as np
 
 from deniable._checks import check_level
 from deniable.errors import InputError
-from deniable.families import (
-    PatternLaw,
-    PatternTable,
-    ProductLaw,
-    SingleChangeMixture,
-    law_of_votes,
-)
+from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture, law_of_votes
 
 _Solution = TypeVar("_Solution")
 
@@ -223,7 +217,7 @@ def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None =
 
 
 def _closed_form(task: Task, levels: Sequence[float]) -> Found:
-    from deniable.patterns import other_outputs
+    from deniable.laws.patterns import other_outputs
     from deniable.solvers import closed_form, linear
 
     aimed = _aimed(levels)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from deniable.errors import InputError
-from deniable.families import Identity, PatternLaw
+from deniable.laws import Identity, PatternLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.schema import Schema

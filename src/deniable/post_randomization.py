@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.conversions import check_attenuation
 from deniable.errors import InputError
-from deniable.families import InvariantChannel, Law
-from deniable.families.law import Sampler
+from deniable.laws import InvariantChannel, Law
+from deniable.laws.law import Sampler
+from deniable.laws.response import check_attenuation
 from deniable.randomness import BitSource
 
 INVARIANT_STATEMENT = (
@@ -73,7 +73,7 @@ def randomize_strata(
     Args:
         columns: codes per attribute, shape (n,) each.
         strata: the stratum of every row, codes, shape (n,).
-        samplers: by stratum; of laws or of :class:`~deniable.families.InvariantChannel`.
+        samplers: by stratum; of laws or of :class:`~deniable.laws.InvariantChannel`.
         source: where random bits come from.
         names: the strata's names by code, for messages.
 

@@ -5,7 +5,7 @@ answers with exact ratios of probabilities; this module turns them into logarith
 returns is an upper bound of the true logarithm and at most one unit in the last place above it, and
 is the same on every machine: decimal arithmetic from the standard library, no C mathematics. Laws
 of many weighted attributes answer with ratios that are themselves bounds, of the law as drawn
-(:class:`~deniable.families.law.BoundedLaw`): those are above the truth by parts in 10^12.
+(:class:`~deniable.laws.law.BoundedLaw`): those are above the truth by parts in 10^12.
 
 Four adversaries, and the number for each (`docs/guarantees.md` has them in plain words):
 
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from deniable.families.law import BoundedLaw, Law, Ratio
+from deniable.laws.law import BoundedLaw, Law, Ratio
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)

@@ -17,7 +17,7 @@ import msgspec
 
 from deniable.best_guess import best_guess
 from deniable.errors import InputError
-from deniable.families import BoundedLaw, law_from_plain
+from deniable.laws import BoundedLaw, law_from_plain
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.methods import Method
 from deniable.plan import Design, lower_bound

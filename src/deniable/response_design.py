@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.families import MatrixChannel
+from deniable.laws import MatrixChannel
 from deniable.mechanism import Block, Mechanism
 from deniable.options import split_names
 from deniable.plan import Design
@@ -123,7 +123,7 @@ def with_responses(
             places = tuple(schema.position(mine[i]) for i in block.attributes)
             blocks.append(replace(block, attributes=places))
     else:
-        from deniable.families import Identity
+        from deniable.laws import Identity
 
         for i, attribute in enumerate(schema.attributes):
             if i not in schema.protected:

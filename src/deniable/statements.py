@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING
 from typing import Any
 
 from deniable.best_guess import best_guess, best_guess_sentence
-from deniable.families import InvariantChannel
+from deniable.laws import InvariantChannel
 from deniable.mechanism import Mechanism, StratifiedMechanism
 from deniable.post_randomization import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
 from deniable.privacy import compose, epsilon_of

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.families import (
+from deniable.laws import (
     Identity,
     JointLaw,
     Law,
@@ -26,10 +26,10 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
 )
-from deniable.families.bistochastic import is_bistochastic
+from deniable.laws.bistochastic import is_bistochastic
+from deniable.laws.patterns import n_records
+from deniable.laws.transforms import kernel_of
 from deniable.mechanism import Mechanism
-from deniable.patterns import n_records
-from deniable.transforms import kernel_of
 
 _MOST_ENUMERATED = 20
 """Attributes up to which the patterns of a law of no known shape are gone through."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.families.bistochastic import check_bistochastic
 from deniable.lambda_design import StrengthWishes
+from deniable.laws.bistochastic import check_bistochastic
 from deniable.options import entries, number
 
 

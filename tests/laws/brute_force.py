@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import inf, isinf, nextafter
 
-from deniable.families import (
+from deniable.laws import (
     BlendedVotesLaw,
     GatedSumLaw,
     Identity,
@@ -24,7 +24,7 @@ from deniable.families import (
     SingleChangeMixture,
 )
 from deniable.mechanism import Mechanism
-from unit.votes import whole_law
+from unit.laws.votes import whole_law
 
 Record = tuple[int, ...]
 Pattern = tuple[int, ...]

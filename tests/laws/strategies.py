@@ -9,7 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.families import (
+from deniable.laws import (
     BlendedVotesLaw,
     GatedSumLaw,
     Identity,
@@ -21,9 +21,9 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
 )
-from deniable.votes.blend import VoteBlend
-from deniable.votes.gated import GatedSum
-from deniable.votes.mixture import VoteMixture
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.mixture import VoteMixture
 
 MAX_RECORDS = 40
 

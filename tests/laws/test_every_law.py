@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable import privacy, transforms
-from deniable.families import (
+from deniable import privacy
+from deniable.laws import (
     BoundedLaw,
     Identity,
     JointLaw,
@@ -22,6 +22,7 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
     law_from_plain,
+    transforms,
 )
 from laws import brute_force as oracle
 from laws import strategies

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import privacy
-from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws import brute_force as oracle

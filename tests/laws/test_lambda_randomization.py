@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from deniable.channel import Channel
 from deniable.covariance import indicator_covariance, predict_covariance
-from deniable.families import JointLaw
 from deniable.inference import Inference
 from deniable.lambda_protocol import product_law
+from deniable.laws import JointLaw
+from deniable.laws.transforms import apply_eigenvalues
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation
-from deniable.transforms import apply_eigenvalues
 
 cases = st.lists(st.tuples(st.integers(2, 5), st.floats(0.05, 0.98)), min_size=1, max_size=4)
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable import privacy
-from deniable.families import BoundedLaw, Law, PatternTable, ProductLaw
+from deniable.laws import BoundedLaw, Law, PatternTable, ProductLaw
 from laws import brute_force as oracle
 from laws import strategies
 

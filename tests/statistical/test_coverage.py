@@ -22,8 +22,8 @@ from scipy.stats import binom, norm
 
 from deniable.channel import Channel
 from deniable.estimation import estimate_table
-from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import Inference, Target
+from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean
 from deniable.randomizer import Randomizer

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.families import DesignedChannel
+from deniable.laws import DesignedChannel
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from deniable.association import Association, association
 from deniable.channel import Channel
 from deniable.chi_square import chi_square, released_chi_square
-from deniable.families import JointLaw, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import JointLaw, MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness

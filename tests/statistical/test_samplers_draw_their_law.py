@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.families import (
+from deniable.laws import (
     BlendedVotesLaw,
     GatedSumLaw,
     Identity,
@@ -22,11 +22,11 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
 )
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.mixture import VoteMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
-from deniable.votes.blend import VoteBlend
-from deniable.votes.gated import GatedSum
-from deniable.votes.mixture import VoteMixture
 from laws import brute_force as oracle
 from statistical.budget import BUDGET, SHARE
 from statistical.channels import (

@@ -12,11 +12,11 @@ import pytest
 from scipy.stats import binom
 
 from deniable.designing import design
-from deniable.patterns import other_outputs
+from deniable.laws.patterns import other_outputs
+from deniable.laws.transforms import kernel_of
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
-from deniable.transforms import kernel_of
 from statistical.budget import BUDGET
 from statistical.counting import expectation
 

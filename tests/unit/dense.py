@@ -7,13 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.families import (
-    Identity,
-    MatrixChannel,
-    PatternTable,
-    ProductLaw,
-    SingleChangeMixture,
-)
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws.brute_force import channel_of_mechanism, seen_through

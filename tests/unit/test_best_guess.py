@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.best_guess import BestGuess, best_guess, best_guess_sentence
-from deniable.families import DesignedChannel, ProductLaw
+from deniable.laws import DesignedChannel, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 

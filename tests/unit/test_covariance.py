@@ -13,9 +13,9 @@ from deniable.covariance import (
     predict_covariance,
 )
 from deniable.errors import InputError
-from deniable.families import Identity, JointLaw, ProductLaw
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.inference import Target
+from deniable.laws import Identity, JointLaw, ProductLaw
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness

@@ -9,9 +9,9 @@ import pytest
 from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.estimation import Method, check_filter, estimate_table, normal_quantile
-from deniable.families import Identity, ProductLaw
 from deniable.inference import Inference
 from deniable.intervals import share_variance
+from deniable.laws import Identity, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation

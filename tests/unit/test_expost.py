@@ -15,8 +15,8 @@ from deniable.covariance import CovarianceEstimate
 from deniable.errors import InputError
 from deniable.estimation import Estimate
 from deniable.expost import Treatment, invariant_design, pram
-from deniable.families import InvariantChannel
 from deniable.lambda_design import StrengthWishes
+from deniable.laws import InvariantChannel
 from deniable.randomness import SeededRandomness, SystemRandomness
 from deniable.release import Options
 from deniable.release_record import verify

@@ -8,8 +8,8 @@ from scipy.stats import chi2_contingency
 from deniable.channel import Channel
 from deniable.chi_square import released_chi_square
 from deniable.errors import InputError
-from deniable.families import Identity, JointLaw, ProductLaw
 from deniable.independence import IndependenceTest, independence
+from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.tabulate import Tabulation
 from unit.channel import merged

@@ -7,13 +7,13 @@ import pytest
 
 from deniable.channel import Channel
 from deniable.errors import InputError
-from deniable.families import Identity, ProductLaw
 from deniable.inference import (
     Inference,
     Target,
     cell_variance_range,
     expected_error,
 )
+from deniable.laws import Identity, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.tabulate import Tabulation
 from unit.dense import (

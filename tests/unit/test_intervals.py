@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from deniable.channel import Channel
 from deniable.estimation import Estimate, estimate_table, normal_quantile
-from deniable.families import Identity, MatrixChannel, ProductLaw
 from deniable.inference import Inference, Target, cell_variance_range
 from deniable.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.simplex import project_to_simplex
 from deniable.strata import StratifiedTabulation

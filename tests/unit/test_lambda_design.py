@@ -9,9 +9,9 @@ import pytest
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.estimation import estimate_table
-from deniable.families import JointLaw, MatrixChannel, ProductLaw
 from deniable.lambda_design import StrengthWishes, joint_blocks, lambda_blocks
 from deniable.lambda_protocol import choose
+from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
 from deniable.strength import mechanism_strength

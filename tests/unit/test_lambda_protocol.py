@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import privacy
-from deniable.conversions import Response
 from deniable.errors import InputError
-from deniable.families import ProductLaw
 from deniable.lambda_protocol import LambdaChoice, choose, merged, product_law, strong_law
+from deniable.laws import ProductLaw
+from deniable.laws.response import Response
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.strength import mechanism_strength

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.schema import Schema
 

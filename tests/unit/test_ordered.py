@@ -8,8 +8,8 @@ from scipy.optimize import isotonic_regression
 
 from deniable.errors import InputError
 from deniable.estimation import estimate_table
-from deniable.families import ProductLaw
 from deniable.inference import Target
+from deniable.laws import ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema

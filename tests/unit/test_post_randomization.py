@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from deniable import post_randomization
 from deniable.errors import InputError
-from deniable.families import InvariantChannel, MatrixChannel, ProductLaw
-from deniable.families.bistochastic import bistochastic_channel
+from deniable.laws import InvariantChannel, MatrixChannel, ProductLaw
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomness import SeededRandomness
 from laws import strategies

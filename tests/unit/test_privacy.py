@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable import privacy
-from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
 from laws.brute_force import is_rounded_up, true_logarithm
 
 wide = st.integers(1, 1 << 900)

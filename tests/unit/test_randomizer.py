@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable import randomizer
-from deniable.families import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness

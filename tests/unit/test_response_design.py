@@ -10,7 +10,7 @@ import pytest
 from deniable import record
 from deniable.designing import design
 from deniable.errors import InputError
-from deniable.families import DesignedChannel, Identity, MatrixChannel
+from deniable.laws import DesignedChannel, Identity, MatrixChannel
 from deniable.mechanism import Block, Mechanism
 from deniable.plan import Design
 from deniable.response_design import (

@@ -10,9 +10,9 @@ from deniable.channel import Channel
 from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.errors import InputError
 from deniable.estimation import estimate_table
-from deniable.families import Identity, InvariantChannel, ProductLaw
-from deniable.families.bistochastic import bistochastic_channel
 from deniable.inference import Inference, Target
+from deniable.laws import Identity, InvariantChannel, ProductLaw
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema

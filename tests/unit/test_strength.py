@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.conversions import Response
 from deniable.errors import InputError
-from deniable.families import (
+from deniable.laws import (
     Identity,
     JointLaw,
     Law,
@@ -25,7 +24,8 @@ from deniable.families import (
     ProductLaw,
     SingleChangeMixture,
 )
-from deniable.families.bistochastic import bistochastic_channel
+from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws.response import Response
 from deniable.mechanism import Block
 from deniable.strength import (
     attribute_entropies,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.channel.response_axes import ResponseAxes
 from deniable.channel.table_map import JointAxes, TableMap
 from deniable.errors import InputError
-from deniable.families import Identity, PatternLaw, ResponseLaw
+from deniable.laws import Identity, PatternLaw, ResponseLaw
 from deniable.mechanism import Mechanism
 from deniable.schema import Variable
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.families import ResponseLaw
+from deniable.laws import ResponseLaw
 from deniable.schema import Attribute
 
 

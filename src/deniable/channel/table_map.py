@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.transforms import apply_eigenvalues, eigenvalues_of, kernel_of
+from deniable.laws.transforms import apply_eigenvalues, eigenvalues_of, kernel_of
 
 
 class JointAxes(NamedTuple):

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from deniable.errors import InputError
-from deniable.families import DesignedChannel
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
+from deniable.laws import DesignedChannel
 from deniable.mechanism import Block, Mechanism
 from deniable.options import split_names
 from deniable.plan import Design

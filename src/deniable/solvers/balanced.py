@@ -14,17 +14,17 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.votes.accounts import account
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.pairs import least_pair_ratio
 from deniable.solvers import optimal
 from deniable.solvers.certificate import weighted_bound
 from deniable.solvers.landing import land
 from deniable.solvers.optimal import OptimalSolution, Part, delivered, independent, record_level
 from deniable.solvers.problem import FloatArray, Problem, SolverError, caps_given_rest
 from deniable.solvers.ramps import RampFit
-from deniable.votes.accounts import account
-from deniable.votes.blend import VoteBlend
-from deniable.votes.gated import GatedSum
-from deniable.votes.mixture import VoteMixture
-from deniable.votes.pairs import least_pair_ratio
 
 _CAP_EQUALS_LEVEL = 1e-9
 _FLOOR_MARGIN = 1e-9
@@ -85,7 +85,7 @@ def solve(
 
     What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
     hold for the law as drawn. (The floor is looked at for all pairs up to 64 attributes, and for
-    representative ones beyond; see `deniable.votes.pairs`.)
+    representative ones beyond; see `deniable.laws.votes.pairs`.)
 
     Args:
         n_categories: a_i, shape (k,).

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.votes.blend import VoteBlend
 from deniable.solvers.certificate import default_resolution
 from deniable.solvers.landing import vote_of
 from deniable.solvers.master import Master, polished
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 from deniable.solvers.votes_dual import VoteFit, VoteSearch
-from deniable.votes.blend import VoteBlend
 
 MAX_ATTRIBUTES = 256
 """Beyond, a vote takes too long to price a few hundred of them."""

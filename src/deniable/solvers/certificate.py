@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.laws.votes.counts import CountLaw
+from deniable.laws.votes.sums import LARGEST_WEIGHT, UNIT, SumLaw, saddle_tilt, tilted_sum
 from deniable.solvers.problem import FloatArray, Problem, problem
-from deniable.votes.counts import CountLaw
-from deniable.votes.sums import LARGEST_WEIGHT, UNIT, SumLaw, saddle_tilt, tilted_sum
 
 MAX_ENUMERATED = 20
 """The most attributes for which all 2^k patterns are enumerated."""
@@ -86,9 +86,9 @@ def weighted_bound(
 
     The mean is a sum over all patterns up to `MAX_ENUMERATED` attributes. Beyond, λ is put on a
     grid of integers n_i with a random rounding B_i of what is left, E B_i = λ_i − n_i, and the mean
-    comes from the law of the dithered sum z' (`deniable.votes.sums`). Given the pattern, z' has
-    mean z, and (·)_+ is convex, so E (z')_+ ≥ E z_+ (Jensen): the bound stays a bound, lower by a
-    part in about 4·`default_resolution`²/k.
+    comes from the law of the dithered sum z' (`deniable.laws.votes.sums`). Given the pattern, z'
+    has mean z, and (·)_+ is convex, so E (z')_+ ≥ E z_+ (Jensen): the bound stays a bound, lower by
+    a part in about 4·`default_resolution`²/k.
 
     Args:
         n_categories: a_i, shape (k,).

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.votes.halves import Halves
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.sums import IntArray
 from deniable.solvers.master import Master, polished
 from deniable.solvers.problem import FloatArray, Problem, SolverError
-from deniable.votes.halves import Halves
-from deniable.votes.mixture import VoteMixture
-from deniable.votes.sums import IntArray
 
 ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
 """How far from the best multipliers towards the master's to price, and whether the master's rows

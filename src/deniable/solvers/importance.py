@@ -36,6 +36,10 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
+from deniable.laws.votes.accounts import account, drawing_slack
+from deniable.laws.votes.halves import Halves
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.sums import IntArray
 from deniable.solvers.problem import (
     MAX_LEVEL,
     FloatArray,
@@ -44,10 +48,6 @@ from deniable.solvers.problem import (
     optional_limits,
     problem,
 )
-from deniable.votes.accounts import account, drawing_slack
-from deniable.votes.halves import Halves
-from deniable.votes.mixture import VoteMixture
-from deniable.votes.sums import IntArray
 
 MAX_EXACT = 20
 """Attributes up to which the optimal law itself is found."""

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from deniable.laws.votes.accounts import attribute_levels
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
+from deniable.laws.votes.mixture import VoteMixture
 from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
-from deniable.votes.accounts import attribute_levels
-from deniable.votes.blend import VoteBlend
-from deniable.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
-from deniable.votes.mixture import VoteMixture
 
 Law = TypeVar("Law", GatedSum, VoteBlend, VoteMixture)
 

@@ -17,18 +17,18 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.votes.accounts import Account, account
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.independent import IndependentResponses
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.sums import saddle_tilt
 from deniable.solvers import blends
 from deniable.solvers.certificate import weighted_bound
 from deniable.solvers.columns import solve_columns
 from deniable.solvers.landing import land, vote_of
 from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
 from deniable.solvers.votes_dual import VoteFit, fit_vote
-from deniable.votes.accounts import Account, account
-from deniable.votes.blend import VoteBlend
-from deniable.votes.gated import GatedSum
-from deniable.votes.independent import IndependentResponses
-from deniable.votes.mixture import VoteMixture
-from deniable.votes.sums import saddle_tilt
 
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""
@@ -48,7 +48,7 @@ class Part:
 
     Attributes:
         attributes: positions in the request, in the law's order.
-        law: numbers that `deniable.families` makes a law of.
+        law: numbers that `deniable.laws` makes a law of.
         account: what it promises as drawn.
     """
 

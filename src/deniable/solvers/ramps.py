@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.solvers.certificate import default_resolution
 from deniable.solvers.problem import FloatArray, Problem
-from deniable.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 
 SETTLED = 1e-3
 """A relative miss of the levels that landing can mend."""

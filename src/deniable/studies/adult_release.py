@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.channel import Channel
-from deniable.conversions import Response
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.inference import Inference, expected_error
+from deniable.laws.patterns import attenuation
+from deniable.laws.response import Response
 from deniable.mechanism import Block, Mechanism
 from deniable.methods import Method
-from deniable.patterns import attenuation
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema

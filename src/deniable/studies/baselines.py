@@ -24,8 +24,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.families import PatternTable
-from deniable.patterns import attenuation, keep_probability, other_outputs
+from deniable.laws import PatternTable
+from deniable.laws.patterns import attenuation, keep_probability, other_outputs
 
 
 def amplified_epsilon(n_attributes: int, epsilon: float) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.chi_square import chi_square, released_chi_square
 from deniable.designing import design
-from deniable.families import JointLaw
+from deniable.laws import JointLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SeededRandomness

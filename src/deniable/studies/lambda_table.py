@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.channel import Channel
-from deniable.conversions import Response
 from deniable.designing import design
 from deniable.inference import expected_error
+from deniable.laws.response import Response
 from deniable.schema import Schema
 from deniable.strength import entropy_rate
 from deniable.studies.drawing import grid

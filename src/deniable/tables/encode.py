@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.patterns import code_type
+from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, category_text
 from deniable.tables.arrays import booleans, from_numpy, from_values, to_numpy
 
@@ -65,7 +65,8 @@ class ColumnEncoder:
             self._check_type(column_type)
 
     def encode(self, column: Any, first_row: int = 1) -> NDArray[Any]:
-        """Return the codes of a pyarrow array, shape (n,), in :func:`~deniable.patterns.code_type`.
+        """Return the codes of a pyarrow array, shape (n,), in
+        :func:`~deniable.laws.patterns.code_type`.
 
         Args:
             column: one batch of the column.

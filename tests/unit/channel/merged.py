@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.channel import Channel
-from deniable.families import DesignedChannel, Law, ProductLaw, SingleChangeMixture
+from deniable.laws import DesignedChannel, Law, ProductLaw, SingleChangeMixture
 from deniable.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation

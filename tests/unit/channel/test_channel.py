@@ -5,7 +5,7 @@ import pytest
 
 from deniable.channel import Channel, TableMap
 from deniable.errors import InputError
-from deniable.families import MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 

@@ -7,8 +7,8 @@ from deniable.channel import Channel
 from deniable.covariance import estimate_covariance, predict_covariance
 from deniable.errors import InputError
 from deniable.estimation import check_filter, estimate_table
-from deniable.families import MatrixChannel, PatternLaw
 from deniable.inference import Inference, Target, cell_variance_range, expected_error
+from deniable.laws import MatrixChannel, PatternLaw
 from deniable.mechanism import Block, Mechanism, StratifiedMechanism
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema

@@ -7,11 +7,11 @@ import pytest
 
 from deniable import record
 from deniable.errors import InputError
-from deniable.families import DesignedChannel
 from deniable.frontier import folder
 from deniable.frontier.picking import pick
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Request, trace
+from deniable.laws import DesignedChannel
 from deniable.schema import Attribute, Schema
 from deniable.solvers import response
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from deniable.channel import Channel
 from deniable.designing import design
-from deniable.families import MatrixChannel, PatternTable, ProductLaw
 from deniable.inference import expected_error
+from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism import Block, Mechanism
 from deniable.plan import Design, lower_bound
 from deniable.record import finite_or_none, mechanism_to_plain, to_json

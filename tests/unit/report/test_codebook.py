@@ -5,12 +5,12 @@ import io
 from typing import Any
 
 import pytest
-from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.report import render_codebook
 from deniable.schema import Attribute, Schema
+from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 
 
 def rows(record: dict[str, Any]) -> list[dict[str, str]]:

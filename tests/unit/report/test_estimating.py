@@ -10,6 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from deniable.designing import design
+from deniable.estimation import estimate_table
+from deniable.record import mechanism_from_plain
+from deniable.report import render_report
+from deniable.report.estimating import invert, python_example, worked_example
+from deniable.schema import Schema
+from deniable.tabulate import Tabulation
 from unit.report.release_records import (
     attribute,
     joint_law,
@@ -20,14 +28,6 @@ from unit.report.release_records import (
     sixty_attributes,
     three_attributes,
 )
-
-from deniable.designing import design
-from deniable.estimation import estimate_table
-from deniable.record import mechanism_from_plain
-from deniable.report import render_report
-from deniable.report.estimating import invert, python_example, worked_example
-from deniable.schema import Schema
-from deniable.tabulate import Tabulation
 
 
 def visible(record: dict[str, Any]) -> str:

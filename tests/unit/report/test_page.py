@@ -7,6 +7,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+
+from deniable.errors import InputError
+from deniable.report import render_report, wording
+from deniable.report.attributes import PLOTTED
 from unit.report.release_records import (
     VARIANTS,
     as_json,
@@ -22,10 +26,6 @@ from unit.report.release_records import (
     twelve_attributes,
     very_weak,
 )
-
-from deniable.errors import InputError
-from deniable.report import render_report, wording
-from deniable.report.attributes import PLOTTED
 
 RECORDS = {name: make() for name, make in VARIANTS.items()}
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.independent import IndependentResponses
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.pairs import least_pair_ratio
 from deniable.solvers import balanced, linear, ramps
-from deniable.votes.gated import GatedSum
-from deniable.votes.independent import IndependentResponses
-from deniable.votes.mixture import VoteMixture
-from deniable.votes.pairs import least_pair_ratio
-from unit.votes import whole_law as oracle
+from unit.laws.votes import whole_law as oracle
 
 
 def request(seed: int, k: int) -> tuple[list[int], list[float]]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.families.bistochastic import bistochastic_channel
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.solvers import birkhoff
 
 

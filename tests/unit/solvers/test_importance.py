@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.votes.accounts import account
 from deniable.solvers import importance, optimal
-from deniable.votes.accounts import account
 
 ADULT = np.array([7, 16, 7, 14, 6, 5, 2, 41, 2])
 

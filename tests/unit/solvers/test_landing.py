@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from deniable.laws.votes.accounts import account
 from deniable.solvers.landing import TOLERANCE, land, vote_of
 from deniable.solvers.problem import SolverError, problem
-from deniable.votes.accounts import account
 
 
 def test_a_vote_near_its_levels_is_brought_onto_them() -> None:

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
+from deniable.laws.votes.accounts import account
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.mixture import VoteMixture
 from deniable.solvers import certificate, closed_form, heuristic, linear, optimal
 from deniable.solvers.blends import BlendFit
 from deniable.solvers.columns import solve_columns
 from deniable.solvers.problem import Problem, SolverError, problem
 from deniable.solvers.votes_dual import VoteFit, fit_vote
-from deniable.votes.accounts import account
-from deniable.votes.gated import GatedSum
-from deniable.votes.mixture import VoteMixture
-from unit.votes import whole_law as oracle
+from unit.laws.votes import whole_law as oracle
 
 
 def request(seed: int, k: int, low: float, high: float) -> tuple[list[int], list[float]]:

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from deniable.patterns import attenuation
+from deniable.laws.patterns import attenuation
 from deniable.schema import Schema
 from deniable.studies import peers
 from deniable.studies.adult import CATEGORICAL, COLUMNS, DOMAINS

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.channel import Channel
+from deniable.laws.patterns import keep_probability
 from deniable.mechanism import Block, Mechanism
-from deniable.patterns import keep_probability
 from deniable.schema import Schema
 from deniable.studies.baselines import (
     amplified_epsilon,

@@ -1,0 +1,90 @@
+"""The laws a block of attributes can have, one module each.
+
+A new family is a subclass of :class:`~deniable.laws.law.Law` and one entry in ``FAMILIES``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from deniable.errors import InputError
+from deniable.laws.designed import DesignedChannel
+from deniable.laws.invariant import InvariantChannel
+from deniable.laws.joint import JointLaw
+from deniable.laws.law import BoundedLaw, Law, PatternLaw, Ratio
+from deniable.laws.matrix import Identity, MatrixChannel, ResponseLaw
+from deniable.laws.pattern_table import PatternTable
+from deniable.laws.product import ProductLaw
+from deniable.laws.single_change import SingleChangeMixture
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.blended_votes import BlendedVotesLaw
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.gated_sum import GatedSumLaw
+from deniable.laws.votes.independent import IndependentResponses
+from deniable.laws.votes.mixed_votes import MixedVotesLaw
+from deniable.laws.votes.mixture import VoteMixture
+
+FAMILIES: dict[str, type[Law]] = {
+    law.family: law
+    for law in (
+        ProductLaw,
+        PatternTable,
+        SingleChangeMixture,
+        JointLaw,
+        MatrixChannel,
+        DesignedChannel,
+        Identity,
+        InvariantChannel,
+        BlendedVotesLaw,
+        GatedSumLaw,
+        MixedVotesLaw,
+    )
+}
+
+
+def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> Law:
+    """Rebuild a law from its plain values.
+
+    Raises:
+        InputError: if the family is unknown or the values do not describe a law.
+    """
+    family = FAMILIES.get(str(plain.get("family")))
+    if family is None:
+        raise InputError(
+            "the mechanism names a family of laws that this version does not know; "
+            "a newer version of deniable may"
+        )
+    return family.from_plain(plain, n_categories)
+
+
+def law_of_votes(found: GatedSum | VoteBlend | VoteMixture | IndependentResponses) -> PatternLaw:
+    """Return the law that a search among votes has found."""
+    if isinstance(found, GatedSum):
+        return GatedSumLaw(found)
+    if isinstance(found, VoteBlend):
+        return BlendedVotesLaw(found)
+    if isinstance(found, VoteMixture):
+        return MixedVotesLaw(found)
+    return ProductLaw.from_levels(found.n_categories.tolist(), found.attribute_epsilon.tolist())
+
+
+__all__ = [
+    "FAMILIES",
+    "BlendedVotesLaw",
+    "BoundedLaw",
+    "DesignedChannel",
+    "GatedSumLaw",
+    "Identity",
+    "InvariantChannel",
+    "JointLaw",
+    "Law",
+    "MatrixChannel",
+    "MixedVotesLaw",
+    "PatternLaw",
+    "PatternTable",
+    "ProductLaw",
+    "Ratio",
+    "ResponseLaw",
+    "SingleChangeMixture",
+    "law_from_plain",
+    "law_of_votes",
+]

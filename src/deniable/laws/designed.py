@@ -1,0 +1,170 @@
+"""A response matrix that was designed for a prior, and what it promises if that prior is true."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import Ratio
+from deniable.laws.matrix import MatrixChannel
+
+_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class DesignedChannel(MatrixChannel):
+    """One attribute with a response matrix and the prior it was designed for.
+
+    Its ε may be unbounded. What holds instead is about how well an answer can be guessed from if
+    people are distributed like the prior (Huang and Du, equations (8) and (9)), and the estimate
+    has the least variance there (:meth:`left_inverse`).
+
+    Args:
+        n_categories: (a,).
+        bits: width of the weights.
+        weights: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
+        prior: the distribution that the matrix was designed for, shape (a,); taken as the exact
+            values of the floats, divided by their sum.
+
+    Raises:
+        InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a share
+            above 0 for every category.
+    """
+
+    family: ClassVar[str] = "designed matrix"
+
+    prior: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        (n,) = self.n_categories
+        object.__setattr__(self, "prior", tuple(float(share) for share in self.prior))
+        if len(self.prior) != n or not all(0 < share <= 1 for share in self.prior):
+            raise InputError(
+                f"the prior of a response matrix needs a share above 0 for each of {n} categories"
+            )
+        if abs(sum(self.prior) - 1) > _SUM_TOLERANCE:
+            raise InputError("the prior of the response matrix does not add up to 1")
+
+    @classmethod
+    def for_prior(cls, matrix: NDArray[np.float64], prior: Sequence[float]) -> "DesignedChannel":
+        """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
+
+        Raises:
+            InputError: as :meth:`MatrixChannel.from_probabilities`, or for the prior.
+        """
+        plain = MatrixChannel.from_probabilities(matrix)
+        return cls(plain.n_categories, plain.bits, plain.weights, tuple(prior))
+
+    def left_inverse(self) -> NDArray[np.float64]:
+        """Return L with L·M = 1, shape (a, m): unbiased whatever the truth is.
+
+        Square matrices have one inverse. With more outputs than categories it is the one of least
+        variance if the truth is the prior, L = J⁻¹ Mᵀ diag(1/r), J = Mᵀ diag(1/r) M, r = M·prior
+        (docs/proofs/frontier.md, Lemma 1).
+        """
+        matrix = self.matrix()
+        if matrix.shape[0] == matrix.shape[1]:
+            return super().left_inverse()
+        prior = np.array(self.prior) / sum(self.prior)
+        occurrence = matrix @ prior
+        seen = occurrence > 0
+        scale = np.sqrt(occurrence[seen])
+        inverse = np.zeros((matrix.shape[1], matrix.shape[0]))
+        # The pseudoinverse of diag(r^−½) M is J⁻¹ Mᵀ diag(r^−½).
+        inverse[:, seen] = np.linalg.pinv(matrix[seen] / scale[:, None]) / scale
+        return inverse
+
+    def guess_before(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
+        """Return how often the best guess without any answer is right: the largest share.
+
+        Args:
+            wanted: which value of what is guessed each category stands for, shape (a,); by default
+                the category itself.
+            known: which value of what is known beforehand each stands for; nothing by default.
+        """
+        return sum(map(max, self._guesses([self._shares()], wanted, known))).as_integer_ratio()
+
+    def guess_after(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
+        """Return how often the best guess from the answer is right, Σ_y max_x M[y, x] p(x).
+
+        Args:
+            wanted, known: as in :meth:`guess_before`.
+
+        Source: Huang and Du, equation (8): one minus their privacy.
+        """
+        total = sum(map(max, self._guesses(self._joint(), wanted, known)))
+        return (total / (1 << self.bits)).as_integer_ratio()
+
+    def worst_posterior(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Ratio:
+        """Return the largest probability of any category after any answer that occurs.
+
+        Args:
+            wanted, known: as in :meth:`guess_before`.
+
+        Source: Huang and Du, equation (9).
+        """
+        guesses = self._guesses(self._joint(), wanted, known)
+        return max(max(cells) / sum(cells) for cells in guesses if any(cells)).as_integer_ratio()
+
+    def _guesses(
+        self,
+        rows: Sequence[Sequence[Fraction]],
+        wanted: Sequence[int] | None,
+        known: Sequence[int] | None,
+    ) -> list[list[Fraction]]:
+        """Return, for every answer and every known value, the probabilities of all values that are
+        wanted, together with these."""
+        (n,) = self.n_categories
+        wanted = range(n) if wanted is None else wanted
+        known = [0] * n if known is None else known
+        found = []
+        for row in rows:
+            by_known: dict[int, dict[int, Fraction]] = {}
+            for mass, want, know in zip(row, wanted, known, strict=True):
+                cells = by_known.setdefault(know, {})
+                cells[want] = cells.get(want, Fraction(0)) + mass
+            found += [list(cells.values()) for cells in by_known.values()]
+        return found
+
+    def _shares(self) -> list[Fraction]:
+        exact = [Fraction(share) for share in self.prior]
+        total = sum(exact)
+        return [share / total for share in exact]
+
+    def _joint(self) -> list[list[Fraction]]:
+        shares = self._shares()
+        return [
+            [weight * share for weight, share in zip(row, shares, strict=True)]
+            for row in self.weights
+        ]
+
+    def to_plain(self) -> dict[str, Any]:
+        # As text: the shortest decimal that reads back as the same number, in any language.
+        return {**super().to_plain(), "prior": [repr(share) for share in self.prior]}
+
+    @classmethod
+    def from_plain(
+        cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
+    ) -> "DesignedChannel":
+        matrix = MatrixChannel.from_plain(plain, n_categories)
+        prior = plain.get("prior")
+        if not isinstance(prior, list):
+            raise InputError("a designed matrix has a prior: a list of decimal numbers as text")
+        try:
+            shares = tuple(float(str(share)) for share in prior)
+        except ValueError:
+            raise InputError(
+                "the prior of the response matrix holds something that is not a number"
+            ) from None
+        return cls(n_categories, matrix.bits, matrix.weights, shares)

@@ -1,0 +1,199 @@
+"""Invariant PRAM: a response made from a table so that its frequencies are kept in expectation.
+
+Source: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
+disclosure control".
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import UNBOUNDED, Ratio
+from deniable.laws.matrix import MatrixChannel, ResponseLaw
+from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource, ExactCategorical
+
+
+@dataclass(frozen=True)
+class InvariantChannel(ResponseLaw):
+    """A response whose expected released frequencies are those of the table it was made for.
+
+    Two stages (Gouweleeuw et al.): a category is first answered by the base matrix M; what comes
+    out is sent back by Q[x, y] = M[y, x] n_x / Σ_z M[y, z] n_z, the distribution of true categories
+    behind the answer y. With R = QM, R n = Q (M n) = n. Both stages are drawn from integers, so
+    this holds exactly, not to rounding. With ``share`` α the response is αR + (1 − α)I, invariant
+    as well (the ``alpha`` of sdcMicro's ``pram``).
+
+    It is made from the data, and so without differential privacy: its ratios are unbounded here,
+    and :meth:`ratio_if_frequencies_known` is what holds instead.
+
+    Args:
+        base: the first stage, with as many outputs as categories and positive entries.
+        counts: records n_x per category in the table or stratum, shape (a,).
+        share: α, above 0 and at most 1; taken as the exact value of the float.
+
+    Raises:
+        InputError: if the base has another shape or a zero, a count is negative or no whole number,
+            there are no records, or α is out of range.
+    """
+
+    family: ClassVar[str] = "invariant"
+
+    base: MatrixChannel
+    counts: tuple[int, ...]
+    share: float = 1.0
+    n_categories: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        (n,) = self.base.n_categories
+        object.__setattr__(self, "n_categories", (n,))
+        object.__setattr__(self, "counts", tuple(int(count) for count in self.counts))
+        if len(self.base.weights) != n or len(self.counts) != n:
+            raise InputError(
+                "invariant PRAM needs a square matrix and one count per category; there are "
+                f"{n} categories, {len(self.base.weights)} outputs and {len(self.counts)} counts"
+            )
+        if min(map(min, self.base.weights)) == 0:
+            raise InputError("the first matrix of invariant PRAM needs entries above 0 everywhere")
+        if min(self.counts) < 0 or sum(self.counts) == 0:
+            raise InputError("invariant PRAM needs the counts of a table with at least one record")
+        if not 0 < self.share <= 1:
+            raise InputError(
+                f"the share of invariant PRAM lies above 0 and at most at 1, not at {self.share:g}"
+            )
+
+    @classmethod
+    def for_codes(
+        cls, base: MatrixChannel, codes: NDArray[Any], share: float = 1.0
+    ) -> "InvariantChannel":
+        """Return the response that keeps the frequencies of one column of codes, shape (n,)."""
+        (n,) = base.n_categories
+        return cls(base, tuple(np.bincount(codes, minlength=n).tolist()), share)
+
+    @cached_property
+    def back_weights(self) -> tuple[tuple[int, ...], ...]:
+        """The second stage's integers: answer y is sent to x in proportion to ``[y][x]``."""
+        return tuple(
+            tuple(weight * count for weight, count in zip(row, self.counts, strict=True))
+            for row in self.base.weights
+        )
+
+    def exact_matrix(self) -> list[list[Fraction]]:
+        """Return αR + (1 − α)I with ``[y][x]`` = Pr[y | x], exactly; shape (a, a)."""
+        n = len(self.counts)
+        share, total = Fraction(self.share), 1 << self.base.bits
+        sums = [sum(row) for row in self.back_weights]
+        matrix = [[Fraction(0)] * n for _ in range(n)]
+        for x in range(n):
+            for back, answered, whole in zip(
+                self.back_weights, self.base.weights, sums, strict=True
+            ):
+                for y in range(n):
+                    matrix[y][x] += share * Fraction(answered[x] * back[y], total * whole)
+            matrix[x][x] += 1 - share
+        return matrix
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Return αR + (1 − α)I in floating point, shape (a, a); columns add up to 1."""
+        answer = self.base.matrix()
+        back = (answer * np.array(self.counts, dtype=np.float64)).T
+        back = back / back.sum(axis=0)
+        n = len(self.counts)
+        return np.asarray(self.share * (back @ answer) + (1 - self.share) * np.eye(n))
+
+    @cached_property
+    def _occurring(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.array(self.counts))
+
+    def left_inverse(self) -> NDArray[np.float64]:
+        """Return L, shape (a, a), with L·M = 1 on the categories that occur.
+
+        Rows and columns of the others are 0: nobody has them and they are never reported. On those
+        that occur the matrix is similar to a positive definite one if the base is regular
+        (R = D Mᵀ E M with diagonal D, E > 0), so it has an inverse.
+        """
+        n = len(self.counts)
+        inverse = np.zeros((n, n))
+        some = np.ix_(self._occurring, self._occurring)
+        inverse[some] = np.linalg.inv(self.matrix()[some])
+        return inverse
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+        return () if subset is not None and not list(subset) else UNBOUNDED
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        return [UNBOUNDED]
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        return [UNBOUNDED]
+
+    def ratio_if_frequencies_known(self) -> Ratio:
+        """Return how much likelier an answer is for one category that occurs than for another.
+
+        For someone who knows the frequencies the matrix is no news, and this bounds what an answer
+        tells. Not below the true ratio: entries are sums and products of at most 3a + 8 positive
+        numbers, so their relative error is below (3a + 16)·2⁻⁵³ each.
+        """
+        n = len(self.counts)
+        some = self.matrix()[np.ix_(self._occurring, self._occurring)]
+        ratio = float((some.max(axis=1) / some.min(axis=1)).max())
+        return (ratio * (1 + (8 * n + 64) * 2.0**-53)).as_integer_ratio()
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        """Return the share of this table's records whose answer is expected to be the truth."""
+        counts = np.array(self.counts, dtype=np.float64)
+        return np.array([self.matrix().diagonal() @ counts / counts.sum()])
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "base": self.base.to_plain(),
+            "counts": list(self.counts),
+            "share": self.share,
+        }
+
+    @classmethod
+    def from_plain(
+        cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
+    ) -> "InvariantChannel":
+        base, counts, share = plain.get("base"), plain.get("counts"), plain.get("share")
+        if not isinstance(base, Mapping) or not isinstance(counts, list):
+            raise InputError("an invariant response has a base matrix and a list of counts")
+        if any(not isinstance(count, int) or isinstance(count, bool) for count in counts):
+            raise InputError("the counts of an invariant response are whole numbers")
+        if not isinstance(share, int | float) or isinstance(share, bool):
+            raise InputError("the share of an invariant response is a number")
+        return cls(MatrixChannel.from_plain(base, n_categories), tuple(counts), float(share))
+
+    def sampler(self) -> "InvariantSampler":
+        """Prepare the tables for drawing."""
+        return InvariantSampler(self)
+
+
+class InvariantSampler:
+    """Draws both stages and the coin for every record, whatever it holds."""
+
+    def __init__(self, response: InvariantChannel) -> None:
+        (n,) = response.base.n_categories
+        self._type = code_type(n)
+        self._answer = response.base.sampler()
+        self._back = [ExactCategorical(row) for row in response.back_weights]
+        changed = Fraction(response.share)
+        self._coin = ExactCategorical([changed.denominator - changed.numerator, changed.numerator])
+
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the randomized codes of one column, shape (n,)."""
+        (codes,) = columns
+        (answers,) = self._answer.randomize([codes], source)
+        outputs = np.empty(len(codes), dtype=self._type)
+        for y, table in enumerate(self._back):
+            rows = np.flatnonzero(answers == y)
+            outputs[rows] = table.draw(rows.size, source)
+        randomized = self._coin.draw(len(codes), source).astype(bool)
+        return [np.where(randomized, outputs, codes.astype(self._type, copy=False))]

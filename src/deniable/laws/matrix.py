@@ -1,0 +1,273 @@
+"""One attribute under a response matrix, and an attribute released as it is."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import (
+    Law,
+    PatternLaw,
+    Ratio,
+    bits_from_plain,
+    integer_weights,
+    integers_from_plain,
+    largest,
+)
+from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource, smallest_unsigned
+
+
+class ResponseLaw(Law):
+    """One attribute answered through a matrix, whichever way its answers are drawn."""
+
+    @abstractmethod
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the response matrix M with M[y, x] = Pr[y | x], shape (m, a)."""
+
+    @abstractmethod
+    def left_inverse(self) -> NDArray[np.float64]:
+        """Return L with L·M = 1, shape (a, m)."""
+
+
+@dataclass(frozen=True)
+class MatrixChannel(ResponseLaw):
+    """One attribute with any response matrix: Warner, UP, FRAPP, a bistochastic matrix (Ruiz), a
+    matrix found by search (Huang and Du); also with more outputs than categories.
+
+    Args:
+        n_categories: (a,).
+        bits: width of the weights.
+        weights: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
+
+    Raises:
+        InputError: if a column does not add up to 2^bits, or the inputs cannot be told apart from
+            the outputs (the matrix has no left inverse).
+    """
+
+    family: ClassVar[str] = "matrix"
+
+    n_categories: tuple[int, ...]
+    bits: int
+    weights: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.n_categories) != 1:
+            raise InputError("a response matrix is the law of one attribute")
+        (n,) = self.n_categories
+        if any(len(row) != n for row in self.weights):
+            raise InputError(f"every row of the response matrix needs {n} entries")
+        if any(weight < 0 for row in self.weights for weight in row):
+            raise InputError("a response matrix has no negative entries")
+        for x in range(n):
+            if sum(row[x] for row in self.weights) != 1 << self.bits:
+                raise InputError(f"column {x + 1} of the response matrix does not add up to 1")
+        if len(self.weights) < n or np.linalg.matrix_rank(self.matrix()) < n:
+            raise InputError(
+                "the response matrix is singular: different tables give the same answers, so "
+                "nothing can be estimated from them"
+            )
+
+    @classmethod
+    def from_probabilities(cls, matrix: NDArray[np.float64]) -> "MatrixChannel":
+        """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
+
+        Entries keep their 53 bits; what the rounding leaves over goes to a column's largest entry.
+
+        Raises:
+            InputError: if an entry is negative or not finite, or a column is off 1 by over 1e-9.
+        """
+        matrix = np.asarray(matrix, dtype=np.float64)
+        if matrix.ndim != 2 or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+            raise InputError("a response matrix needs finite entries that are not negative")
+        sums = matrix.sum(axis=0)
+        if np.any(np.abs(sums - 1) > 1e-9):
+            column = int(np.argmax(np.abs(sums - 1)))
+            raise InputError(
+                f"column {column + 1} of the response matrix adds up to {sums[column]:.12g}, not 1"
+            )
+        matrix = matrix / sums
+        bits, _ = integer_weights(matrix.ravel())
+        columns = [integer_weights(column, bits)[1] for column in matrix.T]
+        return cls((matrix.shape[1],), bits, tuple(zip(*columns, strict=True)))
+
+    @property
+    def n_outputs(self) -> tuple[int, ...]:
+        return (len(self.weights),)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the response matrix M with M[y, x] = Pr[y | x], shape (m, a)."""
+        total = 1 << self.bits
+        return np.array([[weight / total for weight in row] for row in self.weights])
+
+    def left_inverse(self) -> NDArray[np.float64]:
+        """Return L with L·M = 1, shape (a, m): unbiased whatever the truth is.
+
+        Square matrices have one inverse. With more outputs than categories it is the one of least
+        variance at a uniform truth, L = J⁻¹ Mᵀ diag(1/r), J = Mᵀ diag(1/r) M, r = M·1/a.
+        """
+        matrix = self.matrix()
+        if matrix.shape[0] == matrix.shape[1]:
+            return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        occurrence = matrix.mean(axis=1)
+        occurrence[occurrence == 0] = 1.0  # an output that nothing leads to has weight 0 as it is
+        weighted = matrix.T / occurrence
+        return np.asarray(np.linalg.solve(weighted @ matrix, weighted), dtype=np.float64)
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+        if subset is not None and not list(subset):
+            return ()
+        possible = [row for row in self.weights if any(row)]
+        if any(weight == 0 for row in possible for weight in row):
+            return None
+        return (largest([(max(row), min(row)) for row in possible]),)
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        ratio = self.record_ratio()
+        return [None if ratio is None else ratio[0]]
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        return self.attribute_ratios()
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        """Return the average over categories of the probability of answering with the truth.
+
+        Only where the outputs are the categories; NaN if there are more outputs.
+        """
+        matrix = self.matrix()
+        if matrix.shape[0] != matrix.shape[1]:
+            return np.array([np.nan])
+        return np.array([np.trace(matrix) / len(matrix)])
+
+    def sampler(self) -> "MatrixSampler":
+        return MatrixSampler(self)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "bits": self.bits,
+            "weights": [[f"{weight:x}" for weight in row] for row in self.weights],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "MatrixChannel":
+        rows = plain.get("weights")
+        if len(n_categories) != 1 or not isinstance(rows, list) or not rows:
+            raise InputError("a response matrix is a list of rows, for one attribute")
+        weights = tuple(integers_from_plain(row, "matrix row", n_categories[0]) for row in rows)
+        return cls(n_categories, bits_from_plain(plain), weights)
+
+
+class MatrixSampler:
+    """Draws an output by bisection in the boundaries of the true category's column.
+
+    Every record takes the same number of steps, whichever category it holds.
+    """
+
+    def __init__(self, law: MatrixChannel) -> None:
+        m = len(law.weights)
+        self._n_outputs = m
+        self._steps = max(1, (m - 1).bit_length())
+        self._width = 1 << self._steps
+        self._bits = law.bits
+        self._dtype = smallest_unsigned(max(m - 1, 1))
+        # Row x holds the inner boundaries Pr[output <= y | x], as exact integers over 2^bits and
+        # as their first 64 bits. Outputs past the last possible one have no boundary; they are
+        # padded with 2^bits, which no U reaches.
+        self._exact: list[list[int]] = []
+        for x in range(law.n_categories[0]):
+            cumulative, total = [], 0
+            for row in law.weights[:-1]:
+                total += row[x]
+                cumulative.append(total)
+            self._exact.append(cumulative + [1 << law.bits] * (self._width - m + 1))
+        top = np.iinfo(np.uint64).max
+        self._boundary = np.array(
+            [[min((c << 64) >> law.bits, int(top)) for c in row] for row in self._exact],
+            dtype=np.uint64,
+        ).ravel()
+
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the outputs for one column of codes, shape (n,)."""
+        (codes,) = columns
+        value = source.bits(np.uint64, len(codes))
+        base = codes.astype(np.intp) * self._width
+        output = np.zeros(len(codes), dtype=np.intp)
+        touching = np.zeros(len(codes), dtype=bool)
+        for step in reversed(range(self._steps)):
+            # boundary[j] separates output j from j + 1; move right if it is at or below U.
+            candidate = output + (1 << step)
+            boundary = self._boundary[base + candidate - 1]
+            touching |= boundary == value
+            output = np.where(boundary <= value, candidate, output)
+        for row in np.flatnonzero(touching):
+            output[row] = self._decide(self._exact[int(codes[row])], int(value[row]), source)
+        return [output.astype(self._dtype)]
+
+    def _decide(self, boundaries: list[int], value: int, source: BitSource) -> int:
+        # The first 64 bits equal those of a boundary: look at as many more as it takes.
+        bits = 64
+        while True:
+            least = sum(1 for c in boundaries if c << bits <= value << self._bits)
+            most = sum(1 for c in boundaries if c << bits < (value + 1) << self._bits)
+            if least == most:
+                return least
+            value = (value << 64) | int(source.bits(np.uint64, 1)[0])
+            bits += 64
+
+
+@dataclass(frozen=True)
+class Identity(PatternLaw):
+    """Attributes released as they are: ε is unbounded, and every statement says so."""
+
+    family: ClassVar[str] = "identity"
+
+    n_categories: tuple[int, ...]
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+        return () if subset is not None and not list(subset) else None
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        return [None] * len(self.n_categories)
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        return self.attribute_ratios()
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        return np.ones(len(self.n_categories))
+
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        return np.ones((2,) * len(subset))
+
+    def sampler(self) -> "IdentitySampler":
+        return IdentitySampler(self.n_categories)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"family": self.family}
+
+    @classmethod
+    def from_plain(
+        cls,
+        plain: Mapping[str, Any],  # noqa: ARG003  (an identity has no numbers to read)
+        n_categories: tuple[int, ...],
+    ) -> "Identity":
+        return cls(n_categories)
+
+
+class IdentitySampler:
+    """Hands the codes through."""
+
+    def __init__(self, n_categories: Sequence[int]) -> None:
+        self._types = [code_type(n) for n in n_categories]
+
+    def randomize(
+        self,
+        columns: Sequence[NDArray[Any]],
+        source: BitSource,  # noqa: ARG002  (nothing is drawn)
+    ) -> list[NDArray[Any]]:
+        """Return the codes unchanged."""
+        return [c.astype(t, copy=False) for c, t in zip(columns, self._types, strict=True)]

@@ -1,0 +1,196 @@
+"""A weight for every one of the 2^k patterns: the linear program's optimum, and any other law."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import (
+    PatternLaw,
+    Ratio,
+    ShiftSampler,
+    at_least_one,
+    bits_from_plain,
+    integer_weights,
+    integers_from_plain,
+    largest,
+)
+from deniable.laws.patterns import other_outputs
+from deniable.randomness import BitSource, ExactCategorical
+
+MAX_ATTRIBUTES = 20
+
+
+@dataclass(frozen=True)
+class PatternTable(PatternLaw):
+    """A general pattern law, pattern by pattern (Yamamoto and Shibuya, section IV-A).
+
+    Args:
+        n_categories: categories per attribute, shape (k,), k up to 20.
+        bits: width of the weights.
+        weights: pattern S is drawn with probability ``weights[S] / 2**bits``; shape (2^k,), in the
+            order of :mod:`deniable.laws.patterns`.
+
+    Raises:
+        InputError: if k is too large, the weights do not add up to 2^bits, or one is zero (ε would
+            be infinite).
+    """
+
+    family: ClassVar[str] = "pattern-table"
+
+    n_categories: tuple[int, ...]
+    bits: int
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        k = len(self.n_categories)
+        if k > MAX_ATTRIBUTES:
+            raise InputError(
+                f"a pattern table over {k} attributes has 2^{k} entries; at most "
+                f"{MAX_ATTRIBUTES} attributes can be held"
+            )
+        if len(self.weights) != 1 << k:
+            raise InputError(f"a pattern table over {k} attributes needs {1 << k} weights")
+        if min(self.weights) <= 0:
+            raise InputError("a pattern of probability 0 would make ε infinite; use more bits")
+        if sum(self.weights) != 1 << self.bits:
+            raise InputError("the weights of a pattern table must add up to 2^bits")
+
+    @classmethod
+    def from_probabilities(
+        cls, n_categories: Sequence[int], pattern_probability: NDArray[np.float64]
+    ) -> "PatternTable":
+        """Turn a law in floating point, shape (2,)·k, into integers (see
+        :func:`~deniable.laws.law.integer_weights`).
+
+        Raises:
+            InputError: if an entry is not positive and finite.
+        """
+        probability = np.asarray(pattern_probability, dtype=np.float64).ravel()
+        if not (np.all(np.isfinite(probability)) and np.all(probability > 0)):
+            raise InputError("every pattern needs a positive probability, or ε is infinite")
+        bits, weights = integer_weights(probability)
+        return cls(tuple(int(n) for n in n_categories), bits, weights)
+
+    @cached_property
+    def _exact(self) -> NDArray[np.object_]:
+        k = len(self.n_categories)
+        return np.array(self.weights, dtype=object).reshape((2,) * k)
+
+    @cached_property
+    def _probability(self) -> NDArray[np.float64]:
+        total = 1 << self.bits
+        k = len(self.n_categories)
+        return np.array([weight / total for weight in self.weights]).reshape((2,) * k)
+
+    def _projected(self, subset: Sequence[int]) -> NDArray[np.object_]:
+        rest = tuple(i for i in range(len(self.n_categories)) if i not in subset)
+        summed = np.asarray(self._exact.sum(axis=rest) if rest else self._exact, dtype=object)
+        # The remaining axes are in ascending order; put them in the order asked.
+        ascending = sorted(subset)
+        return np.transpose(summed, [ascending.index(i) for i in subset])
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+        chosen = list(range(len(self.n_categories))) if subset is None else list(subset)
+        weights = self._projected(chosen).ravel()
+        counts = other_outputs([self.n_categories[i] for i in chosen]).ravel()
+        # X_S = weight/count; the extremes are compared as fractions, exactly.
+        high = largest(list(zip(weights, counts, strict=True)))
+        low = largest(list(zip(counts, weights, strict=True)))
+        return ((high[0] * low[0], high[1] * low[1]),)
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        return [self.record_ratio((i,))[0] for i in range(len(self.n_categories))]
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        # max over S without i of X_S/X_{S∪i} (or its inverse) with X_S = weight/count, so that
+        # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i).
+        # math.log takes integers of any size; as floats the small weights would be lost.
+        logs = np.array([math.log(weight) for weight in self.weights]).reshape(self._exact.shape)
+        return [self._given_rest_ratio(i, logs) for i in range(len(self.n_categories))]
+
+    def _given_rest_ratio(self, i: int, logs: NDArray[np.float64]) -> Ratio:
+        others = self.n_categories[i] - 1
+        difference = np.abs(
+            np.take(logs, 0, axis=i) - np.take(logs, 1, axis=i) + np.log(others)
+        ).ravel()
+        kept = np.moveaxis(self._exact, i, 0)[:1].ravel()
+        changed = np.moveaxis(self._exact, i, 0)[1:].ravel()
+        # A logarithm of b bits is at most b and right to b·2⁻⁵², so only pairs within a few times
+        # that of the largest can be the largest; those few are compared as integers.
+        margin = self.bits * 2.0**-46
+        candidates = np.flatnonzero(difference >= difference.max() - margin)
+        return largest([at_least_one((int(kept[c]) * others, int(changed[c]))) for c in candidates])
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        total = 1 << self.bits
+        return np.array(
+            [int(self._projected((i,))[0]) / total for i in range(len(self.n_categories))]
+        )
+
+    def attenuations(self) -> NDArray[np.float64]:
+        total = 1 << self.bits
+        return np.array(
+            [
+                (n * int(self._projected((i,))[0]) - total) / ((n - 1) * total)
+                for i, n in enumerate(self.n_categories)
+            ]
+        )
+
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        rest = tuple(i for i in range(len(self.n_categories)) if i not in subset)
+        law = self._probability.sum(axis=rest) if rest else self._probability
+        ascending = sorted(subset)
+        law = np.transpose(law, [ascending.index(i) for i in subset])
+        for axis, i in enumerate(subset):
+            kept, changed = np.take(law, 0, axis=axis), np.take(law, 1, axis=axis)
+            law = np.stack([kept + changed, kept - changed / (self.n_categories[i] - 1)], axis=axis)
+        return np.asarray(law)
+
+    def sampler(self) -> "PatternTableSampler":
+        return PatternTableSampler(self)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "bits": self.bits,
+            "weights": [f"{weight:x}" for weight in self.weights],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "PatternTable":
+        if len(n_categories) > MAX_ATTRIBUTES:
+            raise InputError(f"a pattern table holds at most {MAX_ATTRIBUTES} attributes")
+        weights = integers_from_plain(plain.get("weights"), "weights", 1 << len(n_categories))
+        return cls(n_categories, bits_from_plain(plain), weights)
+
+
+class PatternTableSampler(ShiftSampler):
+    """Draws the pattern, then a uniform other category for every attribute, used where it changed.
+
+    The other category is drawn whether or not it is used, so that the work is the same for every
+    pattern.
+    """
+
+    def __init__(self, law: PatternTable) -> None:
+        super().__init__(law.n_categories)
+        self._pattern = ExactCategorical(law.weights)
+        uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
+        self._others = [uniform[n] for n in law.n_categories]
+
+    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+        pattern = self._pattern.draw(count, source)
+        k = len(self.n_categories)
+        shifts = []
+        for i, others in enumerate(self._others):
+            changed = (pattern >> (k - 1 - i)) & 1
+            shift = others.draw(count, source)
+            shift += 1
+            shift *= changed.astype(shift.dtype)
+            shifts.append(shift)
+        return shifts

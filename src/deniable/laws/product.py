@@ -1,0 +1,177 @@
+"""Independent k-ary randomized response per attribute: the Kronecker product of their matrices."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import (
+    PatternLaw,
+    Ratio,
+    ShiftSampler,
+    at_least_one,
+    bits_from_plain,
+    integers_from_plain,
+)
+from deniable.randomness import BitSource, ExactCategorical
+
+_MANY = 512
+"""From this many attributes on, the sampler holds small lookup tables instead of large ones."""
+
+MAX_LEVEL = 2000.0
+"""The arithmetic is exact to as many digits as e^ε has, and takes seconds beyond this level."""
+
+
+@dataclass(frozen=True)
+class ProductLaw(PatternLaw):
+    """Every attribute is kept with its own probability, independently of the others.
+
+    The existing method that Yamamoto and Shibuya compare with; λ-randomization (Ruiz) is the same
+    law in other parameters.
+
+    Args:
+        n_categories: categories per attribute, shape (k,).
+        bits: width of the weights.
+        keep_weights: attribute i is kept with probability ``keep_weights[i] / 2**bits``;
+            shape (k,).
+
+    Raises:
+        InputError: if a probability is 0 or 1 (its ε would be infinite) or the shapes differ.
+    """
+
+    family: ClassVar[str] = "product"
+
+    n_categories: tuple[int, ...]
+    bits: int
+    keep_weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.n_categories or len(self.keep_weights) != len(self.n_categories):
+            raise InputError("a product law needs an attribute, and a keep weight for each")
+        if min(self.keep_weights) <= 0 or max(self.keep_weights) >= 1 << self.bits:
+            raise InputError(
+                "a keep probability of 0 or 1 would make ε infinite; use more bits or a smaller ε"
+            )
+
+    @classmethod
+    def from_levels(
+        cls, n_categories: Sequence[int], attribute_epsilon: Sequence[float]
+    ) -> "ProductLaw":
+        """Return the Kronecker product of k-ary responses at given levels in nats, shape (k,).
+
+        p_i = e^ε_i/(e^ε_i + a_i − 1) is rounded down at a width where that costs less than 2⁻⁵⁶
+        of ε_i, so no level is above the request.
+
+        Raises:
+            InputError: if a level is above `MAX_LEVEL`.
+        """
+        if (highest := max(attribute_epsilon)) > MAX_LEVEL:
+            raise InputError(
+                f"a level of {highest:g} nats for one attribute protects nothing; ask for at most "
+                f"{MAX_LEVEL:g}, or keep the column as it is"
+            )
+        # d ε = d p/(p (1 − p)): rounding p to b bits moves ε by at most 2^−b/(p (1 − p)), and
+        # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a). A level below one nat needs
+        # as many bits more as it is smaller, or p would fall to 1/a or under it.
+        spread = max(
+            math.log2(n) + max(level / math.log(2), math.log2(n)) + 1 + max(0.0, -math.log2(level))
+            for n, level in zip(n_categories, attribute_epsilon, strict=True)
+        )
+        bits = 64 * math.ceil((57 + spread) / 64)
+        with localcontext(Context(prec=40 + bits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+            scale = Decimal(2) ** bits
+            # A part in 2⁶⁰ below the request: less than a float can show, but enough for the sixty
+            # digits of the accountant to see which side of it the law is on.
+            aim = 1 - Decimal(2) ** -60
+            weights = tuple(
+                int((_keep(n, Decimal(level) * aim) * scale).to_integral_value(ROUND_FLOOR))
+                for n, level in zip(n_categories, attribute_epsilon, strict=True)
+            )
+        return cls(tuple(int(n) for n in n_categories), bits, weights)
+
+    def attribute_ratios(self) -> list[Ratio | None]:
+        total = 1 << self.bits
+        return [
+            at_least_one((weight * (n - 1), total - weight))
+            for weight, n in zip(self.keep_weights, self.n_categories, strict=True)
+        ]
+
+    def given_rest_ratios(self) -> list[Ratio | None]:
+        # The other attributes are independent of this one, so knowing them adds nothing.
+        return self.attribute_ratios()
+
+    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+        ratios = self.attribute_ratios()
+        chosen = range(len(ratios)) if subset is None else subset
+        return tuple(ratio for i in chosen if (ratio := ratios[i]) is not None)
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        total = 1 << self.bits
+        return np.array([weight / total for weight in self.keep_weights])
+
+    def attenuations(self) -> NDArray[np.float64]:
+        # (a·w − 2^b)/((a − 1)·2^b) with the subtraction done in integers: exact at small ε.
+        total = 1 << self.bits
+        return np.array(
+            [
+                (n * weight - total) / ((n - 1) * total)
+                for weight, n in zip(self.keep_weights, self.n_categories, strict=True)
+            ]
+        )
+
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        values = np.ones(())
+        for single in self._attenuations[list(subset)]:
+            values = np.multiply.outer(values, np.array([1.0, single]))
+        return np.asarray(values)
+
+    @cached_property
+    def _attenuations(self) -> NDArray[np.float64]:
+        return self.attenuations()
+
+    def sampler(self) -> "ProductSampler":
+        return ProductSampler(self)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "bits": self.bits,
+            "keep_weights": [f"{weight:x}" for weight in self.keep_weights],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "ProductLaw":
+        weights = integers_from_plain(plain.get("keep_weights"), "keep_weights", len(n_categories))
+        return cls(n_categories, bits_from_plain(plain), weights)
+
+
+def _keep(n_categories: int, epsilon: Decimal) -> Decimal:
+    # e^−ε form: no overflow at large ε.
+    return 1 / (1 + (n_categories - 1) * (-epsilon).exp())
+
+
+class ProductSampler(ShiftSampler):
+    """One table per attribute whose outcome is the shift itself: 0 with the keep probability, each
+    of the a−1 others with an equal share of the rest."""
+
+    def __init__(self, law: ProductLaw) -> None:
+        super().__init__(law.n_categories)
+        total = 1 << law.bits
+        prefix_bits = 16 if len(law.n_categories) < _MANY else 8
+        tables: dict[tuple[int, int], ExactCategorical] = {}
+        for key in zip(law.keep_weights, law.n_categories, strict=True):
+            if key not in tables:
+                weight, n = key
+                tables[key] = ExactCategorical(
+                    [weight * (n - 1)] + [total - weight] * (n - 1), prefix_bits=prefix_bits
+                )
+        self._tables = [tables[key] for key in zip(law.keep_weights, law.n_categories, strict=True)]
+
+    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+        return [table.draw(count, source) for table in self._tables]

@@ -1,0 +1,193 @@
+"""Expected gates: what the attributes still to come will make of a partial sum.
+
+With the attributes of a gated sum in some order, let G_k(s) = g(s) e^{−E/2} and
+
+    G_i(s) = (1 − r_i) G_{i+1}(s) + r_i ((1 − θ_i) G_{i+1}(s + n_i) + θ_i G_{i+1}(s + n_i + 1)),
+
+the expected gate under the uniform law μ once the first i attributes have brought the sum to s.
+All numbers are positive and lie in [e^{−E/2}, e^{E/2}], so nothing cancels, underflows or has to be
+dropped: this serves wherever *every* pattern counts, however improbable (drawing, and the level of
+a set of columns), while `sums` serves expectations that need relative precision far out in a tail.
+
+States whose outcome is settled (g is 1 for good, or e^E already) share one entry at either end.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.sums import FloatArray, IntArray
+
+
+class Backward:
+    """G_0, …, G_k of a gated sum in a given order of its attributes.
+
+    Args:
+        law: the gated sum; its retention plays no part here.
+        order: positions of all attributes, shape (k,); None for the order they have.
+    """
+
+    def __init__(self, law: GatedSum, order: Sequence[int] | None = None) -> None:
+        self.law = law
+        places = np.arange(law.n_attributes) if order is None else np.asarray(order, dtype=np.intp)
+        self.n_categories: list[int] = law.n_categories[places].tolist()
+        self.weights: list[int] = law.weights[places].tolist()
+        self.dither: list[float] = law.dither[places].tolist()
+        most = law.weights[places] + (law.dither[places] > 0)
+        self._most = [0, *np.cumsum(most).tolist()]
+        self._bottom = math.floor(law.start)
+        self._top = math.ceil(law.start + law.width)
+
+    def bounds(self, i: int) -> tuple[int, int]:
+        """Return the first and last state that are told apart before attribute i."""
+        reach = self._most[-1] - self._most[i]
+        high = min(self._most[i], self._top)
+        return min(max(0, self._bottom - reach), high), high
+
+    def last(self) -> FloatArray:
+        """Return G_k on its states."""
+        low, high = self.bounds(self.law.n_attributes)
+        s = np.arange(low, high + 1)
+        return np.exp(self.law.gate_exponent(s) - 0.5 * self.law.height)
+
+    def parts(self, i: int, back: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
+        keeping it without and with dither, on the states of i, from `back` = G_{i+1}."""
+        low, high = self.bounds(i)
+        next_low = self.bounds(i + 1)[0]
+        n, theta = self.weights[i], self.dither[i]
+
+        def at(shift: int) -> FloatArray:
+            return _clamped(back, low + shift - next_low, high + 1 + shift - next_low)
+
+        plain = (1.0 - theta) * at(n)
+        extra = theta * at(n + 1) if theta > 0 else np.zeros_like(plain)
+        return at(0), plain, extra
+
+    def joined(self, i: int, stay: FloatArray, plain: FloatArray, extra: FloatArray) -> FloatArray:
+        """Return G_i from its parts."""
+        a = self.n_categories[i]
+        total: FloatArray = (a - 1) / a * stay + (plain / a + extra / a)
+        return total
+
+    def after(self, first: int) -> FloatArray:
+        """Return G_first on its states."""
+        back = self.last()
+        for i in range(self.law.n_attributes - 1, first - 1, -1):
+            back = self.joined(i, *self.parts(i, back))
+        return back
+
+
+def _clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
+    """Return back[begin:end] with indices clamped to the ends of the table."""
+    size = len(back)
+    left, right = max(0, min(-begin, end - begin)), max(0, min(end - size, end - begin))
+    middle = back[max(begin, 0) : max(min(end, size), 0)]
+    if left == 0 and right == 0:
+        return middle
+    return np.concatenate([np.full(left, back[0]), middle, np.full(right, back[-1])])
+
+
+def eigenvalues(law: GatedSum, subset: Sequence[int]) -> FloatArray:
+    """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] into T.
+
+    φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g], see :func:`components`.
+    """
+    found = components(law, subset)
+    return normalized(found, law.retention[list(subset)])
+
+
+def normalized(found: FloatArray, retention: FloatArray) -> FloatArray:
+    """Return φ(T) from the expectations of :func:`components`, and the subset's retention, (m,)."""
+    m = found.ndim
+    found = found / found[(0,) * m]
+    for axis in range(m):
+        shape = [2 if d == axis else 1 for d in range(m)]
+        found = found * np.reshape([1.0, retention[axis]], shape)
+    return np.asarray(found)
+
+
+def components(law: GatedSum, subset: Sequence[int]) -> FloatArray:
+    """Return E_μ[g ∏_{i∈T} h_i] e^{−E/2} for every T ⊆ subset, shape (2,)·m.
+
+    h_i = 1 if i is kept, −1/(a_i − 1) if not (the interaction transform). The attributes outside
+    the subset are averaged out once; then each of the subset's turns a value at s into two, with
+    i ∉ T and with i ∈ T:
+
+        (1 − r) G(s) + r G'(s)   and   (1 − r)(−1/(a − 1)) G(s) + r G'(s) = r (G'(s) − G(s)),
+
+    G' the value after keeping i. Only partial sums that the remaining ones can reach are followed,
+    so the 2^m answers together cost about 2^m m² operations, whatever the weights are. Each is off
+    by at most a few (k + m) u *absolutely*, since E_μ[g ∏ |h_i|] <= E_μ[g].
+
+    Args:
+        law: the gated sum.
+        subset: positions, each once, shape (m,).
+    """
+    m = len(subset)
+    chosen = [int(i) for i in subset]
+    inside = set(chosen)
+    back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
+
+    def states_after(i: int, states: IntArray, shift: int) -> IntArray:
+        return np.clip(states + shift, *back.bounds(i + 1))
+
+    reached = [np.zeros(1, dtype=np.int64)]
+    for i in range(m):
+        shifts = {0, back.weights[i], back.weights[i] + (back.dither[i] > 0)}
+        following = [states_after(i, reached[i], shift) for shift in shifts]
+        reached.append(np.unique(np.concatenate(following)))
+    values = back.after(m)[reached[m] - back.bounds(m)[0]][None, :]
+    for i in range(m - 1, -1, -1):
+        a, n, theta = back.n_categories[i], back.weights[i], back.dither[i]
+        at = [
+            values[:, np.searchsorted(reached[i + 1], states_after(i, reached[i], shift))]
+            for shift in (0, n, n + (theta > 0))
+        ]
+        stay, up = at[0], (1.0 - theta) * at[1] + theta * at[2]
+        values = np.concatenate([(a - 1) / a * stay + up / a, (up - stay) / a])
+    return np.asarray(values[:, 0].reshape((2,) * m))
+
+
+def subset_level(law: GatedSum, subset: Sequence[int]) -> float:
+    """Return ln(max f_A/min f_A) of the law projected to the columns A, in nats, not rounded up.
+
+    f falls when one more attribute is changed, and so does its projection f_A(y_A) = E_μ[f | y_A]:
+    given y_A the other attributes are independent of it, so f_A is an average, with the same
+    weights for every y_A, of functions that all fall. An attribute's own k-ary response averages f
+    over that attribute with a kernel λ·(identity) + (1 − λ)·(uniform), which keeps the order too.
+    So the extremes are where all of A is kept and where all of A is changed. There
+
+        f_A = E_μ[f ∏_{i∈A} w_i],   w_i = (λ_i/r_i + 1 − λ_i, 1 − λ_i) on (kept, changed) if all
+        kept, and (1 − λ_i, λ_i/(1 − r_i) + 1 − λ_i) if all changed: non-negative numbers only.
+
+    Its relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
+    """
+    if not len(subset):
+        return 0.0
+    all_kept, all_changed = extremes(law, subset, law.retention)
+    return math.log(all_kept / all_changed)
+
+
+def extremes(law: GatedSum, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
+    """Return f_A e^{−E/2} where all of A is kept and where all of it is changed.
+
+    Args:
+        law: the gated sum; its own retention plays no part.
+        subset: positions, each once, at least one.
+        retention: of every attribute, shape (k,).
+    """
+    chosen = [int(i) for i in subset]
+    inside = set(chosen)
+    back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
+    all_kept = all_changed = back.after(len(chosen))
+    for place in range(len(chosen) - 1, -1, -1):
+        a, kept = back.n_categories[place], float(retention[chosen[place]])
+        blur = 1.0 - kept
+        stay, plain, extra = back.parts(place, all_kept)
+        all_kept = (kept + blur / a) * (plain + extra) + blur * ((a - 1) / a) * stay
+        stay, plain, extra = back.parts(place, all_changed)
+        all_changed = (kept + blur * ((a - 1) / a)) * stay + blur / a * (plain + extra)
+    return float(all_kept[0]), float(all_changed[0])

@@ -1,0 +1,331 @@
+"""The law of one gated sum: a vote, a clipped ramp, and everything between.
+
+    f(S) ∝ E_B[ g(s) ],   s = Σ_{i kept} (n_i + B_i),   g from 1 up to e^E, non-decreasing,
+
+then, optionally, every output i is replaced by a uniform category with probability 1 − retention_i
+(an independent k-ary response).  Two gates, both with x = clip((s − start)/width, 0, 1):
+
+    "vote":  g = 1 + (e^E − 1) x      (width 1: the uniform law mixed with one weighted vote)
+    "ramp":  g = e^{E x}              (no clipping: the Kronecker product; width → 0: the vote)
+
+What it promises before rounding (`accounts` has it as drawn):
+record    1 <= g <= e^E, averages over B and post-processing keep the ratio: ε <= E.
+knowing   for a ramp g(s + m) <= e^{E m / width} g(s) because clip is 1-Lipschitz, hence
+the rest  f(S) <= ((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) f(S ∪ i) with c = E/width.
+
+It contains RS+FD's uniform fakes, λ-randomization, and the Kronecker product (a ramp that is never
+clipped); staircase mechanisms of two steps (Kairouz, Oh and Viswanath 2014) are its votes.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.laws.votes.counts import CountLaw
+from deniable.laws.votes.sums import (
+    LARGEST_WEIGHT,
+    UNIT,
+    FloatArray,
+    IntArray,
+    SumExpectations,
+    SumLaw,
+    TiltedSum,
+    saddle_tilt,
+    tilted_sum,
+)
+
+LARGEST_HEIGHT = 1200.0
+LEAST_DITHER = 2.0**-60
+"""e^{E/2} and e^{−E/2}, and their products with a dither and 1/a, must be normal double-precision
+numbers, so that no relative error bound is lost to underflow: e^{−600}·2^{−60}/10^6 > 10^{−286}."""
+
+
+def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return real weights as integers and dither probabilities; the least dithers become 0."""
+    whole = np.floor(weights)
+    dither = weights - whole
+    return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
+
+
+def after_response(
+    level: FloatArray, uniform_keep: FloatArray, retention: FloatArray
+) -> FloatArray:
+    """Return levels against full knowledge after every attribute's own response, (k,), nats.
+
+    With retention λ a ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m), m = rR + 1 − r; divided by R
+    everywhere so that nothing overflows. A level over 700 counts as 700 in it: its e^{−level} would
+    underflow; hence the minimum.
+    """
+    fall = np.exp(-np.minimum(level, 700.0))
+    blur = (1.0 - retention) * (uniform_keep + (1.0 - uniform_keep) * fall)
+    after = np.log((retention + blur) / (retention * fall + blur))
+    return np.where(retention < 1, np.minimum(after, level), level)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Keep and change probabilities after everything, with one relative error bound for all.
+
+    Attributes:
+        keep, change: p_i and 1 − p_i, each without cancellation, shape (k,).
+        gain: p_i − 1/a_i from what the gate adds to the uniform law, shape (k,).
+        log_normalizer: ln E_μ[g].
+        relative_error: of `keep` and `change`.
+    """
+
+    keep: FloatArray
+    change: FloatArray
+    gain: FloatArray
+    log_normalizer: float
+    relative_error: float
+
+    def levels(self, n_categories: IntArray) -> FloatArray:
+        """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats.
+
+        Infinite where 1 − p_i is too small for double precision.
+        """
+        with np.errstate(divide="ignore"):
+            level = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
+        return np.asarray(level)
+
+
+@dataclass(frozen=True, eq=False)
+class GatedSum:
+    """A law as in the module's heading. Frozen; equal if all its numbers are equal.
+
+    Args:
+        n_categories: a_i, shape (k,).
+        weights: n_i >= 0, shape (k,).
+        dither: θ_i in [0, 1), shape (k,).
+        gate: "vote" or "ramp".
+        start: where g starts to rise, in units of the sum, at least 0.
+        width: how long it rises, in units of the sum, above 0.
+        height: E in nats, above 0 and at most `LARGEST_HEIGHT`.
+        retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
+
+    Raises:
+        InputError: if the shapes differ or a number is out of its range.
+    """
+
+    n_categories: IntArray
+    weights: IntArray
+    dither: FloatArray
+    gate: Literal["vote", "ramp"]
+    start: float
+    width: float
+    height: float
+    retention: FloatArray
+
+    def __post_init__(self) -> None:
+        k = len(self.n_categories)
+        sizes = {len(self.weights), len(self.dither), len(self.retention)}
+        if sizes != {k} or k == 0:
+            raise InputError("a gated sum needs one weight, dither and retention per attribute")
+        if not (np.all(self.n_categories >= 2) and np.all(self.weights >= 0)):
+            raise InputError("a gated sum needs category counts >= 2 and weights >= 0")
+        if int(self.weights.max()) > LARGEST_WEIGHT or not (
+            0 < float(self.weights.sum() + self.dither.sum()) <= LARGEST_WEIGHT
+        ):
+            raise InputError("the weights of a gated sum must add up to more than 0, at most 2^28")
+        if not (np.all(self.dither >= 0) and np.all(self.dither < 1)):
+            raise InputError("dither probabilities lie in [0, 1)")
+        if not (np.all(self.retention > 0) and np.all(self.retention <= 1)):
+            raise InputError("retention probabilities lie in (0, 1]")
+        if self.gate not in ("vote", "ramp"):
+            raise InputError("the gate of a gated sum is 'vote' or 'ramp'")
+        if not (0 < self.width < math.inf and 0 <= self.start < 2**52):
+            raise InputError("a gate needs a finite start >= 0 and a finite width > 0")
+        if not 0 < self.height <= LARGEST_HEIGHT:
+            raise InputError(f"the height of a gate lies above 0 and at most at {LARGEST_HEIGHT}")
+        if np.any((self.dither > 0) & (self.dither < LEAST_DITHER)):
+            raise InputError(f"a dither probability is 0 or at least {LEAST_DITHER:.1e}")
+        if not self.gate_excess(self.weights.sum() + np.count_nonzero(self.dither)) > 0:
+            raise InputError("a gate must be reached by the sum of all weights")
+
+    @cached_property
+    def _values(self) -> tuple[object, ...]:
+        arrays = (self.n_categories, self.weights, self.dither, self.retention)
+        return (*(a.tobytes() for a in arrays), self.gate, self.start, self.width, self.height)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GatedSum) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    @property
+    def n_attributes(self) -> int:
+        """k."""
+        return len(self.n_categories)
+
+    @property
+    def uniform_keep(self) -> FloatArray:
+        """r_i = 1/a_i, shape (k,)."""
+        return np.asarray(1.0 / self.n_categories, dtype=np.float64)
+
+    def gate_exponent(self, s: IntArray | FloatArray) -> FloatArray:
+        """Return ln g(s), in [0, E], within (4 E + 4) u of the exact value."""
+        x = np.clip((s - self.start) / self.width, 0.0, 1.0)
+        if self.gate == "ramp":
+            return self.height * x
+        # ln(1 + (e^E − 1) x) = E + ln(x + (1 − x) e^{−E}), and 0 at x = 0 by definition
+        with np.errstate(divide="ignore"):
+            level = self.height + np.log(x + (1.0 - x) * math.exp(-self.height))
+        return np.where(x > 0, np.maximum(level, 0.0), 0.0)
+
+    def gate_excess(self, s: IntArray | FloatArray) -> FloatArray:
+        """Return (g(s) − 1) e^{−E}, without cancellation."""
+        if self.gate == "vote":
+            x = np.clip((s - self.start) / self.width, 0.0, 1.0)
+            return -math.expm1(-self.height) * x
+        exponent = self.gate_exponent(s)
+        return np.exp(exponent - self.height) * -np.expm1(-exponent)
+
+    @property
+    def _alike(self) -> bool:
+        """All attributes count one and have the same categories: only how many are kept matters."""
+        return bool(
+            np.all(self.weights == 1)
+            and not self.dither.any()
+            and np.all(self.n_categories == self.n_categories[0])
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """The record's level E before rounding, nats."""
+        return self.height
+
+    def slope_bounds(self) -> FloatArray:
+        """Return ln((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) of a ramp, before clipping (k,)."""
+        slope = self.height / self.width
+        with np.errstate(divide="ignore"):  # ln 0 = −∞ where there is no dither
+            noise = np.logaddexp(np.log1p(-self.dither), np.log(self.dither) + slope)
+        return np.asarray(self.weights * slope + noise, dtype=np.float64)
+
+    def given_rest(self) -> FloatArray:
+        """Return an upper bound on each attribute's level against full knowledge, (k,) nats."""
+        if self.gate == "ramp":
+            level = np.minimum(self.slope_bounds(), self.height)
+        else:
+            live = (self.weights > 0) | (self.dither > 0)
+            level = np.where(live, self.height, 0.0)
+        return after_response(level, self.uniform_keep, self.retention)
+
+    @cached_property
+    def tilted(self) -> tuple[SumLaw | CountLaw, TiltedSum, int, float]:
+        """The law of s where g − 1 has its mass: (law, steps, reference t, ln of the factor)."""
+        real = self.weights + self.dither
+        top = float(real.sum())
+        keep = self.uniform_keep
+        mean = self.start
+        if self.gate == "ramp":
+            odds = np.log(keep) - np.log1p(-keep)
+            slope = min(self.height / self.width, 500.0 / float(real.max()))
+            mean = float(real @ (1.0 / (1.0 + np.exp(-(odds + slope * real)))))
+            mean = min(max(mean, self.start), self.start + self.width)
+        least = float(real @ keep)
+        mean = min(max(mean, least), least + 0.999999 * (top - least))
+        tilt = saddle_tilt(keep, real, mean)
+        steps = tilted_sum(keep, self.weights, self.dither, tilt)
+        floor = math.floor(self.start)
+        law: SumLaw | CountLaw
+        law = CountLaw(steps, floor) if self._alike else SumLaw(steps, floor, careful=True)
+        reference = round(mean)
+        return law, steps, reference, self.height + steps.log_scale - tilt * reference
+
+    def weighted_excess(self) -> FloatArray:
+        """Return (g − 1) e^{−E} e^{−ρ (s − t)} on the support of the tilted law."""
+        law, steps, reference, _ = self.tilted
+        exponent = np.clip(-steps.tilt * (law.support - reference), -740.0, 600.0)
+        values: FloatArray = self.gate_excess(law.support) * np.exp(exponent)
+        return values
+
+    def error(self) -> float:
+        """Return the relative error bound of `moments` (derivation: sums.relative_error).
+
+        On top: ln of the factor has absolute error under (20k + 8 (E + |L| + ρt) + 64) u, which
+        covers the gate's (4E + 4) u; dropped states miss at most dropped · max(value).
+        """
+        law, steps, reference, _log_factor = self.tilted
+        values = self.weighted_excess()
+        size = self.height + abs(steps.log_scale) + steps.tilt * reference
+        size += float(np.abs(np.log(steps.low + steps.high)).sum())
+        missing = law.dropped * float(values.max(initial=0.0))
+        total = float(law.dot(values, law.mass))
+        relative = math.inf if total == 0 else missing / total
+        return law.error() + (20 * self.n_attributes + 8 * size + 64) * UNIT + relative
+
+    @cached_property
+    def excess(self) -> SumExpectations:
+        """E_ν[(g − 1) e^{−E − ρ (s − t)}]; times e^{log factor} it is E_μ[g − 1]."""
+        return self.tilted[0].expectations(self.weighted_excess())
+
+    def moments(self) -> Moments:
+        """Return every attribute's keep and change probability, retention included."""
+        log_factor = self.tilted[3]
+        got = self.excess
+        # f = c (1 + (g − 1)), c = 1/(1 + A): both parts are sums of non-negative numbers.  Divided
+        # through by e^{log_factor} where that is large.
+        scale = max(log_factor, 0.0)
+        base, part = math.exp(-scale), math.exp(log_factor - scale)
+        keep, flip = self.uniform_keep, 1.0 - self.uniform_keep
+        normalizer = base + part * float(got.total[0])
+        kept = (keep * base + part * got.kept[0]) / normalizer
+        changed = (flip * base + part * got.changed[0]) / normalizer
+        blur = 1.0 - self.retention
+        lift = part / normalizer * (flip * got.kept[0] - keep * got.changed[0])
+        return Moments(
+            self.retention * kept + blur * keep,
+            self.retention * changed + blur * flip,
+            self.retention * lift,
+            math.log(normalizer) + scale,
+            2.0 * self.error() + 8 * UNIT,
+        )
+
+    def at_height(self, height: float) -> "GatedSum":
+        """Return the law with another E; a ramp keeps its slope E/width.
+
+        A vote's g − 1 only changes by a factor: nothing is computed again.
+        """
+        if self.gate == "ramp":
+            return replace(self, height=height, width=self.width * height / self.height)
+        other = replace(self, height=height)
+        law, steps, reference, log_factor = self.tilted
+        factor = math.expm1(-height) / math.expm1(-self.height)
+        same = self.excess
+        other.__dict__["tilted"] = (law, steps, reference, log_factor + (height - self.height))
+        other.__dict__["excess"] = SumExpectations(
+            same.total * factor, same.kept * factor, same.changed * factor
+        )
+        return other
+
+    def attenuation(self, attributes: Sequence[int], normalizer: float | None = None) -> float:
+        """Return φ(T), the eigenvalue on the set T of attributes (theory, section 6)."""
+        chosen = sorted(set(attributes))
+        if not chosen:
+            return 1.0
+        law, _, _, log_factor = self.tilted
+        if normalizer is None:
+            normalizer = self.moments().log_normalizer
+        factors = {i: (1.0, -1.0 / (int(self.n_categories[i]) - 1)) for i in chosen}
+        value = law.product_expectation(self.weighted_excess(), factors)
+        # E_μ[∏ h_i] = 0 for T not empty: the constant part of g drops out.
+        return float(np.prod(self.retention[chosen])) * value * math.exp(log_factor - normalizer)
+
+    def pair_attenuations(self) -> FloatArray:
+        """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN. O(k²) vectors."""
+        law, _, _, log_factor = self.tilted
+        factor = math.exp(log_factor - self.moments().log_normalizer)
+        pairs = law.pair_expectations(
+            self.weighted_excess(),
+            np.ones(self.n_attributes),
+            np.asarray(-1.0 / (self.n_categories - 1), dtype=np.float64),
+        )
+        pairs *= factor * np.outer(self.retention, self.retention)
+        np.fill_diagonal(pairs, np.nan)
+        return pairs

@@ -1,0 +1,209 @@
+"""The law that mixes several weighted votes over all patterns of about twenty attributes at most.
+
+    f(S) ∝ 1 + Σ_c m_c 1[Σ_{i kept} n^c_i >= θ_c],    integers n^c_i >= 0, θ_c, and m_c > 0,
+
+then an optional independent k-ary response per attribute (retention). The empty pattern must win
+every vote and the full one none; then ε = ln(1 + Σ m_c). The optimum of Yamamoto and Shibuya's
+linear program is of this form with at most k votes (docs/proofs/optimal.md).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.laws.votes.gated import Moments
+from deniable.laws.votes.halves import Halves, kept_sums, product_masses
+from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+
+MAX_ATTRIBUTES = 20
+"""All 2^k patterns are held."""
+
+MAX_WEIGHT = 1 << 52
+
+
+@dataclass(frozen=True, eq=False)
+class VoteMixture:
+    """A law as in the module's heading. Frozen; equal if all its numbers are equal.
+
+    Args:
+        n_categories: a_i, shape (k,), k up to `MAX_ATTRIBUTES`.
+        votes: n^c_i from 0 to `MAX_WEIGHT`, shape (C, k).
+        thresholds: θ_c from 1 to Σ_i n^c_i, shape (C,).
+        multipliers: m_c > 0, shape (C,).
+        retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
+
+    Raises:
+        InputError: if the shapes differ or a number is out of its range.
+    """
+
+    n_categories: IntArray
+    votes: IntArray
+    thresholds: IntArray
+    multipliers: FloatArray
+    retention: FloatArray
+
+    def __post_init__(self) -> None:
+        k = len(self.n_categories)
+        n_votes = len(self.multipliers)
+        if not 1 <= k <= MAX_ATTRIBUTES:
+            raise InputError(f"a mixture of votes has 1 to {MAX_ATTRIBUTES} attributes, not {k}")
+        if n_votes == 0 or self.votes.shape != (n_votes, k) or len(self.thresholds) != n_votes:
+            raise InputError("a mixture of votes needs k weights and one threshold per vote")
+        if not (np.all(self.n_categories >= 2) and np.all(self.votes >= 0)):
+            raise InputError("a mixture of votes needs category counts >= 2 and weights >= 0")
+        if np.any(self.votes > MAX_WEIGHT):
+            raise InputError("the weights of a vote are at most 2^52")
+        if np.any(self.thresholds <= 0) or np.any(self.thresholds > self.votes.sum(axis=1)):
+            raise InputError("a vote's threshold lies above 0 and at most at its sum of weights")
+        if not (np.all(self.multipliers > 0) and math.fsum(self.multipliers.tolist()) < 1e300):
+            raise InputError("the multipliers of a mixture of votes are positive and finite")
+        if len(self.retention) != k or not np.all((self.retention > 0) & (self.retention <= 1)):
+            raise InputError("retention probabilities lie in (0, 1]")
+
+    @cached_property
+    def _values(self) -> tuple[bytes, ...]:
+        return tuple(
+            array.tobytes()
+            for array in (
+                self.n_categories,
+                self.votes,
+                self.thresholds,
+                self.multipliers,
+                self.retention,
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoteMixture) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    @property
+    def n_attributes(self) -> int:
+        """k."""
+        return len(self.n_categories)
+
+    @property
+    def uniform_keep(self) -> FloatArray:
+        """r_i = 1/a_i, shape (k,)."""
+        return np.asarray(1.0 / self.n_categories, dtype=np.float64)
+
+    @property
+    def epsilon(self) -> float:
+        """The record's level before rounding, nats; retention cannot raise it.
+
+        Votes with 0 < θ_c <= Σ n^c_i are won by the empty pattern and lost by the full one, and by
+        monotonicity those two are the largest and the smallest f.
+        """
+        return math.log1p(math.fsum(self.multipliers.tolist()))
+
+    @cached_property
+    def density(self) -> FloatArray:
+        """f of every pattern before retention, from 1 to e^ε, flattened in C order, (2^k,).
+
+        Each is off by at most C u relatively: it is a sum of C + 1 positive numbers.
+        """
+        f = np.ones(2**self.n_attributes)
+        for weights, threshold, multiplier in zip(
+            self.votes, self.thresholds, self.multipliers, strict=True
+        ):
+            f[kept_sums(weights) >= threshold] += multiplier
+        return f
+
+    @cached_property
+    def final_density(self) -> FloatArray:
+        """f of every pattern after retention, on the same scale, shape (2,)·k.
+
+        An own k-ary response replaces f by λ f + (1 − λ)(r f_kept + (1 − r) f_changed) along its
+        axis: at most 8 roundings an attribute on top of those of `density`.
+        """
+        f = self.density.reshape((2,) * self.n_attributes)
+        for i in np.flatnonzero(self.retention < 1).tolist():
+            a, kept = int(self.n_categories[i]), float(self.retention[i])
+            mean = np.take(f, [0], axis=i) / a + np.take(f, [1], axis=i) * ((a - 1) / a)
+            f = kept * f + (1.0 - kept) * mean
+        return f
+
+    @property
+    def density_roundings(self) -> int:
+        """How many roundings an entry of `final_density` has seen at most."""
+        return len(self.multipliers) + 8 * int(np.count_nonzero(self.retention < 1))
+
+    @cached_property
+    def pattern_probability(self) -> FloatArray:
+        """q of every pattern, retention included, shape (2,)·k."""
+        masses = product_masses(self.uniform_keep).reshape((2,) * self.n_attributes)
+        q = masses * self.final_density
+        return np.asarray(q / q.sum())
+
+    def at_height(self, height: float) -> "VoteMixture":
+        """Return the law with Σ m_c = e^height − 1, in the same proportions."""
+        factor = math.expm1(height) / math.fsum(self.multipliers.tolist())
+        other = replace(self, multipliers=self.multipliers * factor)
+        other.__dict__["_parts"] = self._parts
+        return other
+
+    def moments(self) -> Moments:
+        """Return every attribute's keep and change probability."""
+        r = self.uniform_keep
+        won, kept, changed = self._parts
+        m = self.multipliers
+        normalizer = 1.0 + float(m @ won)
+        part_kept, part_changed = m @ kept, m @ changed
+        keep, change = (r + part_kept) / normalizer, (1.0 - r + part_changed) / normalizer
+        blur = 1.0 - self.retention
+        # Masses: k factors; suffix sums and the sum over halves: 2^{k/2} additions each at worst.
+        k = self.n_attributes
+        error = 2 * (2 * k + 2 * 2.0 ** ((k + 1) // 2) + len(m) + 32) * UNIT
+        return Moments(
+            self.retention * keep + blur * r,
+            self.retention * change + blur * (1.0 - r),
+            self.retention * ((1.0 - r) * part_kept - r * part_changed) / normalizer,
+            math.log(normalizer),
+            error,
+        )
+
+    @cached_property
+    def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """μ(D_c), μ(D_c; i kept), μ(D_c; i changed) of every vote: (C,), (C, k), (C, k)."""
+        halves = Halves(self.uniform_keep)
+        parts = [
+            halves.vote(n, int(threshold))
+            for n, threshold in zip(self.votes, self.thresholds, strict=True)
+        ]
+        won, kept, changed = zip(*parts, strict=True)
+        return np.array(won), np.array(kept), np.array(changed)
+
+    def eigenvalues(self, subset: list[int]) -> FloatArray:
+        """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] in."""
+        rest = tuple(i for i in range(self.n_attributes) if i not in subset)
+        law = self.pattern_probability.sum(axis=rest)
+        ascending = sorted(subset)
+        law = np.transpose(law, [ascending.index(i) for i in subset])
+        for axis, i in enumerate(subset):
+            kept, changed = np.take(law, 0, axis=axis), np.take(law, 1, axis=axis)
+            a = int(self.n_categories[i])
+            law = np.stack([kept + changed, kept - changed / (a - 1)], axis=axis)
+        return np.asarray(law)
+
+    def subset_level(self, subset: list[int]) -> float:
+        """Return ln(max f_A/min f_A) of the law projected to the columns A, nats, not rounded up.
+
+        By monotonicity (see `backward.subset_level`) the extremes are where all of A is kept and
+        where all of it is changed; f_A averages f over the other attributes.
+        """
+        f, r = self.final_density, self.uniform_keep
+        index = [slice(None) if i not in subset else None for i in range(self.n_attributes)]
+        kept = f[tuple(0 if at is None else at for at in index)]
+        changed = f[tuple(1 if at is None else at for at in index)]
+        masses = product_masses(np.delete(r, subset)).reshape(kept.shape)
+        return math.log(float((kept * masses).sum()) / float((changed * masses).sum()))
+
+    def given_rest(self) -> FloatArray:
+        """Return each attribute's level against full knowledge, shape (k,), nats, not rounded."""
+        f = np.log(self.final_density)
+        return np.array([float(np.abs(np.diff(f, axis=i)).max()) for i in range(self.n_attributes)])

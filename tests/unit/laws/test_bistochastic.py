@@ -1,0 +1,152 @@
+"""Bistochastic matrices: the check, and exact sums in integers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deniable import privacy
+from deniable.errors import InputError
+from deniable.laws import MatrixChannel
+from deniable.laws.bistochastic import (
+    bistochastic_channel,
+    check_bistochastic,
+    exact_weights,
+    is_bistochastic,
+)
+
+
+def sinkhorn(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale rows and columns in turn until they add up to 1."""
+    for _ in range(20_000):
+        matrix = matrix / matrix.sum(axis=1, keepdims=True)
+        matrix = matrix / matrix.sum(axis=0)
+        if np.abs(matrix.sum(axis=1) - 1).max() < 1e-15:
+            break
+    return matrix
+
+
+@st.composite
+def bistochastic(draw: st.DrawFn, spread: float = 3.0) -> NDArray[np.float64]:
+    """Mixtures of permutations and the uniform matrix, of very different weights."""
+    n = draw(st.integers(2, 7))
+    weights = draw(st.lists(st.floats(-spread, 0), min_size=1, max_size=6))
+    matrix = np.full((n, n), 10 ** draw(st.floats(-spread, 0)) / n)
+    for exponent in weights:
+        matrix[draw(st.permutations(range(n))), np.arange(n)] += 10**exponent
+    return matrix / matrix.sum(axis=0)
+
+
+def check_exact(matrix: NDArray[np.float64]) -> None:
+    bits, weights = exact_weights(matrix)
+    total = 1 << bits
+    assert all(sum(row) == total for row in weights)
+    assert all(sum(column) == total for column in zip(*weights, strict=True))
+    n = len(matrix)
+    for i in range(n):
+        for j in range(n):
+            change = Fraction(weights[i][j], total) / Fraction(float(matrix[i, j])) - 1
+            assert abs(change) <= n**2 * 2.0**-50
+
+
+@given(bistochastic())
+def test_integer_rows_and_columns_are_exact_and_entries_change_by_rounding_only(
+    matrix: NDArray[np.float64],
+) -> None:
+    check_exact(matrix)
+
+
+@given(bistochastic(spread=60.0))
+def test_entries_of_a_size_far_below_rounding_keep_their_relative_accuracy(
+    matrix: NDArray[np.float64],
+) -> None:
+    check_exact(matrix)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_matrix_of_no_structure_is_made_exact(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    check_exact(sinkhorn(random.gamma(0.3, size=(12, 12)) + 1e-6))
+
+
+def test_the_published_level_is_that_of_the_matrix_asked_for() -> None:
+    attenuation, n = 0.6, 5
+    matrix = attenuation * np.eye(n) + (1 - attenuation) / n
+    law = bistochastic_channel(matrix)
+    assert is_bistochastic(law)
+    expected = np.log(1 + n * attenuation / (1 - attenuation))
+    assert privacy.record_epsilon(law) == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_matrix_of_printed_decimals_is_accepted_and_made_exact() -> None:
+    matrix = np.array([[0.5, 1 / 3, 1 / 6], [1 / 3, 1 / 6, 0.5], [1 / 6, 0.5, 1 / 3]]).round(10)
+    law = bistochastic_channel(matrix)
+    total = 1 << law.bits
+    assert all(sum(row) == total for row in law.weights)
+    np.testing.assert_allclose(law.matrix(), matrix, atol=1e-9)
+
+
+def test_decimals_too_few_for_a_tiny_entry_are_refused() -> None:
+    # Off by 1e-10 in a way that only the entry of 1e-12 could make up for.
+    matrix = np.array([[1 - 1e-12, 1e-12 + 1e-10], [1e-12, 1 - 1e-12 - 1e-10]])
+    with pytest.raises(InputError, match="more digits"):
+        bistochastic_channel(matrix)
+
+
+def test_a_matrix_that_is_not_symmetric_keeps_its_orientation() -> None:
+    matrix = np.array([[0.6, 0.3, 0.1], [0.1, 0.6, 0.3], [0.3, 0.1, 0.6]])
+    np.testing.assert_allclose(bistochastic_channel(matrix).matrix(), matrix, rtol=1e-15)
+
+
+def good() -> NDArray[np.float64]:
+    return np.array([[0.6, 0.3, 0.1], [0.1, 0.6, 0.3], [0.3, 0.1, 0.6]])
+
+
+def test_a_row_that_does_not_add_up_is_named() -> None:
+    matrix = good()
+    matrix[1] += [0.1, -0.05, -0.02]
+    with pytest.raises(InputError, match=r"row 2 .* 1\.03"):
+        check_bistochastic(matrix)
+
+
+def test_a_column_that_does_not_add_up_is_named() -> None:
+    matrix = good()
+    matrix[0, 2] += 0.05
+    matrix[0, 0] -= 0.05
+    with pytest.raises(InputError, match="column 1"):
+        check_bistochastic(matrix)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, np.nan, np.inf])
+def test_an_entry_that_is_not_positive_is_named(value: float) -> None:
+    matrix = good()
+    matrix[2, 1] = value
+    with pytest.raises(InputError, match="row 3, column 2"):
+        check_bistochastic(matrix)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (1, 1), (3,), (2, 2, 2)])
+def test_a_shape_that_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="square"):
+        check_bistochastic(np.full(shape, 0.5))
+
+
+def test_a_table_with_text_or_ragged_rows_is_refused() -> None:
+    with pytest.raises(InputError, match="numbers"):
+        check_bistochastic([[0.5, 0.5], [1.0]])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="numbers"):
+        check_bistochastic([["a", "b"], ["c", "d"]])  # type: ignore[arg-type]
+
+
+def test_the_uniform_matrix_is_refused_because_nothing_could_be_estimated() -> None:
+    with pytest.raises(InputError, match="singular"):
+        bistochastic_channel(np.full((3, 3), 1 / 3))
+
+
+def test_a_matrix_with_other_row_sums_or_more_outputs_is_not_bistochastic() -> None:
+    assert not is_bistochastic(MatrixChannel((2,), 3, ((7, 2), (1, 6))))
+    assert not is_bistochastic(MatrixChannel((2,), 3, ((4, 2), (2, 4), (2, 2))))
+    assert is_bistochastic(MatrixChannel((2,), 3, ((7, 1), (1, 7))))

@@ -1,0 +1,59 @@
+"""Eigenvalues and levels of subsets against the enumerated law."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from deniable.laws.votes import backward
+from unit.laws.votes import whole_law as oracle
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_eigenvalues_of_every_subset_in_any_order_equal_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_sum(seed, 5)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories.tolist()
+    for size in range(k + 1):
+        for subset in itertools.permutations(range(k), size):
+            found = backward.eigenvalues(law, subset)
+            assert found.shape == (2,) * size
+            for index in np.ndindex(found.shape):
+                chosen = [i for i, inside in zip(subset, index, strict=True) if inside]
+                exact = oracle.attenuation(a, q, chosen)
+                assert found[index] == pytest.approx(exact, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_level_of_every_subset_equals_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_sum(seed, 6)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories.tolist()
+    for size in range(1, k + 1):
+        for subset in itertools.combinations(range(k), size):
+            exact = oracle.subset_level(a, q, subset)
+            assert backward.subset_level(law, subset) == pytest.approx(exact, abs=1e-11)
+    assert backward.subset_level(law, ()) == 0.0
+
+
+def test_all_the_eigenvalues_of_a_subset_of_many_attributes_agree_with_single_ones() -> None:
+    random = np.random.default_rng(3)
+    law = oracle.GatedSum(
+        random.integers(2, 9, 200),
+        random.integers(100, 400, 200),
+        random.random(200),
+        "vote",
+        12_000.0,
+        1.0,
+        8.0,
+        random.uniform(0.9, 1.0, 200),
+    )
+    subset = [7, 199, 0, 50, 120, 33, 64]
+    found = backward.eigenvalues(law, subset)
+    single = law.moments().gain / (1 - law.uniform_keep)
+    for place, i in enumerate(subset):
+        index = tuple(int(place == axis) for axis in range(len(subset)))
+        assert found[index] == pytest.approx(single[i], abs=1e-13)
+    for (x, i), (y, j) in itertools.combinations(enumerate(subset), 2):
+        index = tuple(int(axis in (x, y)) for axis in range(len(subset)))
+        assert found[index] == pytest.approx(law.attenuation([i, j]), abs=1e-13)

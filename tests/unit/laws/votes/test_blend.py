@@ -1,0 +1,74 @@
+"""Every answer of a blend of votes against the enumerated law."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.votes.blend import VoteBlend
+from unit.laws.votes import whole_law as oracle
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_blend(seed)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories.tolist()
+    table, moments = oracle.patterns(k), law.moments()
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
+    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
+    np.testing.assert_allclose(moments.gain, moments.keep - 1 / law.n_categories, atol=1e-14)
+    assert moments.relative_error < 1e-11
+    mu, f = oracle.uniform_law(a), oracle.density(law)
+    assert moments.log_normalizer == pytest.approx(np.log(mu @ f), rel=1e-12, abs=1e-13)
+    assert np.all(law.given_rest() >= oracle.given_rest(a, q) - 1e-11)
+    assert np.log(f.max() / f.min()) <= law.epsilon + 1e-12
+    pairs = law.pair_attenuations()
+    for size in range(1, k + 1):
+        for subset in itertools.combinations(range(k), size):
+            exact = oracle.subset_level(a, q, subset)
+            assert law.subset_level(subset) == pytest.approx(exact, abs=1e-12)
+            found = law.eigenvalues(subset[::-1])
+            for index in np.ndindex(found.shape):
+                chosen = [i for i, inside in zip(subset[::-1], index, strict=True) if inside]
+                exact = oracle.attenuation(a, q, chosen)
+                assert found[index] == pytest.approx(exact, abs=1e-13)
+            if size == 2:
+                assert pairs[subset] == pytest.approx(found[1, 1], rel=1e-9, abs=1e-12)
+
+
+def test_a_vote_blended_with_itself_is_that_vote() -> None:
+    alone = oracle.random_sum(3)
+    bare = replace(alone, retention=np.ones(alone.n_attributes))
+    blended = VoteBlend((bare, bare), np.array([0.37, 2.0]), alone.retention)
+    np.testing.assert_allclose(blended.moments().keep, alone.moments().keep, rtol=1e-13)
+    np.testing.assert_allclose(blended.given_rest(), alone.given_rest(), rtol=1e-13)
+
+
+def test_another_height_keeps_votes_and_shares() -> None:
+    law = oracle.random_blend(5)
+    moved = law.at_height(1.25)
+    assert moved.epsilon == 1.25
+    parts = tuple(replace(part, height=1.25) for part in law.parts)
+    fresh = VoteBlend(parts, law.shares, law.retention)
+    assert moved == fresh != law
+    assert hash(moved) == hash(fresh)
+    np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-13)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    law = oracle.random_blend(1)
+    first, ones = law.parts[0], np.ones(law.n_attributes)
+    for parts, shares, retention, sentence in (
+        ((), [], ones, "one share per vote"),
+        ((first,), [0.5, 0.5], ones, "one share per vote"),
+        ((first,), [0.0], ones, "positive and finite"),
+        ((first, first.at_height(0.77)), [1, 1], ones, "one height"),
+        ((replace(first, retention=0.5 * ones),), [1], ones, "without retention"),
+        ((first, replace(first, n_categories=first.n_categories + 1)), [1, 1], ones, "same attri"),
+        ((first,), [1], 0 * ones, "retention"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            VoteBlend(parts, np.array(shares, dtype=np.float64), retention)

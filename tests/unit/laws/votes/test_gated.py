@@ -1,0 +1,108 @@
+"""Every answer of a gated sum against the enumerated law."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.votes.gated import GatedSum
+from unit.laws.votes import whole_law as oracle
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_keep_probabilities_levels_and_pairs_equal_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_sum(seed)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories.tolist()
+    table = oracle.patterns(k)
+    moments = law.moments()
+    change = q @ table
+    np.testing.assert_allclose(moments.change, change, rtol=1e-11, atol=0)
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-11, atol=0)
+    np.testing.assert_allclose(moments.gain, moments.keep - 1 / law.n_categories, atol=1e-13)
+    assert moments.relative_error < 1e-12
+    levels = np.log((1 - change) * (law.n_categories - 1) / change)
+    np.testing.assert_allclose(moments.levels(law.n_categories), levels, atol=1e-9)
+    f = q / oracle.uniform_law(a)
+    assert np.log(f.max() / f.min()) <= law.epsilon + 1e-12
+    assert np.all(oracle.given_rest(a, q) <= law.given_rest() + 1e-11)
+    pairs = law.pair_attenuations()
+    for i, j in itertools.combinations(range(k), 2):
+        exact = oracle.attenuation(a, q, (i, j))
+        assert pairs[i, j] == pytest.approx(exact, abs=1e-12)
+        assert law.attenuation([i, j]) == pytest.approx(exact, abs=1e-12)
+
+
+def unclipped() -> GatedSum:
+    return GatedSum(
+        np.array([3, 4]), np.array([5, 7]), np.zeros(2), "ramp", 0.0, 12.0, 2.4, np.ones(2)
+    )
+
+
+def test_a_ramp_that_is_never_clipped_is_the_kronecker_product() -> None:
+    law = unclipped()
+    q = oracle.pattern_law(law)
+    np.testing.assert_allclose(oracle.given_rest([3, 4], q), law.given_rest(), rtol=1e-12)
+    np.testing.assert_allclose(law.given_rest(), [1.0, 1.4], rtol=1e-12)
+    np.testing.assert_allclose(law.moments().levels(law.n_categories), [1.0, 1.4], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_another_height_is_the_law_built_with_that_height(seed: int) -> None:
+    law = oracle.random_sum(seed)
+    law.moments()
+    moved = law.at_height(2.5)
+    width = law.width if law.gate == "vote" else law.width * 2.5 / law.height
+    arrays = (law.n_categories, law.weights, law.dither)
+    fresh = GatedSum(*arrays, law.gate, law.start, width, 2.5, law.retention)
+    assert moved == fresh
+    np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-12)
+
+
+def test_laws_are_equal_if_all_their_numbers_are() -> None:
+    assert unclipped() == unclipped()
+    assert hash(unclipped()) == hash(unclipped())
+    assert unclipped() != unclipped().at_height(2.3)
+    assert unclipped() != "a law"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("weights", [-1, 1], "weights >= 0"),
+        ("weights", [0, 0], "more than 0"),
+        ("weights", [2**28, 1], "at most 2"),
+        ("weights", [2**61, 2**61], "at most 2"),
+        ("weights", [1], "one weight, dither and retention"),
+        ("dither", [0.0, 1.0], "dither"),
+        ("dither", [0.0, np.nan], "."),
+        ("gate", "step", "'vote' or 'ramp'"),
+        ("width", 0.0, "finite width"),
+        ("width", np.inf, "finite width"),
+        ("start", -1.0, "finite start"),
+        ("start", 2.0, "must be reached"),
+        ("height", 0.0, "height of a gate"),
+        ("height", 1e6, "height of a gate"),
+        ("height", np.nan, "height of a gate"),
+        ("retention", [0.0, 1.0], "retention"),
+        ("retention", [1.0, 1.5], "retention"),
+        ("n_categories", [1, 3], "category counts"),
+    ],
+)
+def test_an_impossible_gated_sum_is_refused(field: str, value: Any, sentence: str) -> None:
+    numbers: dict[str, Any] = {
+        "n_categories": np.array([3, 3]),
+        "weights": np.array([1, 1]),
+        "dither": np.zeros(2),
+        "gate": "vote",
+        "start": 1.0,
+        "width": 1.0,
+        "height": 1.0,
+        "retention": np.ones(2),
+    }
+    GatedSum(**numbers)
+    numbers[field] = np.array(value) if isinstance(value, list) else value
+    with pytest.raises(InputError, match=sentence):
+        GatedSum(**numbers)

@@ -1,0 +1,90 @@
+"""Every answer of a mixture of votes against the enumerated law."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.votes.mixture import VoteMixture
+from unit.laws.votes import whole_law as oracle
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_mixture(seed)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories.tolist()
+    table, moments = oracle.patterns(k), law.moments()
+    np.testing.assert_allclose(law.pattern_probability.ravel(), q, rtol=1e-12)
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
+    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
+    np.testing.assert_allclose(moments.gain, moments.keep - 1 / law.n_categories, atol=1e-14)
+    np.testing.assert_allclose(law.given_rest(), oracle.given_rest(a, q), atol=1e-11)
+    f = oracle.density(law)
+    assert law.epsilon == pytest.approx(np.log(f.max() / f.min()), rel=1e-12)
+    for size in range(1, k + 1):
+        for subset in itertools.combinations(range(k), size):
+            exact = oracle.subset_level(a, q, subset)
+            assert law.subset_level(list(subset)) == pytest.approx(exact, abs=1e-12)
+            found = law.eigenvalues(list(subset[::-1]))
+            for index in np.ndindex(found.shape):
+                chosen = [i for i, inside in zip(subset[::-1], index, strict=True) if inside]
+                exact = oracle.attenuation(a, q, chosen)
+                assert found[index] == pytest.approx(exact, abs=1e-13)
+
+
+def test_another_height_keeps_the_proportions_of_the_votes() -> None:
+    law = oracle.random_mixture(4)
+    moved = law.at_height(1.25)
+    assert moved.epsilon == pytest.approx(1.25, rel=1e-14)
+    np.testing.assert_allclose(
+        moved.multipliers / law.multipliers, moved.multipliers[0] / law.multipliers[0]
+    )
+    fresh = VoteMixture(
+        law.n_categories, law.votes, law.thresholds, moved.multipliers, law.retention
+    )
+    assert moved == fresh
+    assert moved != law
+    np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("n_categories", [1, 3], "category counts"),
+        ("votes", [[1, -1]], "weights >= 0"),
+        ("votes", [[1]], "k weights"),
+        ("votes", [[2**53, 1]], "at most 2"),
+        ("votes", [[0, 0]], "threshold"),
+        ("thresholds", [0], "threshold"),
+        ("thresholds", [3], "threshold"),
+        ("thresholds", [1, 1], "one threshold"),
+        ("multipliers", [0.0], "positive and finite"),
+        ("multipliers", [np.inf], "positive and finite"),
+        ("multipliers", [np.nan], "positive and finite"),
+        ("multipliers", [], "one threshold"),
+        ("retention", [0.0, 1.0], "retention"),
+        ("retention", [1.0], "retention"),
+    ],
+)
+def test_an_impossible_mixture_is_refused(field: str, value: Any, sentence: str) -> None:
+    numbers: dict[str, Any] = {
+        "n_categories": np.array([3, 3]),
+        "votes": np.array([[1, 1]]),
+        "thresholds": np.array([2]),
+        "multipliers": np.array([1.0]),
+        "retention": np.ones(2),
+    }
+    VoteMixture(**numbers)
+    with pytest.raises(InputError, match=sentence):
+        VoteMixture(**(numbers | {field: np.array(value)}))
+
+
+def test_more_attributes_than_can_be_enumerated_are_refused() -> None:
+    k = 21
+    with pytest.raises(InputError, match="1 to 20 attributes"):
+        VoteMixture(
+            np.full(k, 2), np.ones((1, k), dtype=np.int64), np.array([1]), np.ones(1), np.ones(k)
+        )
