@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable.designing import design
 from deniable.schema import Schema
-from deniable.solvers import heuristic, linear
+from deniable.solvers.patterns import heuristic, linear
 
 PAPER = {("lp", 10): "54.9", ("heuristic", 1_000): "1.14", ("heuristic", 100_000): "13,478"}
 

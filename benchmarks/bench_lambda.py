@@ -24,7 +24,7 @@ from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism import Block, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
-from deniable.solvers import birkhoff, preserve
+from deniable.solvers.patterns import birkhoff, preserve
 from deniable.strength import mechanism_strength
 from deniable.tabulate import Tabulation
 

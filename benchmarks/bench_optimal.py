@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable.laws import law_of_votes
 from deniable.randomness import SystemRandomness
-from deniable.solvers import balanced, linear, optimal
+from deniable.solvers.patterns import balanced, linear, optimal
 
 OPTIMAL = [
     # attributes, levels, largest gap (nats), most seconds

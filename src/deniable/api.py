@@ -29,7 +29,7 @@ from deniable.record import read_design
 from deniable.release import Options
 from deniable.release import share as write_release
 from deniable.schema import Attribute, Schema
-from deniable.solvers.birkhoff import Decomposition, decompose
+from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables import open_table, randomize_frame, released_columns
 
 __all__ = [

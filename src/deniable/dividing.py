@@ -125,7 +125,7 @@ def _by_importance(
     that solution (beyond 20 attributes: of its limit for many attributes) give the ratios, and the
     largest scale that keeps the budget is searched for.
     """
-    from deniable.solvers import importance as solver
+    from deniable.solvers.patterns import importance as solver
 
     sizes = np.array(plan.task.n_categories, dtype=np.float64)
     costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()

@@ -2,9 +2,9 @@
 
 Each attribute gets its λ in one of three ways: named outright; as the least randomization that has
 a given strength; or as part of the strongest law that keeps given shares of covariances (see
-:mod:`deniable.solvers.preserve`). The law is in integers, rounded to the side of the promise: a λ
-or a strength is a promise of protection, so the keep probability is rounded down; a share of a
-covariance is a promise of use, so it is rounded up.
+:mod:`deniable.solvers.patterns.preserve`). The law is in integers, rounded to the side of the
+promise: a λ or a strength is a promise of protection, so the keep probability is rounded down; a
+share of a covariance is a promise of use, so it is rounded up.
 """
 
 import math
@@ -17,7 +17,7 @@ from deniable.errors import InputError
 from deniable.laws import ProductLaw
 from deniable.laws.response import Response, check_attenuation
 from deniable.schema import Schema
-from deniable.solvers import preserve as solver
+from deniable.solvers.patterns import preserve as solver
 from deniable.strength import response_entropy
 
 _GUARD_BITS = 64

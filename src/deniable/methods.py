@@ -98,7 +98,7 @@ def _aimed(levels: Sequence[float]) -> list[float]:
 
 
 def _optimal(task: Task, levels: Sequence[float]) -> Found:
-    from deniable.solvers import optimal
+    from deniable.solvers.patterns import optimal
 
     solution = _solved(lambda: optimal.solve(task.n_categories, levels))
     return Found(_laws(solution.parts), solution.weights.tolist())
@@ -112,7 +112,7 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
     few attributes only (docs/proofs/clipped.md); it also stands in where the program's numbers run
     out, at levels of many nats.
     """
-    from deniable.solvers import balanced, optimal
+    from deniable.solvers.patterns import balanced, optimal
 
     if len(levels) <= EXACT_CAPS:
         optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
@@ -193,7 +193,7 @@ def _kronecker(task: Task, levels: Sequence[float]) -> Found:
 
 
 def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None = None) -> Found:
-    from deniable.solvers import linear
+    from deniable.solvers.patterns import linear
 
     aimed = _aimed(levels)
     caps = resolve_caps(task.given_rest, levels)
@@ -218,7 +218,7 @@ def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None =
 
 def _closed_form(task: Task, levels: Sequence[float]) -> Found:
     from deniable.laws.patterns import other_outputs
-    from deniable.solvers import closed_form, linear
+    from deniable.solvers.patterns import closed_form, linear
 
     aimed = _aimed(levels)
     solution = closed_form.solve(task.n_categories, aimed)
@@ -229,7 +229,7 @@ def _closed_form(task: Task, levels: Sequence[float]) -> Found:
 
 
 def _heuristic(task: Task, levels: Sequence[float]) -> Found:
-    from deniable.solvers import heuristic
+    from deniable.solvers.patterns import heuristic
 
     wanted = np.asarray(_aimed(levels))
     places = (

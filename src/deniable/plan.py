@@ -27,7 +27,7 @@ class Design:
             record, in nats; None if no bound is known.
         budget: the total that was asked for, or None if levels were.
         weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
-            beyond relative entropy; see :mod:`deniable.solvers.certificate`.
+            beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
         optimal_epsilon: ε of the record under method ``optimal`` at the same levels, where the
             method asks for more than levels: what a cap and a floor cost.
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
@@ -154,7 +154,7 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
     """
     if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
         return None
-    from deniable.solvers import certificate
+    from deniable.solvers.patterns import certificate
 
     protected = mechanism.schema.protected
     n_categories = [mechanism.schema.n_categories[i] for i in protected]

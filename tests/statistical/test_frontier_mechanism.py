@@ -17,10 +17,10 @@ from deniable.mechanism import Block, Mechanism
 from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
-from deniable.solvers import frontier
-from deniable.solvers.frontier_rows import Limits, average_limits, local_limits
+from deniable.solvers.matrices import frontier
+from deniable.solvers.matrices.frontier_rows import Limits, average_limits, local_limits
+from deniable.solvers.matrices.response import bayes_estimate, left_inverse
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.response import bayes_estimate, left_inverse
 from statistical.budget import BUDGET
 
 PRIOR = np.array([0.6, 0.25, 0.1, 0.05])

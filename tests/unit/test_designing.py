@@ -15,7 +15,7 @@ from deniable.methods import resolve_caps
 from deniable.plan import EXACT_WITHIN
 from deniable.record import mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
-from deniable.solvers import importance, optimal
+from deniable.solvers.patterns import importance, optimal
 from deniable.solvers.problem import SolverError
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]

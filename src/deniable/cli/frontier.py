@@ -88,7 +88,7 @@ def frontier(
     from deniable import console, options
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
-    from deniable.solvers.search import Options
+    from deniable.solvers.matrices.search import Options
 
     folder.check_output(output, overwrite=force)
     if privacy is not None and epsilon_ldp is not None:

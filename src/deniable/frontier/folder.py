@@ -24,7 +24,7 @@ from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.record import read_json, to_json
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
-from deniable.solvers import response
+from deniable.solvers.matrices import response
 from deniable.solvers.problem import FloatArray
 
 FORMAT = "deniable frontier"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers import schemes
-from deniable.solvers.frontier_rows import Limits
+from deniable.solvers.matrices import schemes
+from deniable.solvers.matrices.frontier_rows import Limits
+from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.response import privacy, record_mse, worst_posterior
 
 SQUARE_UP_TO = 20
 """The search for square matrices solves systems in n² + n unknowns."""
@@ -142,7 +142,7 @@ def _blank(trial: Trial) -> FloatArray:
 
 
 def _square(trial: Trial) -> FloatArray:
-    from deniable.solvers import square
+    from deniable.solvers.matrices import square
 
     if trial.limits.n_categories > SQUARE_UP_TO:
         raise InputError(f"square matrices are searched for up to {SQUARE_UP_TO} categories")

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.drafting import draft_schema
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
-from deniable.solvers.response import checked_prior
+from deniable.solvers.matrices.response import checked_prior
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
 from deniable.tabulate import Tabulator

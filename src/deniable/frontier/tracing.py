@@ -13,17 +13,17 @@ from threadpoolctl import threadpool_limits
 from deniable.errors import InputError
 from deniable.frontier.methods import ALL_METHODS, BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
-from deniable.solvers import response, search
-from deniable.solvers.frontier_certificate import Certificate
-from deniable.solvers.frontier_rows import (
+from deniable.solvers.matrices import response, search
+from deniable.solvers.matrices.frontier_certificate import Certificate
+from deniable.solvers.matrices.frontier_rows import (
     MAX_EXACT_CATEGORIES,
     Limits,
     average_limits,
     closed_form_bound,
     local_limits,
 )
-from deniable.solvers.hypervolume import hypervolume, outer_hypervolume
-from deniable.solvers.iterative import simulated_mse
+from deniable.solvers.matrices.hypervolume import hypervolume, outer_hypervolume
+from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.problem import FloatArray
 
 DEFAULT_POINTS = 40
@@ -261,7 +261,7 @@ class _Tracing:
             return [closed_form_bound(limits) / self.n for limits in self.limits], [
                 None for _ in self.limits
             ]
-        from deniable.solvers import frontier
+        from deniable.solvers.matrices import frontier
 
         bounds: list[float] = []
         matrices: list[FloatArray | None] = []

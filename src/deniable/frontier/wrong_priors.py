@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.solvers.matrices.response import sensitivity
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.response import sensitivity
 
 MOVED = (0.1, 0.25)
 

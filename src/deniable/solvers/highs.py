@@ -12,8 +12,7 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from deniable.solvers.orbits import IntArray
-from deniable.solvers.problem import FloatArray
+from deniable.solvers.problem import FloatArray, IntArray
 
 Method = Literal["simplex", "interior-point"]
 Status = Literal["optimal", "infeasible", "failed"]

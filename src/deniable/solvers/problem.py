@@ -16,6 +16,7 @@ import numpy.typing as npt
 from deniable.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # e^700 and its products with category counts still fit in a double; a level of 600 nats protects
 # nothing, so that a larger one is far more likely a slip than a wish.

@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from deniable.frontier.priors import Prior
 from deniable.frontier.tracing import Request, trace
-from deniable.solvers import response, schemes, search, spea2
+from deniable.solvers.matrices import response, schemes, search, spea2
+from deniable.solvers.matrices.search import Matrices
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.search import Matrices
 from deniable.studies.study import Setting
 
 N_RECORDS = 10_000

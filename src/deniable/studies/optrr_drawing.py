@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable.solvers.search import Matrices
+from deniable.solvers.matrices.search import Matrices
 from deniable.studies.drawing import grid, plot_method
 from deniable.studies.optrr import N_RECORDS, Comparison, Level, beaten, ratios
 from deniable.studies.study import Cell, Table

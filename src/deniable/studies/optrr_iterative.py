@@ -8,9 +8,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.frontier.tracing import Request, trace
-from deniable.solvers.iterative import simulated_mse
+from deniable.solvers.matrices.iterative import simulated_mse
+from deniable.solvers.matrices.search import Matrices
 from deniable.solvers.problem import FloatArray
-from deniable.solvers.search import Matrices
 from deniable.studies.drawing import grid, letter, plot_method
 from deniable.studies.optrr import N_RECORDS, at_level, levels_of, search_front, warner_front
 from deniable.studies.optrr_distributions import DELTA, effort, gamma_case, gamma_draws

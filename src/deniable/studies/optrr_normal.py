@@ -7,8 +7,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.frontier.priors import from_distribution
-from deniable.solvers import response, square
-from deniable.solvers.frontier_rows import average_limits
+from deniable.solvers.matrices import response, square
+from deniable.solvers.matrices.frontier_rows import average_limits
 from deniable.studies import optrr_claims as claims
 from deniable.studies import optrr_normal_claims as stated
 from deniable.studies.drawing import letter

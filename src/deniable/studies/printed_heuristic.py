@@ -1,15 +1,15 @@
 """Algorithm 3 of Yamamoto and Shibuya line by line, as it is printed: for its run time only.
 
-The package's own heuristic (``deniable.solvers.heuristic``) is the same algorithm in a scaled form.
-Table I times the printed one, whose numbers grow like ∏ a_i; this module shows how long that takes
-and how far double precision carries it.
+The package's own heuristic (``deniable.solvers.patterns.heuristic``) is the same algorithm in a
+scaled form. Table I times the printed one, whose numbers grow like ∏ a_i; this module shows how
+long that takes and how far double precision carries it.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deniable.solvers import closed_form
+from deniable.solvers.patterns import closed_form
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable.designing import design
 from deniable.schema import Schema
-from deniable.solvers import heuristic
+from deniable.solvers.patterns import heuristic
 from deniable.studies import privacy_level_claims as claims
 from deniable.studies import privacy_level_figures as figures
 from deniable.studies.record_levels import (

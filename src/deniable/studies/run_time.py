@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from deniable.methods import DEFAULT_CAP, DEFAULT_PAIR_FLOOR, METHODS, Found, Method, Task
 from deniable.plan import EXACT_WITHIN, Plan
 from deniable.schema import Schema
-from deniable.solvers import heuristic
+from deniable.solvers.patterns import heuristic
 from deniable.studies.printed_heuristic import run_as_printed
 from deniable.studies.study import Setting
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.solvers import closed_form, linear
+from deniable.solvers.patterns import closed_form, linear
 
 BIG, SMALL = ("I", "II"), ("III", "IV")
 """The cases of large, and of small, levels for given numbers of categories."""

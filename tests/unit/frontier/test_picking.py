@@ -13,7 +13,7 @@ from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Request, trace
 from deniable.laws import DesignedChannel
 from deniable.schema import Attribute, Schema
-from deniable.solvers import response
+from deniable.solvers.matrices import response
 
 PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test")
 

@@ -8,10 +8,10 @@ from deniable.frontier.methods import ALL_METHODS
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Frontier, Request, trace
 from deniable.schema import Attribute
-from deniable.solvers import response, schemes
-from deniable.solvers.frontier_certificate import verify
-from deniable.solvers.frontier_rows import closed_form_bound
-from deniable.solvers.search import Options
+from deniable.solvers.matrices import response, schemes
+from deniable.solvers.matrices.frontier_certificate import verify
+from deniable.solvers.matrices.frontier_rows import closed_form_bound
+from deniable.solvers.matrices.search import Options
 
 PRIOR = Prior(Attribute("a", tuple("wxyz")), (0.4, 0.3, 0.2, 0.1), "a test")
 LEVELS = (0.1, 0.3, 0.5)

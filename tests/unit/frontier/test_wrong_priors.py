@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from deniable.frontier.wrong_priors import wrong_priors
-from deniable.solvers import frontier, response
-from deniable.solvers.frontier_rows import average_limits
-from unit.solvers.priors import NORMAL_TEN
+from deniable.solvers.matrices import frontier, response
+from deniable.solvers.matrices.frontier_rows import average_limits
+from unit.solvers.matrices.priors import NORMAL_TEN
 
 
 def test_a_design_for_a_normal_prior_is_less_private_if_all_are_equally_likely() -> None:

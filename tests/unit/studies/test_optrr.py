@@ -5,8 +5,8 @@ import pytest
 
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.schema import Attribute
-from deniable.solvers import response
-from deniable.solvers.search import Matrices
+from deniable.solvers.matrices import response
+from deniable.solvers.matrices.search import Matrices
 from deniable.studies import optrr_claims as claims
 from deniable.studies.optrr import (
     Case,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from deniable.solvers.iterative import iterative_estimate
-from deniable.solvers.response import left_inverse
-from deniable.solvers.schemes import warner
+from deniable.solvers.matrices.iterative import iterative_estimate
+from deniable.solvers.matrices.response import left_inverse
+from deniable.solvers.matrices.schemes import warner
 from deniable.studies import optrr_distributions, optrr_iterative
 from deniable.studies.optrr import at_level, search_front, warner_front
 from deniable.studies.study import Findings, Setting, Verdict

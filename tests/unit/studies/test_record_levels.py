@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.solvers import heuristic, linear
+from deniable.solvers.patterns import heuristic, linear
 from deniable.studies.record_levels import (
     NEARLY_ALL,
     Instance,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.solvers import heuristic
+from deniable.solvers.patterns import heuristic
 from deniable.studies import run_time_claims as claims
 from deniable.studies.folder import write_study
 from deniable.studies.printed_heuristic import run_as_printed

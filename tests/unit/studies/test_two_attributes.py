@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.solvers import closed_form, linear
+from deniable.solvers.patterns import closed_form, linear
 from deniable.studies.two_attributes import (
     BIG,
     SMALL,

@@ -23,7 +23,7 @@ from deniable.laws.votes.independent import IndependentResponses
 from deniable.mechanism import Block, Claim, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
-from deniable.solvers import optimal
+from deniable.solvers.patterns import optimal
 from unit.laws.votes import whole_law as oracle
 
 SUM = GatedSumLaw(oracle.random_sum(3, 4))

@@ -1,0 +1,230 @@
+"""What privacy is asked of one attribute's answers, and the answers that matter for the bound.
+
+An answer (output) y of any mechanism is a row q_y(x) = Pr[y | x] p(x) ≥ 0, and any rows with
+Σ_y q_y = p are a mechanism. Privacy limits are linear in the rows once each is scaled to "cost" 1:
+
+* average privacy: the cost is max_x q(x), and Σ_y cost ≤ A = 1 − privacy; with a worst posterior δ
+  a row is allowed if max q ≤ δ Σ q;
+* ε-LDP: the cost is Σ_x q(x), which adds up to 1 by itself; a row is allowed if q(x)/p(x) varies by
+  at most e^ε.
+
+What is estimated depends on the rows through K = Σ_y q_y q_yᵀ/(1·q_y). q qᵀ/(1·q) is matrix-convex
+and homogeneous of degree one, so a row may be replaced by extreme rows of the allowed set at no
+greater cost without making K smaller. The proofs are in docs/proofs/frontier.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+from deniable.solvers.matrices.response import checked_prior
+from deniable.solvers.problem import FloatArray
+
+MAX_EXACT_CATEGORIES = 16
+"""Above this many categories the extreme rows, about 2^n, are too many to enumerate."""
+
+MAX_EPSILON = 30.0
+"""Above this many nats e^−ε leaves no trace in floating-point rows; it protects nothing either."""
+
+# Closer than this to the least possible A (or δ), relative to the room 1 − max p, the program has
+# no interior left to speak of.
+_LEAST_ROOM = 1e-6
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """A prior and the privacy asked for; build it with `average_limits` or `local_limits`.
+
+    Attributes:
+        prior: p, shape (n,), sums to 1.
+        success: A, the largest average success of the best guess; None under ε-LDP.
+        most_posterior: δ, the largest posterior of any category after any answer, or None.
+        epsilon: level in nats under ε-LDP, otherwise None.
+    """
+
+    prior: FloatArray
+    success: float | None
+    most_posterior: float | None
+    epsilon: float | None
+
+    @property
+    def n_categories(self) -> int:
+        """n."""
+        return len(self.prior)
+
+    @property
+    def budget(self) -> float:
+        """The most that the costs of all rows may add up to."""
+        return 1.0 if self.success is None else self.success
+
+
+def average_limits(
+    prior: npt.ArrayLike, privacy: float, most_posterior: float | None = None
+) -> Limits:
+    """Ask for average privacy and, optionally, a worst-case bound.
+
+    Args:
+        prior: p, shape (n,), entries above 0 that sum to 1.
+        privacy: 1 − A, from 0 to (just below) 1 − max p.
+        most_posterior: δ, from (just above) max p to 1; None or 1 for no bound.
+
+    Raises:
+        InputError: if the prior is no distribution or the privacy cannot be reached.
+
+    Source: Huang and Du, equations (8) and (9).
+    """
+    p = checked_prior(prior)
+    most = float(p.max())
+    least = most + _LEAST_ROOM * (1.0 - most)
+    if not 0.0 <= privacy <= 1.0 - least:
+        raise InputError(
+            f"privacy: it must be from 0 to {1.0 - least:.8g}; above that the prior alone "
+            "already gives more away"
+        )
+    if most_posterior is not None:
+        if not least <= most_posterior <= 1.0:
+            raise InputError(
+                f"most_posterior: the bound must be from {least:.8g} to 1; even without an answer "
+                f"the likeliest category has probability {most:.6g}"
+            )
+        if most_posterior == 1.0:
+            most_posterior = None
+    return Limits(p, 1.0 - privacy, most_posterior, None)
+
+
+def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
+    """Ask for ε-local differential privacy; the prior only weighs the errors of the estimate.
+
+    Args:
+        prior: p, shape (n,), entries above 0 that sum to 1.
+        epsilon: level in nats, above 0 and at most `MAX_EPSILON`.
+
+    Raises:
+        InputError: if the prior is no distribution or the level is out of range.
+    """
+    p = checked_prior(prior)
+    if not 1e-3 <= epsilon <= MAX_EPSILON:
+        raise InputError(f"epsilon: the level must be from 0.001 to {MAX_EPSILON:g} nats")
+    return Limits(p, None, None, float(epsilon))
+
+
+def extreme_rows(limits: Limits, *, inside: bool = False) -> FloatArray:
+    """Every extreme allowed row, each of cost 1, shape (number of rows, n).
+
+    Rounding only ever widens the set of allowed rows (by at most 1e-12), so that a bound over these
+    rows is a bound. With `inside` the same rows under ε-LDP err on the other side, so that a
+    mechanism made of them keeps ε.
+
+    Raises:
+        InputError: if there are more than `MAX_EXACT_CATEGORIES` categories.
+    """
+    n = limits.n_categories
+    if n > MAX_EXACT_CATEGORIES:
+        raise InputError(
+            f"prior: the exact bound takes at most {MAX_EXACT_CATEGORIES} categories, not {n}; "
+            "use the closed-form bound"
+        )
+    subsets: FloatArray = np.array(
+        (np.arange(1, 1 << n)[:, None] >> np.arange(n)) & 1, dtype=np.float64
+    )
+    if limits.epsilon is not None:
+        # 1 + (e^ε − 1) 1_B for proper B, divided by e^ε; widened by a few units in the last place.
+        low = math.exp(-limits.epsilon) * (1.0 + (16.0 if inside else -4.0) * _EPS)
+        rows = np.where(subsets[:-1] == 1, 1.0, low) * limits.prior
+        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    if limits.most_posterior is None:
+        return subsets
+    whole, part = sum_bound(limits.most_posterior)
+    sizes = subsets.sum(axis=1)
+    full: FloatArray = subsets[sizes >= whole + (part > 0)]
+    if part == 0.0:
+        return np.asarray(full)
+    partial = []
+    for members in combinations(range(n), whole):
+        for extra in set(range(n)).difference(members):
+            row = np.zeros(n)
+            row[list(members)] = 1.0
+            row[extra] = part
+            partial.append(row)
+    return np.concatenate([full, np.array(partial).reshape(-1, n)])
+
+
+def sum_bound(most_posterior: float) -> tuple[int, float]:
+    """(⌊1/δ⌋, 1/δ − ⌊1/δ⌋): a row with largest entry 1 is allowed if it sums to at least that.
+
+    The fraction is rounded down, and to 0 if it is below 1e-12.
+    """
+    inverse = 1 / Fraction(most_posterior)
+    whole = math.floor(inverse)
+    part = float(inverse - whole)
+    part = math.nextafter(part, 0.0) if part > 1e-12 else 0.0
+    return whole, part
+
+
+def closed_form_bound(limits: Limits) -> float:
+    """A lower bound on n·N·MSE for any number of categories, in O(n log n).
+
+    With s = Σp² and τ an upper bound on Σ_y Σ_x q_y(x)²/r_y, the chance that two people who gave
+    the same answer agree, it is (1 − s)²/(τ − s). Under ε-LDP it is at least
+    4 e^ε (Σ' √p)²/(e^ε − 1)² as well, the sum without the largest p. Tight for a uniform prior
+    without δ, and for one under ε-LDP.
+    """
+    square = float(limits.prior @ limits.prior)
+    # Even the true answers of a sample have n·N·MSE = 1 − s.
+    bound = max(1.0 - square, (1.0 - square) ** 2 / (_agreement(limits, square) - square))
+    if limits.epsilon is not None:
+        # The same argument with D^{−1/2} C D^{−1/2} for C: its trace is the mean χ² of an answer,
+        # (E − 1)² β(1 − β)/(1 + (E − 1)β)² ≤ (E − 1)²/(4E) for a row with p(B) = β.
+        roots = np.sqrt(np.sort(limits.prior)[:-1]).sum()
+        bound = max(bound, float(roots / math.sinh(limits.epsilon / 2.0)) ** 2)
+    return bound * (1.0 - 1e-12)
+
+
+def _agreement(limits: Limits, square: float) -> float:
+    """τ: the largest possible Σ_y Σ_x q_y(x)²/r_y."""
+    if limits.success is None:
+        return _local_agreement(limits, square)
+    success, delta = limits.success, limits.most_posterior
+    if delta is None:
+        return success
+    # Given the largest posterior m of an answer, Σ posterior² ≤ ⌊1/m⌋ m² + (1 − ⌊1/m⌋ m)² = g(m).
+    # The best mixture of m ≤ δ with mean A is the concave envelope of g: m up to 1/⌈1/δ⌉, where
+    # g(1/j) = 1/j, and then the chord to (δ, g(δ)), since g is convex between.
+    whole, part = sum_bound(delta)
+    corner = 1.0 / (whole + (part > 0))
+    top = whole * delta**2 + (1.0 - whole * delta) ** 2
+    if success <= corner or delta <= corner:
+        return min(success, delta)
+    share = min(1.0, (success - corner) / (delta - corner))
+    return corner + share * (top - corner)
+
+
+def _local_agreement(limits: Limits, square: float) -> float:
+    """max over B of Σ posterior² for the row p∘(1 + (e^ε − 1) 1_B), or a little more.
+
+    With β = p(B) it is (s + (E² − 1) Σ_B p²)/(1 + (E − 1) β)², E = e^ε. Given β, Σ_B p² is at most
+    what taking the likeliest categories first (the last in part) gives: piecewise linear in β. On
+    each piece (a + bβ)/(1 + cβ)² is largest at an end or at β = (b − 2ac)/(bc).
+    """
+    assert limits.epsilon is not None
+    p = np.sort(limits.prior)[::-1]
+    gain = math.expm1(limits.epsilon)
+    both = gain * (gain + 2.0)
+    mass = np.concatenate([[0.0], np.cumsum(p)])
+    squares = np.concatenate([[0.0], np.cumsum(p * p)])
+    best = float(((square + both * squares) / (1.0 + gain * mass) ** 2).max())
+    if float(p[0] - p[-1]) <= 1e-15:
+        return best  # Equal shares: β is always a whole number of them.
+    slope = both * p
+    base = square + both * (squares[:-1] - p * mass[:-1])
+    turn = (slope - 2.0 * base * gain) / (slope * gain)
+    inside = (turn > mass[:-1]) & (turn < mass[1:])
+    values = (base + slope * turn) / (1.0 + gain * turn) ** 2
+    return max(best, float(values[inside].max(initial=0.0)))

@@ -1,0 +1,202 @@
+"""Response matrices in closed form: Warner, UP, FRAPP, k-subset selection and blank answers.
+
+All are arrays M[y, x] = Pr[y | x], as in `response`. Warner, UP and FRAPP are one family under
+three names (Huang and Du, Theorem 2); each of its matrices is a I + b, and the functions at the end
+of this module convert its parameters.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.matrices.response import privacy, worst_posterior
+from deniable.solvers.problem import FloatArray
+
+_MOST_OUTPUTS = 200_000
+
+
+def warner(n_categories: int, truth_probability: float) -> FloatArray:
+    """Answer truly with probability p, otherwise with another category, shape (n, n).
+
+    Raises:
+        InputError: if p is not in [0, 1] or there are fewer than 2 categories.
+
+    Source: Warner 1965; Huang and Du, section III.B.
+    """
+    _check(n_categories, truth_probability, "truth_probability")
+    matrix = np.full((n_categories, n_categories), (1.0 - truth_probability) / (n_categories - 1))
+    np.fill_diagonal(matrix, truth_probability)
+    return matrix
+
+
+def uniform_perturbation(n_categories: int, retention: float) -> FloatArray:
+    """Keep the answer with probability q, otherwise replace it by a uniform draw, shape (n, n).
+
+    Raises:
+        InputError: if q is not in [0, 1] or there are fewer than 2 categories.
+
+    Source: Agrawal, Srikant and Thomas 2005; Huang and Du, section III.B.
+    """
+    _check(n_categories, retention, "retention")
+    return warner(n_categories, warner_from_retention(n_categories, retention))
+
+
+def frapp(n_categories: int, gamma: float) -> FloatArray:
+    """The truth is λ times as likely as any one other category, shape (n, n).
+
+    Args:
+        n_categories: n.
+        gamma: λ ≥ 0, inf for the identity; for λ ≥ 1 the level is ε = ln λ.
+
+    Raises:
+        InputError: if λ is negative or not a number.
+
+    Source: Agrawal and Haritsa 2005; Huang and Du, section III.B.
+    """
+    if not gamma >= 0:
+        raise InputError("gamma: the ratio of truth to any other answer must be at least 0")
+    _check(n_categories, 0.0, "gamma")
+    if math.isinf(gamma):
+        return np.eye(n_categories)
+    # Not by way of p, whose 1 − p would lose the digits of a large λ.
+    matrix = np.ones((n_categories, n_categories))
+    np.fill_diagonal(matrix, gamma)
+    return np.asarray(matrix / (gamma + n_categories - 1))
+
+
+def warner_from_retention(n_categories: int, retention: float) -> float:
+    """p = q + (1 − q)/n."""
+    return retention + (1.0 - retention) / n_categories
+
+
+def retention_from_warner(n_categories: int, truth_probability: float) -> float:
+    """q = (np − 1)/(n − 1); negative where Warner's p is below 1/n, which UP cannot express."""
+    return (n_categories * truth_probability - 1.0) / (n_categories - 1)
+
+
+def warner_from_gamma(n_categories: int, gamma: float) -> float:
+    """p = λ/(λ + n − 1)."""
+    return 1.0 if math.isinf(gamma) else gamma / (gamma + n_categories - 1)
+
+
+def gamma_from_warner(n_categories: int, truth_probability: float) -> float:
+    """λ = p (n − 1)/(1 − p), inf at p = 1."""
+    if truth_probability >= 1.0:
+        return math.inf
+    return truth_probability * (n_categories - 1) / (1.0 - truth_probability)
+
+
+def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> FloatArray:
+    """Answer with a set of `subset_size` categories, e^ε times likelier if it holds the truth.
+
+    The rows are the sets in lexicographic order, shape (C(n, k), n). k = 1 is k-ary response.
+
+    Args:
+        n_categories: n.
+        epsilon: level in nats, above 0 and finite.
+        subset_size: k, from 1 to n − 1.
+
+    Raises:
+        InputError: if a number is out of range, or there would be more than 200,000 outputs.
+
+    Source: Ye and Barg 2018; Wang et al. 2016.
+    """
+    _check(n_categories, 0.0, "epsilon")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError("epsilon: the privacy level must be finite and above 0 nats")
+    if not 1 <= subset_size < n_categories:
+        raise InputError(f"subset_size: it must be from 1 to {n_categories - 1}")
+    n_outputs = math.comb(n_categories, subset_size)
+    if n_outputs > _MOST_OUTPUTS:
+        raise InputError(
+            f"subset_size: {n_outputs} different answers are too many for a matrix; "
+            "take a size nearer to 1"
+        )
+    # e^{−ε} and 1 instead of 1 and e^ε: no overflow.
+    matrix = np.full((n_outputs, n_categories), math.exp(-epsilon))
+    for row, members in enumerate(combinations(range(n_categories), subset_size)):
+        matrix[row, list(members)] = 1.0
+    return np.asarray(matrix / matrix.sum(axis=0))
+
+
+def subset_selection_record_mse(n_categories: int, epsilon: float, subset_size: int) -> float:
+    """N·MSE of subset selection at a uniform prior, in closed form.
+
+    (n − 1)² (k e^ε + n − k)²/(n² k (n − k)(e^ε − 1)²). At a uniform prior the best k attains the
+    least MSE of any ε-LDP mechanism (docs/proofs/frontier.md).
+    """
+    n, k = n_categories, subset_size
+    ratio = (k + (n - k) * math.exp(-epsilon)) / -math.expm1(-epsilon)
+    return (n - 1) ** 2 * ratio**2 / (n**2 * k * (n - k))
+
+
+def blank_answer(n_categories: int, truth_probability: float) -> FloatArray:
+    """Answer truly with probability t, otherwise "no answer", the last output, shape (n + 1, n).
+
+    Raises:
+        InputError: if t is not in [0, 1] or there are fewer than 2 categories.
+    """
+    _check(n_categories, truth_probability, "truth_probability")
+    blank = np.full((1, n_categories), 1.0 - truth_probability)
+    return np.concatenate([truth_probability * np.eye(n_categories), blank])
+
+
+def blank_answer_at(prior: FloatArray, least_privacy: float) -> float:
+    """The t of `blank_answer` at a given privacy: A = max p + t (1 − max p).
+
+    Raises:
+        InputError: if the privacy is above 1 − max p or below 0.
+    """
+    most = float(prior.max())
+    if not 0.0 <= least_privacy <= 1.0 - most:
+        raise InputError(f"privacy: it must be from 0 to {1.0 - most:.6g}, one less max p")
+    return 1.0 - least_privacy / (1.0 - most)
+
+
+def warner_at(
+    prior: FloatArray, least_privacy: float, most_posterior: float | None = None
+) -> float:
+    """The largest p, from 1/n on, for which Warner's matrix keeps both promises.
+
+    Both A and the worst posterior grow with p on [1/n, 1], and so does the accuracy of the
+    estimate: bisection, returning the end that keeps the promise.
+
+    Args:
+        prior: shape (n,).
+        least_privacy: `response.privacy` at least this.
+        most_posterior: δ, `response.worst_posterior` at most this; None for no bound.
+
+    Raises:
+        InputError: if not even the uniform answer keeps the promises.
+    """
+    n = len(prior)
+    limit = 1.0 if most_posterior is None else most_posterior
+
+    def kept(truth_probability: float) -> bool:
+        matrix = warner(n, truth_probability)
+        return bool(
+            privacy(matrix, prior) >= least_privacy - 1e-15
+            and worst_posterior(matrix, prior) <= limit + 1e-15
+        )
+
+    low, high = 1.0 / n, 1.0
+    if kept(high):
+        return high
+    if not kept(low):
+        raise InputError(
+            f"privacy: not even a random answer is that private; the most possible is "
+            f"{1.0 - float(prior.max()):.6g}, and the worst posterior is never below "
+            f"{float(prior.max()):.6g}"
+        )
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low
+
+
+def _check(n_categories: int, probability: float, name: str) -> None:
+    if n_categories < 2:
+        raise InputError(f"n_categories: there must be at least 2, not {n_categories}")
+    if not 0.0 <= probability <= 1.0:
+        raise InputError(f"{name}: it must be a probability, from 0 to 1")

@@ -1,0 +1,348 @@
+"""Good square response matrices at a given privacy: many starts of an interior-point method.
+
+With as many outputs as categories the error is no convex function of the matrix, so that the result
+is a local optimum, the best of those found; its ratio to the bound of `frontier` says how much is
+left to gain. Entries that vanish are made zero (`vanishing`). Variables are the joint mass q
+(row y: output, column x: category) and the costs t_y:
+
+    minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
+    q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x),
+
+or under ε-LDP   p_x t_y ≤ q_y(x) ≤ e^ε p_x t_y.
+
+With u_y = q_y/(1·q_y) a change of q changes K by
+
+    dK = Σ_y (dq_y u_yᵀ + u_y dq_yᵀ − (1·dq_y) u_y u_yᵀ)
+
+and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X dK K⁻¹ dK), which is positive
+(Gauss–Newton: what the curvature of f in K contributes). All starts run at once.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.matrices.frontier_rows import Limits
+from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
+from deniable.solvers.matrices.schemes import frapp, warner, warner_at
+from deniable.solvers.matrices.vanishing import NEARLY_ZERO, roomy, without_below
+from deniable.solvers.problem import FloatArray
+
+_BACKTRACKS = 25
+_TO_BOUNDARY = 0.995
+# ε is accounted from integers later on: so far below it, relatively, their rounding stays below.
+_BELOW = 1e-12
+# Entries near zero are made zero if the error grows by less than this share of it.
+_COST_OF_ZEROS = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class SquareDesign:
+    """The best square matrix of all starts; not known to be optimal.
+
+    Attributes:
+        limits: the prior and the privacy asked for.
+        matrix: M[y, x] = Pr[y | x], shape (n, n).
+        record_mse: N·MSE of its estimate at the prior.
+        start_record_mse: what each start reached, shape (number of starts,), Warner's first.
+    """
+
+    limits: Limits
+    matrix: FloatArray
+    record_mse: float
+    start_record_mse: FloatArray
+
+    def ratio(self, lower_bound: float) -> float:
+        """N·MSE over a lower bound on it: at least 1, and how much another mechanism may gain."""
+        return self.record_mse / lower_bound
+
+
+def solve(
+    limits: Limits,
+    generator: np.random.Generator,
+    *,
+    n_starts: int = 20,
+    max_iterations: int = 120,
+    tolerance: float = 1e-7,
+) -> SquareDesign:
+    """Search for the square matrix with the least error.
+
+    Args:
+        limits: average privacy, with or without a worst posterior, or ε-LDP.
+        generator: draws the starts; the same generator gives the same matrix.
+        n_starts: how many, the first at Warner's matrix.
+        max_iterations: of each start.
+        tolerance: duality gap, as a share of the error, at which a start ends.
+
+    Raises:
+        InputError: if there is no start.
+    """
+    if n_starts < 1:
+        raise InputError("n_starts: there must be at least one start")
+    starts = _starts(limits, generator, n_starts)
+    joint = _Iteration(limits, starts).run(max_iterations, tolerance)
+    matrices = joint / joint.sum(axis=1, keepdims=True)
+    # Rounding may have carried a limit away by 1e-10; and Warner's matrix competes as it is.
+    share = _share(matrices, limits)
+    matrices = share * matrices + (1.0 - share) / limits.n_categories
+    matrices = np.concatenate([matrices, _warner(limits)[None]])
+    errors = record_mse(matrices, limits.prior)
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    best = int(np.argmin(errors))
+    found = SquareDesign(limits, matrices[best], float(errors[best]), errors[:-1])
+    return found if limits.success is None else _with_zeros(found)
+
+
+def _with_zeros(found: SquareDesign) -> SquareDesign:
+    """Set the entries to zero that are on their way there, if that costs next to nothing."""
+    limits = found.limits
+    for least in NEARLY_ZERO:
+        matrix = without_below(found.matrix, least)
+        if np.count_nonzero(matrix) == matrix.size or (inside := roomy(matrix > 0, limits)) is None:
+            continue
+        share = _share(matrix[None], limits, inside)[0]
+        matrix = share * matrix + (1.0 - share) * inside
+        error = float(record_mse(matrix, limits.prior))
+        if error <= found.record_mse * (1.0 + _COST_OF_ZEROS):
+            return replace(found, matrix=matrix, record_mse=error)
+    return found
+
+
+def _warner(limits: Limits) -> FloatArray:
+    n = limits.n_categories
+    if limits.success is None:
+        assert limits.epsilon is not None
+        return frapp(n, math.exp(limits.epsilon * (1.0 - 2.0 * _BELOW)))
+    return warner(n, warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior))
+
+
+def _keeps(matrices: FloatArray, limits: Limits) -> FloatArray:
+    if limits.success is None:
+        assert limits.epsilon is not None
+        return np.asarray(epsilon(matrices) <= limits.epsilon * (1.0 - _BELOW))
+    kept = privacy(matrices, limits.prior) >= 1.0 - limits.success - 1e-12
+    if limits.most_posterior is not None:
+        kept &= worst_posterior(matrices, limits.prior) <= limits.most_posterior + 1e-12
+    return np.asarray(kept)
+
+
+def _starts(limits: Limits, generator: np.random.Generator, n_starts: int) -> FloatArray:
+    """Random matrices strictly within the limits, as joint masses, shape (n_starts, n, n)."""
+    n = limits.n_categories
+    p = limits.prior
+    matrices = generator.dirichlet(np.full(n, 0.5), size=(n_starts, n)).transpose(0, 2, 1)
+    # Outputs may be renamed: put much of each column on the diagonal.
+    lean = generator.uniform(0.0, 1.0, size=(n_starts, 1, 1))
+    matrices = lean * np.eye(n) + (1.0 - lean) * matrices
+    matrices[0] = _warner(limits)
+    # Towards the uniform answer both limits hold strictly; a tenth of the way from the boundary.
+    share = 0.9 * _share(matrices, limits)
+    return np.asarray((share * matrices + (1.0 - share) / n) * p)
+
+
+def _share(
+    matrices: FloatArray, limits: Limits, inside: FloatArray | float | None = None
+) -> FloatArray:
+    """The largest share of each matrix, mixed with one that keeps the limits, that keeps them too;
+    by default with the uniform answer."""
+    if inside is None:
+        inside = 1.0 / matrices.shape[1]
+    high = np.ones((len(matrices), 1, 1))
+    low = np.where(_keeps(matrices, limits)[:, None, None], high, 0.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        mixed = middle * matrices + (1.0 - middle) * inside
+        good = _keeps(mixed, limits)[:, None, None]
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return np.asarray(low)
+
+
+def _slacks(limits: Limits) -> tuple[FloatArray, FloatArray]:
+    """The limits as slope v + offset ≥ 0 in v = (q, t), shapes (rows, n² + n) and (rows,)."""
+    n = limits.n_categories
+    size = n * n + n
+    places = np.arange(n * n)
+    own = n * n + np.repeat(np.arange(n), n)  # t_y beside each q_y(x)
+    if limits.success is None:
+        assert limits.epsilon is not None
+        share = np.tile(limits.prior, n)
+        above, below = np.zeros((n * n, size)), np.zeros((n * n, size))
+        above[places, places], above[places, own] = 1.0, -share
+        below[places, places], below[places, own] = -math.exp(-limits.epsilon), share
+        return np.concatenate([above, below]), np.zeros(2 * n * n)
+    above = np.zeros((n * n, size))
+    above[places, places], above[places, own] = -1.0, 1.0
+    total = np.zeros((1, size))
+    total[0, n * n :] = -1.0
+    rows: list[FloatArray] = [np.eye(n * n, size), above, total]
+    offset = [np.zeros(2 * n * n), np.array([limits.success])]
+    if limits.most_posterior is not None:
+        worst = np.zeros((n, size))
+        worst[:, : n * n] = np.kron(np.eye(n), np.full(n, limits.most_posterior))
+        worst[:, n * n :] = -np.eye(n)
+        rows.append(worst)
+        offset.append(np.zeros(n))
+    return np.concatenate(rows), np.concatenate(offset)
+
+
+class _Iteration:
+    """Primal–dual interior-point steps on a batch of starts, shape (b, n, n)."""
+
+    def __init__(self, limits: Limits, joint: FloatArray) -> None:
+        self.p = limits.prior
+        self.n = n = len(self.p)
+        self.limits = limits
+        self.square = float(self.p @ self.p)
+        size = n * n + n
+        self.slope, self.offset = _slacks(limits)
+        # Column sums stay p: moves of q lie in the null space of these n rows.
+        self.sums = np.zeros((n, size))
+        self.sums[:, : n * n] = np.tile(np.eye(n), (1, n))
+        self.point = np.concatenate([joint.reshape(len(joint), -1), self._costs(joint)], axis=1)
+
+    def _costs(self, joint: FloatArray) -> FloatArray:
+        """t_y strictly between what q_y asks for and what A and δ, or ε, allow."""
+        success, delta = self.limits.success, self.limits.most_posterior
+        if success is None:
+            assert self.limits.epsilon is not None
+            share = joint / self.p
+            middle = share.min(axis=2) * share.max(axis=2) * math.exp(-self.limits.epsilon)
+            return np.asarray(np.sqrt(middle))
+        least = joint.max(axis=2)
+        room = (success - least.sum(axis=1, keepdims=True)) / (2 * self.n)
+        if delta is None:
+            return np.asarray(least + room)
+        return np.asarray(least + np.minimum(room, (delta * joint.sum(axis=2) - least) / 2))
+
+    def run(self, max_iterations: int, tolerance: float) -> FloatArray:
+        """Iterate until every start has converged or failed; return the joint masses."""
+        n, size = self.n, self.point.shape[1]
+        slack = self.point @ self.slope.T + self.offset
+        value = self._value(self.point)
+        # Multipliers that make every complementarity product the same share of the error.
+        duals = 0.1 * value[:, None] / slack / slack.shape[1]
+        running = np.ones(len(self.point), dtype=bool)
+        for _ in range(max_iterations):
+            at = np.flatnonzero(running)
+            if not len(at):
+                break
+            v, s, z, f = self.point[at], slack[at], duals[at], value[at]
+            gap = (s * z).sum(axis=1)
+            target = 0.15 * gap / s.shape[1]
+            gradient, hessian = self._model(v)
+            system = np.zeros((len(at), size + n, size + n))
+            system[:, :size, :size] = self.slope.T @ ((z / s)[:, :, None] * self.slope)
+            system[:, : n * n, : n * n] += hessian
+            system[:, size:, :size] = self.sums
+            system[:, :size, size:] = self.sums.T
+            right = np.zeros((len(at), size + n))
+            right[:, :size] = (target[:, None] / s) @ self.slope
+            right[:, : n * n] -= gradient
+            right[:, size:] = self.p - v @ self.sums.T
+            try:
+                move = np.linalg.solve(system, right[:, :, None])[:, :size, 0]
+            except np.linalg.LinAlgError:
+                break
+            # The column sums suffer most from an ill-conditioned system: mend them in proportion.
+            left = right[:, size:] - move @ self.sums.T
+            move[:, : n * n] += v[:, : n * n] * np.tile(left / self.p, (1, n))
+            ds = move @ self.slope.T
+            dz = target[:, None] / s - z - z / s * ds
+            step = _reach(s, ds)
+            # Along the step the barrier function f − μ Σ ln s must fall (Armijo).
+            descent = (gradient * move[:, : n * n]).sum(axis=1) - target * (ds / s).sum(axis=1)
+            barrier = f - target * np.log(s).sum(axis=1)
+            found = np.zeros(len(at), dtype=bool)
+            for _ in range(_BACKTRACKS):
+                trial = v + step[:, None] * move
+                trial_value = self._value(trial)
+                trial_slack = s + step[:, None] * ds
+                trial_barrier = trial_value - target * np.log(trial_slack).sum(axis=1)
+                found = trial_barrier <= barrier + 1e-4 * step * np.minimum(descent, 0.0)
+                found |= trial_barrier <= barrier - 1e-13 * np.abs(barrier)
+                if found.all():
+                    break
+                step = np.where(found, step, 0.5 * step)
+            moved = at[found]
+            self.point[moved], value[moved] = trial[found], trial_value[found]
+            slack[moved] = self.point[moved] @ self.slope.T + self.offset
+            duals[moved] = (z + _reach(z, dz)[:, None] * dz)[found]
+            # Keep the products within reach of each other, or steps get short.
+            even = target[found, None] / np.maximum(slack[moved], 1e-300)
+            duals[moved] = np.clip(duals[moved], 1e-8 * even, 1e8 * even)
+            running[at[~found]] = False
+            running[at[found & (gap <= tolerance * (f - self.square))]] = False
+            running &= (slack > 0).all(axis=1)
+        return np.asarray(self.point[:, : n * n].reshape(-1, n, n))
+
+    def _value(self, point: FloatArray) -> FloatArray:
+        """tr(D K⁻¹ D), shape (b,)."""
+        n = self.n
+        joint = point[:, : n * n].reshape(-1, n, n)
+        inverse = np.linalg.inv(joint) * self.p[:, None]
+        return np.asarray(((inverse**2).sum(axis=1) * joint.sum(axis=2)).sum(axis=1))
+
+    def _model(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient (b, n²) and Gauss–Newton Hessian (b, n², n²) in q.
+
+        dK for the entry (y, x) is a uᵀ + u aᵀ with u = u_y, a = e_x − u/2, so for two entries with
+        (a, u) and (b, v): tr(X dK G dK') = (uᵀGb)(vᵀXa) + (uᵀGv)(bᵀXa) + (aᵀGb)(vᵀXu)
+        + (aᵀGv)(bᵀXu), G = K⁻¹.
+        """
+        n = self.n
+        joint = point[:, : n * n].reshape(-1, n, n)
+        occurrence = joint.sum(axis=2)
+        u = joint / occurrence[:, :, None]
+        inverse = np.linalg.inv(joint)
+        G = (inverse * occurrence[:, None, :]) @ inverse.transpose(0, 2, 1)
+        GD = G * self.p
+        X = GD @ GD.transpose(0, 2, 1)
+        ug, ux = u @ G, u @ X  # (b, y, x)
+        ugu, uxu = ug @ u.transpose(0, 2, 1), ux @ u.transpose(0, 2, 1)  # (b, y, z)
+        own = np.einsum("byy->by", uxu)
+        gradient = own[:, :, None] - 2.0 * ux
+
+        return gradient.reshape(len(u), -1), self._hessian(G, X, ug, ux, ugu, uxu)
+
+    def _hessian(
+        self,
+        G: FloatArray,
+        X: FloatArray,
+        ug: FloatArray,
+        ux: FloatArray,
+        ugu: FloatArray,
+        uxu: FloatArray,
+    ) -> FloatArray:
+        n = self.n
+
+        def inner(matrix: FloatArray, row: FloatArray, square: FloatArray) -> FloatArray:
+            """aᵀ G b = G_xw − (G u_z)_x/2 − (G u_y)_w/2 + u_yᵀ G u_z/4, axes (b, y, x, z, w)."""
+            return np.asarray(
+                matrix[:, None, :, None, :]
+                - 0.5 * row.transpose(0, 2, 1)[:, None, :, :, None]
+                - 0.5 * row[:, :, None, None, :]
+                + 0.25 * square[:, :, None, :, None]
+            )
+
+        def left(row: FloatArray, square: FloatArray) -> FloatArray:
+            """u_yᵀ G b = (G u_y)_w − u_yᵀ G u_z/2, axes (b, y, 1, z, w)."""
+            return np.asarray(row[:, :, None, None, :] - 0.5 * square[:, :, None, :, None])
+
+        def right(row: FloatArray, square: FloatArray) -> FloatArray:
+            """aᵀ G u_z = (G u_z)_x − u_yᵀ G u_z/2, axes (b, y, x, z, 1)."""
+            turned = row.transpose(0, 2, 1)[:, None, :, :, None]
+            return np.asarray(turned - 0.5 * square[:, :, None, :, None])
+
+        total = left(ug, ugu) * right(ux, uxu)
+        total += ugu[:, :, None, :, None] * inner(X, ux, uxu)
+        total += inner(G, ug, ugu) * uxu[:, :, None, :, None]
+        total += right(ug, ugu) * left(ux, uxu)
+        return np.asarray(2.0 * total.reshape(len(G), n * n, n * n))
+
+
+def _reach(value: FloatArray, change: FloatArray) -> FloatArray:
+    """The longest step up to 1 that keeps `value` positive, with a margin, shape (b,)."""
+    ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
+    return np.asarray(np.minimum(1.0, _TO_BOUNDARY * ratio.min(axis=1)))

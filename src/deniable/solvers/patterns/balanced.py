@@ -1,0 +1,210 @@
+"""The record's smallest level with a cap on what full knowledge of the rest can reveal.
+
+Beside the levels, every attribute's `epsilon_given_rest` is capped, and every pair's attenuation is
+at least a part of the product of its singles, so that every table of two attributes can be
+estimated. The law is a clipped ramp (`ramps`): within about 2 % of the exact capped optimum, which
+the linear program finds up to a dozen attributes. Theory: docs/proofs/clipped.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.laws.votes.accounts import account
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.pairs import least_pair_ratio
+from deniable.solvers.patterns import optimal
+from deniable.solvers.patterns.certificate import weighted_bound
+from deniable.solvers.patterns.landing import land
+from deniable.solvers.patterns.optimal import (
+    OptimalSolution,
+    Part,
+    delivered,
+    independent,
+    record_level,
+)
+from deniable.solvers.patterns.ramps import RampFit
+from deniable.solvers.problem import FloatArray, Problem, SolverError, caps_given_rest
+
+_CAP_EQUALS_LEVEL = 1e-9
+_FLOOR_MARGIN = 1e-9
+_FLOOR_STEPS = 10
+_SHARES = (1.0, 0.85, 0.7)
+"""Of the caps, tried in turn: where no ramp is found, a little more protection than asked."""
+
+Method = Literal["optimal", "ramp", "independent", "floor"]
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedSolution:
+    """Laws that meet every level and keep caps and floor, and what that costs.
+
+    Attributes:
+        parts: one law for the attributes that have room below their cap, and one in which the
+            others answer independently.
+        optimum: the same levels without caps and floor.
+        lower_bound: no law that delivers as much, capped or not, is below, in nats; rounded down.
+        method: "optimal" if the unrestricted optimum keeps them anyway, "independent" (the
+            Kronecker product) if no ramp was found, "floor" (the same) if ramps were, but none
+            that keeps the floor.
+    """
+
+    parts: tuple[Part, ...]
+    optimum: OptimalSolution
+    lower_bound: float
+    method: Method
+
+    @property
+    def epsilon(self) -> float:
+        """The record's level as drawn, in nats, rounded up."""
+        return record_level(self.parts)
+
+    @property
+    def weights(self) -> FloatArray:
+        """λ ≥ 0 of the lower bound, shape (k,)."""
+        return self.optimum.weights
+
+    @property
+    def gap(self) -> float:
+        """How far `epsilon` can be above the unrestricted optimum at most, in nats."""
+        return self.epsilon - self.lower_bound
+
+    @property
+    def cost(self) -> float:
+        """What caps and floor cost: how much more ε than without them, in nats."""
+        return self.epsilon - self.optimum.epsilon
+
+
+def solve(
+    n_categories: Sequence[int],
+    attribute_epsilon: Sequence[float],
+    caps: Sequence[float | None] | None,
+    pair_floor: float | None,
+) -> BalancedSolution:
+    """Find a law of small record level that meets every level and keeps caps and floor.
+
+    What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
+    hold for the law as drawn. (The floor is looked at for all pairs up to 64 attributes, and for
+    representative ones beyond; see `deniable.laws.votes.pairs`.)
+
+    Args:
+        n_categories: a_i, shape (k,).
+        attribute_epsilon: ε_i in nats, above 0, shape (k,).
+        caps: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
+            or None for no bound; None for no bounds at all.
+        pair_floor: t ≤ 1 such that every pair's φ_ij ≥ t φ_i φ_j; None for no floor.
+
+    Raises:
+        InputError: if the lengths differ, a number is out of its range, or a cap is below its
+            level.
+        SolverError: if no result passes its checks.
+    """
+    asked = optimal.positive_levels(n_categories, attribute_epsilon)
+    limits = caps_given_rest(asked, caps, "caps")
+    if pair_floor is not None and not pair_floor <= 1.0:
+        raise InputError(
+            f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
+        )
+    optimum = optimal.solve(n_categories, attribute_epsilon)
+    room = limits - asked.attribute_epsilon > _CAP_EQUALS_LEVEL
+    free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
+    if len(free) == 1:  # with the others independent of it there is nothing to gain
+        free, bound = [], list(range(asked.n_attributes))
+    parts = [independent(asked, bound)] if bound else []
+    method: Method = "independent"
+    if free:
+        inner = Problem(asked.n_categories[free], asked.attribute_epsilon[free])
+        levels = inner.attribute_epsilon.tolist()
+        start = optimum if not bound else optimal.solve(inner.counts.tolist(), levels)
+        found, method = _with_room(inner, limits[free], pair_floor, start)
+        parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found] + parts
+    bound_at = weighted_bound(n_categories, delivered(parts).tolist(), optimum.weights.tolist())
+    return BalancedSolution(tuple(parts), optimum, bound_at, method)
+
+
+def _with_room(
+    asked: Problem, limits: FloatArray, floor: float | None, optimum: OptimalSolution
+) -> tuple[list[Part], Method]:
+    """Solve for attributes that all have room below their caps."""
+    if _all_keep(optimum.parts, limits, floor):
+        return list(optimum.parts), "optimal"
+    product = independent(asked, range(asked.n_attributes))
+    if product.account.epsilon > optimum.epsilon * (1 + 1e-9):
+        law, by_floor = _ramp(asked, limits, floor, optimum.epsilon)
+        if law is None and by_floor:
+            return [product], "floor"
+        if law is not None:
+            part = Part(tuple(range(asked.n_attributes)), law, account(law))
+            if part.account.epsilon < product.account.epsilon:
+                return [part], "ramp"
+    return [product], "independent"
+
+
+def _ramp(
+    asked: Problem, limits: FloatArray, floor: float | None, start: float
+) -> tuple[GatedSum | None, bool]:
+    """Return the best ramp found that keeps limits and floor as drawn, and whether only the floor
+    stood in the way of one that keeps the limits."""
+    fit = RampFit(asked, limits, start)
+    broken = None
+    for share in _SHARES:
+        if share <= fit.least_share:
+            break
+        ramp = fit.at(share)
+        law = None if ramp is None else _landed(asked, ramp, limits)
+        if law is not None and _floor_kept(law, floor):
+            return law, False
+        if law is not None:
+            broken = share
+            break
+    if broken is None:
+        return None, False
+    # Towards the product law the ratios rise to 1: the largest share that keeps the floor, to
+    # about 1 %. Where no ramp is found the share is too small.
+    assert floor is not None
+    low, high, best = fit.least_share, broken, None
+    for _ in range(_FLOOR_STEPS):
+        share = math.sqrt(low * high)
+        if high - low < 0.01 * high:
+            break
+        ramp = fit.at(share)
+        law = None if ramp is None else _landed(asked, ramp, limits)
+        if law is None:
+            low = share
+        elif _floor_kept(law, floor):
+            low, best = share, law
+            if least_pair_ratio(law) < floor + 0.01:
+                break
+        else:
+            high = share
+    return best, True
+
+
+def _landed(asked: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:
+    try:
+        law = land(asked, ramp)
+    except SolverError:
+        return None
+    return law if bool(np.all(account(law).epsilon_given_rest <= limits)) else None
+
+
+def _floor_kept(law: GatedSum | VoteBlend | VoteMixture, floor: float | None) -> bool:
+    return floor is None or least_pair_ratio(law) >= floor + _FLOOR_MARGIN
+
+
+def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) -> bool:
+    """Whether caps and floor hold already; pairs in different parts have a ratio of 1."""
+    for part in parts:
+        if np.any(part.account.epsilon_given_rest > limits[list(part.attributes)]):
+            return False
+        if isinstance(part.law, GatedSum | VoteBlend | VoteMixture) and not _floor_kept(
+            part.law, floor
+        ):
+            return False
+    return True

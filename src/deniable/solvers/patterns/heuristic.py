@@ -1,0 +1,139 @@
+"""Algorithm 3 of Yamamoto and Shibuya, in a scaled form that takes O(k) and cannot overflow.
+
+As printed the recursion costs O(k²) and its numbers grow like ∏ a_i. Write u_{i,j} for
+(x_{i,j} − 1)/∏_{h≤i} a_h. Line 4, x_{i,j} − 1 = a_i (x_{i−1,j} − 1), makes u_j a constant once
+attribute j is settled. With U = Σ_{h<i} (a_h − 1) u_h and E = e^{ε_i}, lines 6 and 7 become
+
+    u_0' + (a_i − 1) u_i = u_0        and        u_0' + U + 1/a_i = E (u_i + 1/a_i).
+
+The first says that u_0 + U keeps its value W for ever (the fallback of line 9, u_i = 0, keeps it
+too), and then the second needs nothing else of the past:
+
+    u_i = (W − g_i)/(E + a_i − 1),        g_i = (e^{ε_i} − 1)/a_i,        W fixed by the first pair.
+
+So all u_i are known at once, and the only thing left to do in order is line 8: u_0 is what remains
+of W, and attribute i falls back if it asks for u_i < 0, or for so much that u_0' < max u_j. Its
+achieved level is then ln(1 + a_i W), the same function of a_i for every attribute that falls back.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.solvers.patterns.closed_form import scaled_excess
+from deniable.solvers.problem import FloatArray, Problem, problem
+
+
+@dataclass(frozen=True, eq=False)
+class HeuristicSolution:
+    """The law of Algorithm 3: draw one of k + 2 cases, with the weights given in brackets.
+
+    A record drawn uniformly [1]; the record unchanged [`keep_excess`]; only attribute j changed
+    [(a_j − 1) `change_excess`_j]. In the paper's variables x_{k,0} = 1 + `keep_excess`·∏ a_i,
+    x_{k,j} = 1 + `change_excess`_j·∏ a_i, and every other x is 1.
+
+    Attributes:
+        keep_excess: u_0 ≥ max u_j.
+        change_excess: u_j ≥ 0, shape (k,).
+        achieved_epsilon: the level that each attribute really has, in nats, shape (k,).
+        changed: whether that differs from the request (line 9 of Algorithm 3), shape (k,).
+        epsilon: privacy level of the record, ln x_{k,0}, in nats.
+    """
+
+    keep_excess: float
+    change_excess: FloatArray
+    achieved_epsilon: FloatArray
+    changed: npt.NDArray[np.bool_]
+    epsilon: float
+
+
+def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> HeuristicSolution:
+    """Run Algorithm 3 on the attributes in the order given.
+
+    The result depends on that order, and the achieved level of an attribute may be smaller *or
+    larger* than the requested one; `changed` says where, except for the first two attributes, which
+    always get what they asked for.
+
+    Args:
+        n_categories: a_i, shape (k,), k ≥ 1.
+        attribute_epsilon: requested ε_i in nats, shape (k,).
+
+    Raises:
+        InputError: if the lengths differ or a number is out of its range.
+
+    Source: Yamamoto and Shibuya, Algorithm 3 and section IV.B.3; k = 1 is k-ary response.
+    """
+    asked = problem(n_categories, attribute_epsilon)
+    lift = asked.expm1 / asked.n_categories
+    keep_excess, first_two, total = _base(asked, lift)
+    # E + a_i − 1 from expm1, because E itself rounds away the digits of a small level.
+    wanted = (total - lift) / (asked.expm1 + asked.n_categories)
+    wanted[: len(first_two)] = first_two
+    keep_excess, changed = _settle(asked, wanted, keep_excess, max(first_two))
+    achieved = asked.attribute_epsilon.copy()
+    achieved[changed] = np.log1p(asked.n_categories[changed] * total)
+    change_excess = np.where(changed, 0.0, wanted)
+    return HeuristicSolution(
+        keep_excess, change_excess, achieved, changed, _total_level(asked, keep_excess)
+    )
+
+
+def _base(asked: Problem, lift: FloatArray) -> tuple[float, list[float], float]:
+    """Return u_0, the settled u_j, and W after the first one or two attributes."""
+    if asked.n_attributes == 1:
+        return float(lift[0]), [0.0], float(lift[0])
+    (m, n), (c, b) = asked.n_categories[:2].tolist(), asked.expm1[:2].tolist()
+    keep, first, second, case = scaled_excess(m, n, c, b)
+    # In cases I and II one of the two is settled at u_j = 0, where W = g_j exactly.
+    if case == "I":
+        total = float(lift[0])
+    elif case == "II":
+        total = float(lift[1])
+    else:
+        total = keep + (m - 1.0) * first + (n - 1.0) * second
+    return keep, [first, second], total
+
+
+def _settle(
+    asked: Problem, wanted: FloatArray, keep_excess: float, largest: float
+) -> tuple[float, npt.NDArray[np.bool_]]:
+    """Decide line 8 for attribute 3 and on; return the final u_0 and who fell back.
+
+    u_0 is a long running difference, so its rounding errors are carried along (Neumaier): a million
+    attributes would otherwise cost up to a million units in the last place.
+    """
+    changed = wanted < 0.0
+    costs = (asked.n_categories - 1.0) * wanted
+    candidates = np.flatnonzero(~changed)
+    candidates = candidates[candidates >= 2]
+    rejected = []
+    lost = 0.0
+    for index, value, cost in zip(
+        candidates.tolist(),
+        wanted[candidates].tolist(),
+        costs[candidates].tolist(),
+        strict=True,
+    ):
+        left = keep_excess - cost
+        error = (keep_excess - left) - cost
+        bar = value if value > largest else largest
+        if left + (lost + error) < bar:
+            rejected.append(index)
+        else:
+            keep_excess, lost, largest = left, lost + error, bar
+    changed[rejected] = True
+    return keep_excess + lost, changed
+
+
+def _total_level(asked: Problem, keep_excess: float) -> float:
+    """ln(1 + u_0 ∏ a_i), from logarithms once the number of records overflows."""
+    if keep_excess <= 0.0:
+        return 0.0
+    log_records = math.fsum(np.log(asked.n_categories).tolist())
+    if log_records < 700.0:
+        return math.log1p(keep_excess * math.prod(asked.n_categories.tolist()))
+    log_excess = math.log(keep_excess) + log_records
+    return log_excess if log_excess > 40.0 else math.log1p(math.exp(log_excess))

@@ -1,0 +1,339 @@
+"""The record's smallest level at exactly the requested attribute levels: the linear program.
+
+`constraint_matrices` is the program as Algorithms 1 and 2 print it. `solve` solves an equivalent
+one in better coordinates: densities instead of probabilities, one column per orbit of identical
+attributes (`orbits`), without the rows that the optimum obeys anyway when nothing but the levels is
+asked (`unrestricted`), with all of them and more otherwise (`restricted`); the point that HiGHS
+returns is recomputed from its basis (`levels`), checked, and returned with a lower bound.
+
+Source: Yamamoto and Shibuya (ISCC 2024), section IV.A and Algorithms 1 and 2.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.solvers.highs import Rows
+from deniable.solvers.patterns import certificate
+from deniable.solvers.patterns.levels import Levels
+from deniable.solvers.patterns.orbits import Orbits, orbits
+from deniable.solvers.patterns.restricted import solve_restricted
+from deniable.solvers.patterns.unrestricted import solve_unrestricted
+from deniable.solvers.problem import FloatArray, Problem, caps_given_rest, problem
+from deniable.solvers.problem import SolverError as SolverError
+
+MAX_ATTRIBUTES = 20
+"""The table of pattern probabilities has 2^k entries."""
+
+MAX_EDGES = 120_000
+"""The most pairs of comparable orbits with caps or floors: 13 different attributes."""
+
+MAX_GAP = 1e-6
+"""How far a result may lie above the bound proved for it, as a part of ε."""
+
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """An optimal law and the proof that it is.
+
+    Attributes:
+        pattern_probability: q(S), shape (2,)*k, axis i = attribute i, index 0 = kept, 1 = changed.
+        epsilon: privacy level of the record, ln(max X/min X) of that table, in nats.
+        weights: λ ≥ 0, shape (k,), for `certificate.weighted_bound`.
+        epsilon_lower_bound: no law that obeys the same restrictions is below, in nats.
+    """
+
+    pattern_probability: FloatArray
+    epsilon: float
+    weights: FloatArray
+    epsilon_lower_bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintMatrices:
+    """The program of Algorithms 1 and 2 in the paper's variables x_S = X_S/X_{all}, S ≠ all.
+
+    Minimise x_∅ subject to A_ub x ≤ b_ub and A_eq x = b_eq. Variables are ordered by the size of S,
+    then lexicographically; so are the rows of A_ub, by S and then by S ∪ {i}.
+
+    Attributes:
+        A_ub: k·2^{k−1} sparse rows over 2^k − 1 columns.
+        b_ub: shape (k·2^{k−1},).
+        A_eq: shape (k, 2^k − 1).
+        b_eq: shape (k,).
+    """
+
+    A_ub: Rows
+    b_ub: FloatArray
+    A_eq: FloatArray
+    b_eq: FloatArray
+
+
+def constraint_matrices(
+    n_categories: Sequence[int], attribute_epsilon: Sequence[float]
+) -> ConstraintMatrices:
+    """Build the matrices of Algorithms 1 and 2 as they are printed.
+
+    Args:
+        n_categories: a_i, shape (k,), k at most `MAX_ATTRIBUTES`.
+        attribute_epsilon: ε_i in nats, shape (k,).
+
+    Raises:
+        InputError: if the lengths differ, a number is out of its range, or k is too large.
+    """
+    asked = _small(problem(n_categories, attribute_epsilon))
+    k = asked.n_attributes
+    masks = np.arange(1 << k)
+    changed = (masks[:, None] >> np.arange(k - 1, -1, -1)) & 1
+    # With attribute 1 as the most significant bit, lexicographic order of sets of one size is
+    # descending order of their masks.
+    order = np.lexsort((-masks, changed.sum(axis=1)))
+    position = np.argsort(order)
+    source = np.concatenate([masks[changed[:, i] == 0] for i in range(k)])
+    target = np.concatenate([masks[changed[:, i] == 0] | 1 << (k - 1 - i) for i in range(k)])
+    columns = np.stack([position[source], position[target]], axis=1)
+    columns = columns[np.lexsort((columns[:, 1], columns[:, 0]))]
+    last = (1 << k) - 1
+    present = columns != last
+    values = np.broadcast_to([-1.0, 1.0], columns.shape)
+    start = np.append(0, np.cumsum(present.sum(axis=1)))
+    b_ub = np.where(present[:, 1], 0.0, -1.0)
+
+    members = changed[order].astype(np.bool_)
+    count = np.prod(np.where(members, asked.n_categories - 1.0, 1.0), axis=1)
+    growth = np.exp(asked.attribute_epsilon) / (asked.n_categories - 1.0)
+    rows = np.where(members, -growth, 1.0).T * count
+    return ConstraintMatrices(
+        Rows(start, columns[present], values[present]), b_ub, rows[:, :last], -rows[:, last]
+    )
+
+
+def solve(
+    n_categories: Sequence[int],
+    attribute_epsilon: Sequence[float],
+    *,
+    given_rest_cap: Sequence[float | None] | None = None,
+    pair_floor: float | None = None,
+    max_gap: float = MAX_GAP,
+) -> LinearSolution:
+    """Find the pattern law with the smallest record level at exactly the requested levels.
+
+    Every law here is monotone: changing one more attribute never makes an output likelier. What is
+    achieved is never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
+
+    Args:
+        n_categories: a_i, shape (k,), k at most `MAX_ATTRIBUTES`.
+        attribute_epsilon: ε_i in nats, shape (k,).
+        given_rest_cap: for each attribute an upper bound in nats on its `epsilon_given_rest`,
+            at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S without i.
+        pair_floor: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
+        max_gap: how far the result may lie above the bound proved for it, as a part of ε. The law
+            keeps levels, caps and floor either way; at levels of many nats the multipliers are
+            lost before the law is.
+
+    Raises:
+        InputError: if a number is out of its range, k is too large, or no law obeys the cap and
+            the floor together.
+        SolverError: if the result does not pass its checks.
+    """
+    asked = _small(problem(n_categories, attribute_epsilon))
+    caps = _caps(asked, given_rest_cap)
+    floor = _floor(pair_floor)
+    # An attribute at level 0 is uniform whatever happens to the others; one whose cap equals its
+    # level has X_S = e^{ε_i} X_{S∪i} throughout, that is, an independent k-ary response.
+    level = asked.attribute_epsilon
+    independent = (level > 0.0) & (caps - level <= 1e-9)
+    active = (level > 0.0) & ~independent
+    if floor is not None and floor > 1.0 and independent.any() and (level > 0).sum() > 1:
+        raise InputError(_infeasible(floor))
+    density = np.ones((2,) * asked.n_attributes)
+    for i in np.flatnonzero(independent):
+        factor = np.exp(level[i]), 1.0
+        shape = [2 if j == i else 1 for j in range(asked.n_attributes)]
+        density = density * np.reshape(factor, shape)
+    weights = np.zeros(asked.n_attributes)
+    bound = math.fsum(level[independent].tolist())
+    if active.any():
+        inner = Problem(asked.n_categories[active], level[active])
+        grouped = orbits(inner, caps[active].tolist())
+        excess, group_weights, inner_bound = _optimum(inner, grouped, caps[active], floor, max_gap)
+        weights[active] = (group_weights / grouped.size)[grouped.group_of]
+        bound += inner_bound
+        axes = tuple(int(i) for i in np.flatnonzero(~active))
+        density = density * np.expand_dims(grouped.expand(1.0 + excess), axes)
+    return _solution(asked, density, weights, bound)
+
+
+def _small(asked: Problem) -> Problem:
+    if asked.n_attributes > MAX_ATTRIBUTES:
+        raise InputError(
+            f"linear program: it works on the table of all 2^k patterns, for at most "
+            f"{MAX_ATTRIBUTES} attributes, not {asked.n_attributes}; use the heuristic or Kronecker"
+        )
+    return asked
+
+
+def _caps(asked: Problem, given_rest_cap: Sequence[float | None] | None) -> FloatArray:
+    """Caps with +∞ for none and for those that cannot bind, shape (k,)."""
+    caps = caps_given_rest(asked, given_rest_cap, "given_rest_cap")
+    # No ratio of two probabilities of an optimal law exceeds that of the product law.
+    return np.where(caps >= math.fsum(asked.attribute_epsilon.tolist()), np.inf, caps)
+
+
+def _floor(pair_floor: float | None) -> float | None:
+    if pair_floor is not None and not math.isfinite(pair_floor):
+        raise InputError(f"pair_floor: it must be a finite number, not {pair_floor:g}")
+    return pair_floor
+
+
+def _infeasible(floor: float | None) -> str:
+    if floor is None:
+        return "given_rest_cap: no law obeys the caps; raise them"
+    return (
+        f"pair_floor: no law has every pair's attenuation at least {floor:g} times its product "
+        "under these levels and caps; a floor of 1 or less is always possible"
+    )
+
+
+def _optimum(
+    asked: Problem, grouped: Orbits, caps: FloatArray, floor: float | None, max_gap: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return the excess of every orbit, λ per group, and the lower bound in nats."""
+    counts, level = asked.n_categories.tolist(), asked.attribute_epsilon.tolist()
+    guess = certificate.best_known_bound(counts, level)
+    _, first = np.unique(grouped.group_of, return_index=True)
+    rules = _Rules(grouped, caps[first], floor)
+
+    def finish(
+        levels: Levels, known_bound: float, max_gap: float
+    ) -> tuple[FloatArray, FloatArray, float] | None:
+        excess = rules.mended(levels.excess)
+        if excess is None:
+            return None
+        weights = np.maximum(levels.weights, 0.0)
+        shared = (weights / grouped.size)[grouped.group_of]
+        bound = max(guess, known_bound, certificate.weighted_bound(counts, level, shared.tolist()))
+        reached = math.log1p(float(excess[0]))
+        return (excess, weights, bound) if reached - bound <= max_gap * reached else None
+
+    # Without restrictions the program is far smaller, and its optimum often obeys them anyway.
+    levels = solve_unrestricted(grouped, guess)
+    if levels is not None and rules.obeyed(levels.excess):
+        result = finish(levels, 0.0, MAX_GAP)
+        if result is not None:
+            return result
+    if len(grouped.source) > MAX_EDGES:
+        raise InputError(
+            f"linear program: caps and floors on {asked.n_attributes} different attributes need "
+            f"{len(grouped.source)} rows, more than the {MAX_EDGES} it can handle; ask without "
+            "them, or use Kronecker"
+        )
+    answer = solve_restricted(grouped, guess, caps=rules.caps, pair_floor=floor)
+    if answer.status == "infeasible":
+        raise InputError(_infeasible(floor))
+    if answer.levels is not None:
+        result = finish(answer.levels, _log1p_down(answer.excess_bound), max_gap)
+        if result is not None:
+            return result
+    raise SolverError(
+        "linear program: the solver's result did not pass its checks at these levels; "
+        "use the heuristic or Kronecker"
+    )
+
+
+def _log1p_down(excess: float) -> float:
+    return math.log1p(excess) * (1.0 - 2.0**-49) if excess > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Rules:
+    """What a law must obey besides its levels: falling, the caps per group, the floor."""
+
+    orbits: Orbits
+    caps: FloatArray
+    floor: float | None
+
+    def slack(self, excess: FloatArray) -> FloatArray:
+        """At least 0 where a row holds, in units of its largest term; the rows one after another.
+
+        Before the division by that term they are affine in the excess.
+        """
+        rows, size = self._rows(excess)
+        return rows / size
+
+    def _rows(self, excess: FloatArray) -> tuple[FloatArray, FloatArray]:
+        density = 1.0 + excess
+        near, far = density[self.orbits.source], density[self.orbits.target]
+        rows, sizes = [excess[self.orbits.source] - excess[self.orbits.target]], [near]
+        cap = self.caps[self.orbits.edge_group]
+        bounded = np.isfinite(cap)
+        rows.append(np.exp(cap[bounded]) * far[bounded] - near[bounded])
+        sizes.append(near[bounded])
+        if self.floor is not None:
+            pair_rows = _pair_slack(self.orbits, self.orbits.chance * density, self.floor)
+            rows.append(pair_rows)
+            sizes.append(np.full_like(pair_rows, self.orbits.chance @ density))
+        return np.concatenate(rows), np.concatenate(sizes)
+
+    def obeyed(self, excess: FloatArray) -> bool:
+        """Whether every row holds up to an error that `mended` removes."""
+        return bool((self.slack(excess) >= -1e-9).all())
+
+    def mended(self, excess: FloatArray) -> FloatArray | None:
+        """Mix in as little of the product law as makes every row hold; None if it is too much.
+
+        A solver's basis may break rows by its tolerance. The product law has the same keep
+        probabilities and room in every cap and floor, and the rows are affine. What is broken by
+        rounding alone, 1e−14 of a row's size, is let be.
+        """
+        rows, size = self._rows(excess)
+        broken = rows < -_ROUNDING * size
+        if not broken.any():
+            return excess
+        kept = self.orbits.size - self.orbits.changed
+        product = np.expm1(kept @ self.orbits.groups.attribute_epsilon)
+        room = self._rows(product)[0][broken]
+        if not (room > 0.0).all():
+            return None
+        share = float(np.max(rows[broken] / (rows[broken] - room))) * (1.0 + 1e-9)
+        if share > 1e-6:
+            return None
+        mixed: FloatArray = excess + share * (product - excess)
+        return mixed
+
+
+def _pair_slack(grouped: Orbits, mass: FloatArray, floor: float) -> FloatArray:
+    """φ_ij − t φ_i φ_j times the total mass, for all pairs of groups."""
+    a, lift = grouped.groups.n_categories, grouped.groups.keep_excess
+    attenuation = a * lift / (a - 1.0)
+    m = len(grouped.size)
+    pairs = [(i, j) for i in range(m) for j in range(i, m) if i != j or grouped.size[i] > 1]
+    return np.array(
+        [
+            (grouped.pair_attenuation(i, j) - floor * attenuation[i] * attenuation[j]) @ mass
+            for i, j in pairs
+        ]
+    )
+
+
+def _solution(
+    asked: Problem, density: FloatArray, weights: FloatArray, bound: float
+) -> LinearSolution:
+    """Normalise, and take ε from the table itself."""
+    outputs: FloatArray = reduce(
+        np.multiply.outer,
+        [np.array([1.0, a - 1.0]) for a in asked.n_categories.tolist()],
+        np.ones(()),
+    )
+    law = outputs * density
+    law /= law.sum()
+    single = law / outputs
+    low, high = float(single.min()), float(single.max())
+    epsilon = math.log1p((high - low) / low)
+    return LinearSolution(law, epsilon, weights, min(bound, epsilon))

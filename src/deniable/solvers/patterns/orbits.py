@@ -1,0 +1,157 @@
+"""Patterns up to exchange of identical attributes, the coordinates in which laws are optimised.
+
+Attributes with the same number of categories, level and cap are interchangeable: averaging an
+optimal law over their exchanges keeps every linear constraint and the objective, so an optimum may
+be sought that depends on a pattern only through how many attributes of each group it changes. An
+*orbit* is such a vector of counts (c_1, …, c_m). Twelve identical attributes have 13 orbits instead
+of 4,096 patterns; without repetition an orbit is a pattern.
+
+The unknown is the excess g = f/f_{all} − 1 ≥ 0 of the density f = q/μ over its value where every
+attribute is changed. Its scale is that of e^ε − 1, so that tiny levels lose nothing. The law keeps
+attribute i with probability p_i if and only if
+
+    Σ_S μ(S) (Y_i(S) − p_i) g(S) = d_i,       Y_i(S) = 1 if i ∉ S else 0,    d_i = p_i − 1/a_i,
+
+because the same sum over the constant 1 is −d_i.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deniable.solvers.problem import FloatArray, IntArray, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """Orbits of patterns: n in all, of attributes in m groups; build them with `orbits`.
+
+    Orbit 0 changes no attribute, orbit n − 1 changes all.
+
+    Attributes:
+        groups: one representative attribute per group; every array of it has shape (m,).
+        size: how many attributes each group has, shape (m,).
+        group_of: the group of each attribute, shape (k,).
+        changed: how many attributes of each group are changed in an orbit, shape (n, m).
+        chance: μ of an orbit, the sum over its patterns, shape (n,).
+        source, target, edge_group: each pair of orbits (c, c + one more changed attribute of a
+            group), every one once; shape (number of pairs,) each.
+    """
+
+    groups: Problem
+    size: IntArray
+    group_of: IntArray
+    changed: IntArray
+    chance: FloatArray
+    source: IntArray
+    target: IntArray
+    edge_group: IntArray
+
+    @cached_property
+    def kept_share(self) -> FloatArray:
+        """Chance that a given attribute of the group is kept, in each orbit; shape (m, n)."""
+        return ((self.size - self.changed) / self.size).T
+
+    @cached_property
+    def changed_share(self) -> FloatArray:
+        """Chance that a given attribute of the group is changed, in each orbit; shape (m, n)."""
+        return (self.changed / self.size).T
+
+    @cached_property
+    def drift(self) -> FloatArray:
+        """E[Y_i | orbit] − p_i for an attribute i of each group, shape (m, n)."""
+        keep = self.groups.keep_probability[:, None]
+        change = self.groups.change_probability[:, None]
+        drift: FloatArray = self.kept_share * change - self.changed_share * keep
+        return drift
+
+    @cached_property
+    def drift_size(self) -> FloatArray:
+        """E|Y_i − p_i| given the orbit, to which the rounding error of `drift` is relative."""
+        keep = self.groups.keep_probability[:, None]
+        change = self.groups.change_probability[:, None]
+        size: FloatArray = self.kept_share * change + self.changed_share * keep
+        return size
+
+    def pair_attenuation(self, first: int, second: int) -> FloatArray:
+        """E[h_i h_j | orbit] for attributes i ≠ j of two groups, perhaps the same; shape (n,).
+
+        h_i is 1 if attribute i is kept and −1/(a_i − 1) if it is changed, so that the attenuation
+        of a pair is the mean of h_i h_j. Two attributes of one group are drawn without replacement.
+        """
+        if first != second:
+            left, right = self._mean_sign(first), self._mean_sign(second)
+            return left * right
+        n = float(self.size[first])
+        c = self.changed[:, first].astype(np.float64)
+        lie = 1.0 / (self.groups.n_categories[first] - 1.0)
+        both = (n - c) * (n - c - 1.0) - 2.0 * c * (n - c) * lie + c * (c - 1.0) * lie**2
+        pairs: FloatArray = both / (n * (n - 1.0))
+        return pairs
+
+    def _mean_sign(self, group: int) -> FloatArray:
+        """E[h_i | orbit] for an attribute of the group, shape (n,)."""
+        lie = 1.0 / (self.groups.n_categories[group] - 1.0)
+        sign: FloatArray = self.kept_share[group] - self.changed_share[group] * lie
+        return sign
+
+    def expand(self, density: FloatArray) -> FloatArray:
+        """Turn values per orbit, shape (n,), into a table over patterns, shape (2,)*k."""
+        shape = tuple(self.size + 1)
+        weights = np.cumprod((1, *shape[:0:-1]))[::-1]
+        index = np.zeros((), dtype=np.int64)
+        for group in self.group_of:
+            index = np.add.outer(index, np.array([0, weights[group]]))
+        table: FloatArray = density[index]
+        return table
+
+
+def orbits(asked: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
+    """Group attributes with equal categories and levels, and equal entries of `also` if given.
+
+    Args:
+        asked: k attributes.
+        also: anything else that tells attributes apart, such as a cap, shape (k,).
+    """
+    keys = list(
+        zip(
+            asked.n_categories.tolist(),
+            asked.attribute_epsilon.tolist(),
+            also if also is not None else [None] * asked.n_attributes,
+            strict=True,
+        )
+    )
+    order = {key: position for position, key in enumerate(dict.fromkeys(keys))}
+    group_of = np.array([order[key] for key in keys], dtype=np.int64)
+    size = np.bincount(group_of)
+    counts, levels = (np.array([key[j] for key in order]) for j in range(2))
+    groups = Problem(counts.astype(np.float64), levels.astype(np.float64))
+    shape = tuple((size + 1).tolist())
+    changed = np.indices(shape).reshape(len(size), -1).T
+    # Counts of outputs first, whole numbers and mostly exact: dividing by a every time would bias
+    # the ratio of two patterns by an ulp per attribute.
+    outputs = np.ones(())
+    for n, a in zip(size.tolist(), counts.tolist(), strict=True):
+        law = [math.comb(n, c) * (a - 1.0) ** c for c in range(n + 1)]
+        outputs = np.multiply.outer(outputs, law)
+    n_records = math.prod(asked.n_categories.tolist())
+    index = np.arange(len(changed)).reshape(shape)
+    source, target, edge_group = [], [], []
+    for group in range(len(size)):
+        along = np.moveaxis(index, group, 0)
+        source.append(along[:-1].ravel())
+        target.append(along[1:].ravel())
+        edge_group.append(np.full(source[-1].size, group))
+    return Orbits(
+        groups,
+        size,
+        group_of,
+        changed,
+        outputs.ravel() / n_records,
+        np.concatenate(source),
+        np.concatenate(target),
+        np.concatenate(edge_group),
+    )

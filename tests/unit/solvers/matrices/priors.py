@@ -1,0 +1,54 @@
+"""Priors and mechanisms that the tests of response matrices share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.solvers.matrices.frontier_rows import Limits
+
+Array = NDArray[np.float64]
+
+NORMAL_TEN = np.array([0.01, 0.03, 0.08, 0.16, 0.22, 0.22, 0.16, 0.08, 0.03, 0.01])
+SKEWED = np.array([0.4, 0.3, 0.2, 0.1])
+UNIFORM_FIVE = np.full(5, 0.2)
+
+
+def random_mechanism(generator: np.random.Generator, n: int, m: int) -> Array:
+    """A random response matrix, shape (m, n), often with zeros and often nearly deterministic."""
+    concentration = float(10.0 ** generator.uniform(-1.5, 0.7))
+    matrix = generator.dirichlet(np.full(m, concentration), size=n).T
+    if generator.random() < 0.5:
+        lean = float(generator.random())
+        truth = np.zeros((m, n))
+        truth[np.arange(n) % m, np.arange(n)] = 1.0
+        matrix = lean * truth + (1.0 - lean) * matrix
+    if generator.random() < 0.3:
+        matrix = np.where(matrix < 0.5 / m, 0.0, matrix)
+    return np.asarray(matrix / matrix.sum(axis=0))
+
+
+def within(matrix: Array, limits: Limits, margin: float = 1e-12) -> bool:
+    """Whether a mechanism keeps the limits, from the definitions and nothing else."""
+    joint = matrix * limits.prior
+    if limits.epsilon is not None:
+        top, bottom = matrix.max(axis=1), matrix.min(axis=1)
+        return bool((top <= np.exp(limits.epsilon) * bottom * (1 + margin) + 1e-300).all())
+    if limits.success is not None and joint.max(axis=1).sum() > limits.success + margin:
+        return False
+    if limits.most_posterior is not None:
+        total = joint.sum(axis=1)
+        return bool((joint.max(axis=1) <= limits.most_posterior * total * (1 + margin)).all())
+    return True
+
+
+def error_by_definition(matrix: Array, prior: Array) -> float:
+    """n·N·MSE of the best linear unbiased estimate: tr(D K⁻¹ D) − s, output by output."""
+    n = len(prior)
+    K = np.zeros((n, n))
+    for row in matrix:
+        joint = row * prior
+        if joint.sum() > 0:
+            K += np.outer(joint, joint) / joint.sum()
+    if np.linalg.matrix_rank(K, tol=1e-13) < n:
+        return float("inf")
+    D = np.diag(prior)
+    return float(np.trace(D @ np.linalg.inv(K) @ D) - prior @ prior)

@@ -1,0 +1,218 @@
+"""The exact bound and the mechanism that attains it, against thousands of others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.solvers.matrices import frontier, response, schemes
+from deniable.solvers.matrices.frontier_certificate import verify
+from deniable.solvers.matrices.frontier_rows import (
+    Limits,
+    average_limits,
+    closed_form_bound,
+    extreme_rows,
+    local_limits,
+)
+from unit.solvers.matrices.priors import (
+    NORMAL_TEN,
+    SKEWED,
+    UNIFORM_FIVE,
+    error_by_definition,
+    random_mechanism,
+    within,
+)
+from unit.solvers.matrices.test_frontier_rows import random_limits, shrunk_into
+
+EVERY_KIND = [
+    average_limits([0.7, 0.3], 0.2),
+    average_limits(SKEWED, 0.0),
+    average_limits(SKEWED, 0.3),
+    average_limits(SKEWED, 0.599),
+    average_limits(SKEWED, 0.3, 0.75),
+    average_limits(SKEWED, 0.5, 0.6),
+    average_limits(SKEWED, 0.0, 0.5),
+    average_limits(SKEWED, 0.58, 0.42),
+    average_limits(UNIFORM_FIVE, 0.7, 1 / 3),
+    average_limits(UNIFORM_FIVE, 0.79),
+    average_limits(NORMAL_TEN, 0.5, 0.75),
+    local_limits(SKEWED, 0.05),
+    local_limits(SKEWED, 1.0),
+    local_limits(UNIFORM_FIVE, 6.0),
+    local_limits(NORMAL_TEN, 0.5),
+]
+
+
+@pytest.mark.parametrize("limits", EVERY_KIND)
+def test_the_mechanism_keeps_the_limits_and_attains_a_verified_bound(limits: Limits) -> None:
+    point = frontier.solve(limits)
+    n = limits.n_categories
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < 1e-7
+    assert within(point.matrix, limits, margin=1e-11)
+    assert np.allclose(point.matrix.sum(axis=0), 1.0, atol=1e-14)
+    assert len(point.matrix) <= n * (n + 1) // 2 + 1
+    expected = error_by_definition(point.matrix, limits.prior) / n
+    assert point.record_mse == pytest.approx(expected, rel=1e-7)
+    assert closed_form_bound(limits) <= n * point.record_mse * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("limits", [EVERY_KIND[2], EVERY_KIND[4], EVERY_KIND[12], EVERY_KIND[10]])
+def test_a_certificate_whose_numbers_have_been_nudged_is_refused(limits: Limits) -> None:
+    certificate = frontier.solve(limits).certificate
+    n = limits.n_categories
+    generator = np.random.default_rng(1)
+    size = np.abs(certificate.multipliers).max()
+    for _ in range(10):
+        nudge = 1e-5 * size * generator.normal(size=n)
+        with pytest.raises(InputError, match="proves only"):
+            verify(replace(certificate, multipliers=certificate.multipliers + nudge))
+        scale = 1e-3 * np.abs(certificate.directions).max()
+        nudges = scale * generator.normal(size=(n, n))
+        with pytest.raises(InputError, match="proves only"):
+            verify(replace(certificate, directions=certificate.directions + nudges))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_random_mechanism_of_any_kind_is_below_the_bound(seed: int) -> None:
+    """2,400 mechanisms in all, with and without δ and under ε-LDP, half of them near the best."""
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(2, 6))
+    limits = random_limits(generator, n)
+    point = frontier.solve(limits)
+    bound = point.certificate.claim
+    for trial in range(200):
+        matrix = random_mechanism(generator, n, int(generator.integers(n, 3 * n)))
+        if trial % 2:
+            share = 10.0 ** -generator.uniform(0.5, 5)
+            noise = generator.dirichlet(np.full(len(point.matrix), 0.3), size=n).T
+            matrix = (1 - share) * point.matrix + share * noise
+        matrix = shrunk_into(matrix, limits)
+        assert error_by_definition(matrix, limits.prior) >= bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("limits", [average_limits(SKEWED, 0.4, 0.6), local_limits(SKEWED, 1.0)])
+def test_simulated_error_and_guesses_of_the_mechanism_are_as_promised(limits: Limits) -> None:
+    point = frontier.solve(limits)
+    generator = np.random.default_rng(2)
+    prior, matrix = limits.prior, point.matrix
+    n_records, n_simulations = 500, 4_000
+    truth = generator.multinomial(n_records, prior, size=n_simulations)
+    outputs = np.zeros((n_simulations, len(matrix)), dtype=int)
+    for x in range(4):
+        outputs += generator.multinomial(truth[:, x], matrix[:, x])
+    errors = ((outputs / n_records @ point.estimator.T - prior) ** 2).mean(axis=1)
+    spread = 5 * errors.std() / n_simulations**0.5
+    assert abs(errors.mean() - point.record_mse / n_records) < spread
+    # A person's answer, and the best guess from it.
+    people = generator.choice(4, size=200_000, p=prior)
+    answers = (generator.random(len(people))[:, None] > np.cumsum(matrix, axis=0).T[people]).sum(1)
+    guess = response.bayes_estimate(matrix, prior)
+    hits = (guess[np.minimum(answers, len(matrix) - 1)] == people).mean()
+    promised = 1 - float(response.privacy(matrix, prior))
+    assert abs(hits - promised) < 5 * 0.5 / len(people) ** 0.5
+    if limits.success is not None:
+        assert promised == pytest.approx(limits.success, abs=1e-9)
+
+
+def test_the_estimator_is_unbiased_for_truths_other_than_the_prior() -> None:
+    point = frontier.solve(average_limits(SKEWED, 0.4))
+    generator = np.random.default_rng(3)
+    for truth in generator.dirichlet(np.ones(4), size=20):
+        assert np.allclose(point.estimator @ (point.matrix @ truth), truth, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [3, 4, 6])
+@pytest.mark.parametrize("level", [0.1, 0.55, 1.0, 3.0])
+def test_under_ldp_and_a_uniform_prior_subset_selection_is_the_best_there_is(
+    n: int, level: float
+) -> None:
+    point = frontier.solve(local_limits(np.full(n, 1 / n), level))
+    best = min(schemes.subset_selection_record_mse(n, level, k) for k in range(1, n))
+    assert point.certificate.record_mse == pytest.approx(best, rel=1e-7)
+    assert point.certificate.record_mse <= best
+
+
+def test_k_ary_response_is_optimal_from_a_level_that_grows_with_the_categories() -> None:
+    def loss(n: int, level: float) -> float:
+        errors = [schemes.subset_selection_record_mse(n, level, k) for k in range(1, n)]
+        return errors[0] / min(errors)
+
+    assert loss(4, 0.56) == 1.0 < loss(4, 0.54)
+    assert loss(10, 1.80) == 1.0 < loss(10, 1.78)
+    assert loss(10, 0.5) == pytest.approx(1.9, abs=0.05)
+
+
+def test_without_a_worst_case_bound_blank_answers_are_best_for_a_uniform_prior_only() -> None:
+    def ratio(prior: list[float], privacy: float) -> float:
+        p = np.array(prior)
+        blank = schemes.blank_answer(len(p), schemes.blank_answer_at(p, privacy))
+        bound = frontier.solve(average_limits(p, privacy)).certificate.record_mse
+        return float(response.record_mse(blank, p)) / bound
+
+    assert ratio([0.25] * 4, 0.4) == pytest.approx(1.0, rel=1e-7)
+    assert ratio([0.5, 0.3, 0.2], 0.25) == pytest.approx(1.2, abs=0.05)
+
+
+def test_the_bound_rises_with_privacy_and_falls_with_delta() -> None:
+    levels = np.linspace(0.0, 0.59, 12)
+    loose = [frontier.solve(average_limits(SKEWED, v)).record_mse for v in levels]
+    tight = [frontier.solve(average_limits(SKEWED, v, 0.6)).record_mse for v in levels]
+    assert (np.diff(loose) > 0).all()
+    assert (np.diff(tight) > -1e-7).all()
+    assert (np.array(tight) >= np.array(loose) * (1 - 1e-7)).all()
+    # The least error is convex in the privacy.
+    assert (np.diff(loose, 2) > -1e-7).all()
+
+
+def test_all_rows_at_once_give_what_growing_the_set_of_rows_gives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = average_limits(NORMAL_TEN[1:9] / NORMAL_TEN[1:9].sum(), 0.4, 0.55)
+    grown = frontier.solve(limits)
+    monkeypatch.setattr(frontier, "_first_rows", lambda rows: np.arange(len(rows)))
+    whole = frontier.solve(limits)
+    assert grown.record_mse == pytest.approx(whole.record_mse, rel=1e-7)
+    # The first set is so small here that it has to grow.
+    monkeypatch.setattr(
+        frontier, "_first_rows", lambda rows: np.array([0, len(rows) // 2, len(rows) - 1])
+    )
+    assert frontier.solve(limits).gap < 1e-7
+
+
+def test_reducing_a_mechanism_conserves_what_it_must() -> None:
+    generator = np.random.default_rng(4)
+    conserved = generator.random((7, 40))
+    weights = generator.random(40)
+    keep, reduced = frontier._reduce(conserved, np.arange(40), weights)
+    assert len(keep) <= 7
+    assert (reduced > 0).all()
+    assert np.allclose(conserved[:, keep] @ reduced, conserved @ weights, rtol=1e-10)
+
+
+def test_sixteen_categories_are_solved_exactly_and_seventeen_refused() -> None:
+    prior = np.arange(1, 17) / 136
+    limits = average_limits(prior, 0.5)
+    point = frontier.solve(limits)
+    assert point.gap < 1e-6
+    assert len(extreme_rows(limits)) == 65_535
+    with pytest.raises(InputError, match="at most 16 categories"):
+        frontier.solve(average_limits(np.full(17, 1 / 17), 0.3))
+
+
+def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:
+    levels = (0.6, 0.5, 0.4)
+    near = None
+    for level in levels:
+        limits = average_limits(NORMAL_TEN, level, 0.75)
+        near, alone = frontier.solve(limits, near), frontier.solve(limits)
+        assert verify(near.certificate) > 0
+        assert near.gap < 1e-7
+        assert near.record_mse == pytest.approx(alone.record_mse, rel=1e-7)
+
+
+def test_rows_of_a_point_with_other_limits_do_no_harm() -> None:
+    other = frontier.solve(average_limits(NORMAL_TEN, 0.3))
+    limits = average_limits(NORMAL_TEN, 0.5, 0.6)
+    assert frontier.solve(limits, other).gap < 1e-7

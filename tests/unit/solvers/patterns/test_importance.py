@@ -1,0 +1,105 @@
+"""The importance design: published figures, a proved gap, and the promise of a budget."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.votes.accounts import account
+from deniable.solvers.patterns import importance, optimal
+
+ADULT = np.array([7, 16, 7, 14, 6, 5, 2, 41, 2])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "variance"), [(1, 7.5e-4), (2, 1.745e-4), (4, 4.05e-5), (8, 1.2e-5)]
+)
+def test_adult_reaches_the_expected_variances_within_its_budget(
+    epsilon: float, variance: float
+) -> None:
+    share = (1 - 1 / ADULT) / ADULT
+    found = importance.solve(ADULT.tolist(), epsilon, share.tolist())
+    assert found.law is not None
+    assert found.lower_bound is not None
+    assert found.objective / 45_222 / 9 <= variance
+    assert 0 <= found.objective - found.lower_bound <= 1e-7 * found.objective
+    assert epsilon * (1 - 1e-11) <= account(found.law).epsilon <= epsilon
+
+
+def test_the_law_is_the_cheapest_at_its_own_levels() -> None:
+    found = importance.solve([3, 5, 4, 8], 2.0, [1.0, 2.0, 1.0, 0.5])
+    again = optimal.solve([3, 5, 4, 8], found.attribute_epsilon.tolist())
+    assert again.epsilon == pytest.approx(2.0, abs=1e-4)
+
+
+def test_no_other_law_of_the_budget_has_a_smaller_objective() -> None:
+    counts, weights = [3, 5, 4, 8], np.array([1.0, 2.0, 1.0, 0.5])
+    found = importance.solve(counts, 2.0, weights.tolist())
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        levels = found.attribute_epsilon * random.uniform(0.8, 1.2, 4)
+        scale = 2.0 / optimal.solve(counts, levels.tolist()).epsilon
+        levels = levels * min(scale, 1.0)
+        assert optimal.solve(counts, levels.tolist()).epsilon <= 2.0 + 1e-9
+        lift = np.expm1(levels)
+        attenuation = lift / (lift + counts)
+        assert float((weights / attenuation**2).sum()) >= found.objective * (1 - 1e-7)
+
+
+def test_more_importance_gives_more_accuracy_and_a_larger_budget_never_less() -> None:
+    plain = importance.solve([4, 4, 4], 1.0, [1, 1, 1])
+    first = importance.solve([4, 4, 4], 1.0, [5, 1, 1])
+    assert first.attribute_epsilon[0] > plain.attribute_epsilon[0] > first.attribute_epsilon[1]
+    richer = importance.solve([4, 4, 4], 1.5, [1, 1, 1])
+    assert np.all(richer.attribute_epsilon > plain.attribute_epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_caps_hold_as_drawn_and_free_the_budget_for_others(epsilon: float) -> None:
+    caps = [None, 0.1, None, None, 0.3, None, 0.2, 1.0, None]
+    free = importance.solve(ADULT.tolist(), epsilon, [1.0] * 9)
+    capped = importance.solve(ADULT.tolist(), epsilon, [1.0] * 9, caps)
+    assert capped.law is not None
+    assert capped.lower_bound is not None
+    for got, cap in zip(capped.attribute_epsilon, caps, strict=True):
+        assert cap is None or got <= cap
+    assert account(capped.law).epsilon <= epsilon
+    assert capped.objective <= capped.lower_bound * (1 + 1e-7)
+    assert capped.lower_bound >= free.lower_bound * (1 - 1e-7)
+    assert capped.attribute_epsilon[0] > free.attribute_epsilon[0]
+
+
+def test_many_attributes_get_levels_that_use_up_the_budget_in_the_limit() -> None:
+    random = np.random.default_rng(2)
+    counts, weights = random.integers(2, 9, 400).tolist(), random.uniform(0.5, 3, 400)
+    caps = [0.05] + [None] * 399
+    found = importance.solve(counts, 6.0, weights.tolist(), caps)
+    assert found.law is None
+    assert found.lower_bound is None
+    levels = found.attribute_epsilon
+    assert 0.05 * (1 - 1e-12) <= levels[0] <= 0.05
+    # The scale that meets the budget is found by whoever asks; it is close to one.
+    assert optimal.solve(counts, levels.tolist()).epsilon == pytest.approx(6.0, rel=0.02)
+    a = np.array(counts)
+    lift = np.expm1(levels)
+    gain = (a - 1) * lift / (a * (lift + a))
+    balance = levels * gain**3 / (weights * (1 - 1 / a) ** 2)
+    assert balance[1:].max() == pytest.approx(balance[1:].min(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([3], 1.0, []), "0 were given for 1"),
+        (([3], -1.0, [1.0]), "must lie above 0"),
+        (([3], math.inf, [1.0]), "must lie above 0"),
+        (([3], 1.0, [0.0]), "finite and above 0"),
+        (([3, 3], 1.0, [1.0, math.nan]), "finite and above 0"),
+        (([3, 3], 1.0, [1.0, 1.0], [None, 0.0]), r"at_most\[1\]"),
+        (([3, 3], 1.0, [1.0, 1.0], [None]), "1 were given for 2"),
+    ],
+)
+def test_impossible_requests_are_refused(arguments: tuple, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        importance.solve(*arguments)

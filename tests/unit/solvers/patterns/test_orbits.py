@@ -1,0 +1,106 @@
+"""Orbits against the patterns that they stand for."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from deniable.solvers.patterns.levels import bring_down, keep_masses
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.problem import problem
+
+COUNTS = [3, 2, 3, 5, 2, 3]
+LEVELS = [1.0, 0.5, 1.0, 2.0, 0.5, 0.25]
+
+
+def patterns() -> list[tuple[int, ...]]:
+    return list(itertools.product((0, 1), repeat=len(COUNTS)))
+
+
+def test_attributes_that_are_alike_share_a_group_unless_something_else_tells_them_apart() -> None:
+    asked = problem(COUNTS, LEVELS)
+    assert orbits(asked).size.tolist() == [2, 2, 1, 1]
+    assert orbits(asked).group_of.tolist() == [0, 1, 0, 2, 1, 3]
+    apart = orbits(asked, [1.5, 9.0, 2.5, 9.0, 9.0, 9.0])
+    assert apart.size.tolist() == [1, 2, 1, 1, 1]
+
+
+def test_chances_and_averages_are_those_of_the_patterns_in_each_orbit() -> None:
+    asked = problem(COUNTS, LEVELS)
+    grouped = orbits(asked)
+    n, m = grouped.changed.shape
+    expanded = grouped.expand(np.arange(n, dtype=np.float64)).astype(int)
+    chance = np.zeros(n)
+    drift = np.zeros((m, n))
+    pair = {(i, j): np.zeros(n) for i in range(m) for j in range(i, m)}
+    for pattern in patterns():
+        orbit = int(expanded[pattern])
+        counts = [
+            sum(pattern[i] for i in np.flatnonzero(grouped.group_of == group)) for group in range(m)
+        ]
+        assert grouped.changed[orbit].tolist() == counts
+        mu = math.prod((a - 1) / a if s else 1 / a for s, a in zip(pattern, COUNTS, strict=True))
+        chance[orbit] += mu
+        signs = [-1 / (a - 1) if s else 1.0 for s, a in zip(pattern, COUNTS, strict=True)]
+        for group in range(m):
+            first = int(np.flatnonzero(grouped.group_of == group)[0])
+            drift[group, orbit] += mu * ((1 - pattern[first]) - asked.keep_probability[first])
+        for i, j in pair:
+            left = np.flatnonzero(grouped.group_of == i)
+            right = np.flatnonzero(grouped.group_of == j)
+            if i == j and len(left) < 2:
+                continue
+            other = int(right[1] if i == j else right[0])
+            pair[i, j][orbit] += mu * signs[int(left[0])] * signs[other]
+    np.testing.assert_allclose(grouped.chance, chance, rtol=1e-14)
+    np.testing.assert_allclose(grouped.drift, drift / chance, atol=1e-15)
+    for (i, j), value in pair.items():
+        if i != j or grouped.size[i] > 1:
+            np.testing.assert_allclose(grouped.pair_attenuation(i, j), value / chance, atol=1e-15)
+
+
+def test_the_edges_are_all_pairs_that_differ_by_one_more_changed_attribute() -> None:
+    grouped = orbits(problem(COUNTS, LEVELS))
+    found = set(zip(grouped.source.tolist(), grouped.target.tolist(), strict=True))
+    expected = set()
+    for a, b in itertools.permutations(range(len(grouped.chance)), 2):
+        step = grouped.changed[b] - grouped.changed[a]
+        if step.min() >= 0 and step.sum() == 1:
+            expected.add((a, b))
+            index = grouped.source.tolist().index(a)
+            assert grouped.changed[grouped.target[index]].sum() == grouped.changed[a].sum() + 1
+    assert found == expected
+    assert len(grouped.source) == len(expected)
+    steps = grouped.changed[grouped.target] - grouped.changed[grouped.source]
+    np.testing.assert_array_equal(steps.argmax(axis=1), grouped.edge_group)
+
+
+def test_bringing_a_group_down_is_an_independent_response_for_each_of_its_attributes() -> None:
+    counts, levels = [4, 4, 4, 3], [0.3, 0.3, 0.3, 1.0]
+    grouped = orbits(problem(counts, levels))
+    generator = np.random.default_rng(1)
+    # A falling law that keeps the first group too often.
+    high = np.exp(2.0 * (grouped.size - grouped.changed) @ np.array([1.0, 1.3])) - 1.0
+    high *= generator.uniform(0.9, 1.0)
+    kept, changed = keep_masses(grouped, high)
+    assert kept[0] > changed[0]
+    low = bring_down(grouped, high, 0)
+    kept, changed = keep_masses(grouped, low)
+    assert kept[0] == pytest.approx(changed[0], rel=1e-15)
+
+    def table(excess: np.ndarray) -> np.ndarray:
+        density = grouped.expand(1.0 + excess)
+        law = density * grouped.expand(grouped.chance / grouped.chance)
+        for i, a in enumerate(counts):
+            law = law * np.reshape([1.0, a - 1.0], [2 if j == i else 1 for j in range(4)])
+        return law / law.sum()
+
+    before, after = table(high), table(low)
+    p = before.sum(axis=(1, 2, 3))[0]
+    target = math.exp(0.3) / (math.exp(0.3) + 3)
+    theta = 1 - (target - 1 / 4) / (p - 1 / 4)
+    step = np.array([[1 - theta * 3 / 4, theta / 4], [theta * 3 / 4, 1 - theta / 4]])
+    for axis in range(3):
+        before = np.moveaxis(np.tensordot(step, before, axes=(1, axis)), 0, axis)
+    np.testing.assert_allclose(after, before, rtol=1e-12)
