@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.estimation import estimate_table
 from deniable.laws import PatternTable
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation
 

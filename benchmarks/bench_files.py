@@ -26,7 +26,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 
 from deniable.laws import ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.randomness import SystemRandomness
 from deniable.release import Options, randomize_table
 from deniable.schema import Attribute, Schema

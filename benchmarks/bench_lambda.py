@@ -21,11 +21,11 @@ from deniable.estimation import estimate_table
 from deniable.lambda_protocol import product_law
 from deniable.laws import JointLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strength import mechanism_strength
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import birkhoff, preserve
-from deniable.strength import mechanism_strength
 from deniable.tabulate import Tabulation
 
 RECORDS_PER_CELL = 10

@@ -11,7 +11,7 @@ from deniable.covariance import CovarianceEstimate, PairScores, estimate_covaria
 from deniable.errors import InputError
 from deniable.estimation import Estimate, estimate_table
 from deniable.independence import IndependenceTest
-from deniable.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.ordered import Summary, estimate_mean, estimate_quantile
 from deniable.record import read_json
 from deniable.strata import AnyMechanism

@@ -19,11 +19,11 @@ from deniable.independence import IndependenceTest
 from deniable.inference import Target
 from deniable.lambda_design import StrengthWishes
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.ordered import Summary
 from deniable.plan import Design
 from deniable.post_randomization import refuse_other_tables
-from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.record import read_design
 from deniable.release import Options

@@ -23,8 +23,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import TableMap
 from deniable.chi_square import interaction_influence
+from deniable.mechanism.table_map import TableMap
 
 
 @dataclass(frozen=True)

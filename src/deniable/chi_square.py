@@ -43,8 +43,8 @@ from math import erfc, exp, lgamma, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import TableMap
 from deniable.errors import InputError
+from deniable.mechanism.table_map import TableMap
 from deniable.simplex import project_to_simplex
 
 _MOST_STEPS = 50

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deniable.analysis import Answer
-    from deniable.covariance import CovarianceEstimate, CovariancePrediction
+    from deniable.covariance import CovarianceEstimate
     from deniable.estimation import Estimate
     from deniable.independence import IndependenceTest
+    from deniable.mechanism.prediction import CovariancePrediction
     from deniable.ordered import Summary
 
 _PIPE_WIDTH = 120
@@ -154,7 +155,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
-    from deniable.best_guess import BestGuess, best_guess_sentence
+    from deniable.mechanism.best_guess import BestGuess, best_guess_sentence
 
     for row in rows:
         if "best_guess" in row:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.estimation import check_filter
-from deniable.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.schema import Attribute
 from deniable.strata import Counts, StratifiedTabulation
 from deniable.tables import Batch, open_table

@@ -17,7 +17,7 @@ from deniable._checks import check_level, check_levels
 from deniable.dividing import within_budget
 from deniable.errors import InputError
 from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.methods import (
     DEFAULT_CAP,
     DEFAULT_METHOD,

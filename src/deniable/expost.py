@@ -19,11 +19,11 @@ from deniable.lambda_design import StrengthWishes
 from deniable.laws import Identity, InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.response import check_attenuation
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import replaced_folder
 from deniable.plan import Design
 from deniable.post_randomization import contract_to_mean, randomize_strata
-from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource
 from deniable.release import (
     Layout,

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.association import Association, association
-from deniable.channel import Channel, TableMap
 from deniable.chi_square import ChiSquare, chi_square, randomized_together, released_chi_square
 from deniable.errors import InputError
 from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
-from deniable.mechanism import Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.table_map import TableMap
 from deniable.tabulate import Tabulation
 
 MOST_CELLS = 4096

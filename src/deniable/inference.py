@@ -25,8 +25,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.errors import InputError
+from deniable.mechanism.channel import Channel
 from deniable.tabulate import Tabulation
 
 Target = Literal["table", "population"]
@@ -50,7 +50,7 @@ class Inference:
 
     Raises:
         InputError: if the shapes differ, the target is unknown, or the randomization has wiped out
-            a component of the table (see :meth:`~deniable.channel.Channel.check`).
+            a component of the table (see :meth:`~deniable.mechanism.Channel.check`).
     """
 
     channel: Channel

@@ -49,8 +49,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.inference import Inference, cell_variance_range
+from deniable.mechanism.channel import Channel
 from deniable.simplex import project_to_simplex
 
 _ROUNDING = 1e-12

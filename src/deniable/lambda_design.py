@@ -18,9 +18,9 @@ from deniable.laws import Identity, JointLaw, MatrixChannel
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.patterns import n_records
 from deniable.laws.response import Response, check_attenuation
-from deniable.mechanism import Block
+from deniable.mechanism.mechanism import Block
+from deniable.mechanism.strength import record_entropy
 from deniable.schema import Schema
-from deniable.strength import record_entropy
 
 Wish = float | Mapping[str, float] | None
 """One number for every attribute that has no wish of its own, or numbers by name."""

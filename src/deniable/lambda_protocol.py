@@ -16,9 +16,9 @@ from typing import Literal
 from deniable.errors import InputError
 from deniable.laws import ProductLaw
 from deniable.laws.response import Response, check_attenuation
+from deniable.mechanism.strength import response_entropy
 from deniable.schema import Schema
 from deniable.solvers.patterns import preserve as solver
-from deniable.strength import response_entropy
 
 _GUARD_BITS = 64
 
@@ -178,7 +178,7 @@ def product_law(
 def strong_law(n_categories: int, strength: float) -> ProductLaw:
     """Return the least randomization of one attribute whose strength is not below this.
 
-    The strength meant is that of the integers, as :mod:`deniable.strength` computes it.
+    The strength meant is that of the integers, as :mod:`deniable.mechanism.strength` computes it.
 
     Raises:
         InputError: if it is not between 0 and 1, or out of reach.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL

@@ -15,14 +15,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from deniable.best_guess import best_guess
 from deniable.errors import InputError
 from deniable.laws import BoundedLaw, law_from_plain
-from deniable.mechanism import Block, Claim, Mechanism
+from deniable.mechanism.best_guess import best_guess
+from deniable.mechanism.mechanism import Block, Claim, Mechanism
+from deniable.mechanism.strength import mechanism_strength
 from deniable.methods import Method
 from deniable.plan import Design, lower_bound
 from deniable.schema import Schema
-from deniable.strength import mechanism_strength
 
 FORMAT = "deniable mechanism"
 FORMAT_VERSION = 1

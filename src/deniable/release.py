@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.plan import Design
 from deniable.post_randomization import refuse_other_tables
-from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, permutation
 from deniable.record import to_json
 from deniable.release_record import Released, release_to_plain

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from deniable.analysis import released_file
-from deniable.channel import Channel
 from deniable.comparison import comparison_to_plain, pair_attenuations
 from deniable.errors import InputError
 from deniable.inference import expected_error
-from deniable.mechanism import StratifiedMechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import StratifiedMechanism
+from deniable.mechanism.privacy import compose
+from deniable.mechanism.strength import mechanism_strength
 from deniable.plan import Design
-from deniable.privacy import compose
 from deniable.record import (
     finite_or_none,
     mechanism_to_plain,
@@ -24,7 +25,6 @@ from deniable.record import (
 from deniable.statements import guarantee_sentence, holds_instead, small_print
 from deniable.strata import AnyMechanism
 from deniable.strata_record import AnyDesign, StratifiedDesign, read_plan, strata_to_plain
-from deniable.strength import mechanism_strength
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.options import split_names
 from deniable.plan import Design
 from deniable.record import mechanism_from_plain

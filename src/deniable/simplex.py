@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import TableMap
+from deniable.mechanism.table_map import TableMap
 
 _SMALLEST = 1e-300
 

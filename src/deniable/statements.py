@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING
 from typing import Any
 
-from deniable.best_guess import best_guess, best_guess_sentence
 from deniable.laws import InvariantChannel
-from deniable.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.best_guess import best_guess, best_guess_sentence
+from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.privacy import compose, epsilon_of
 from deniable.post_randomization import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
-from deniable.privacy import compose, epsilon_of
 from deniable.report.wording import factor_text, significant
 
 

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.inference import Inference, Target, Value, less_known
-from deniable.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.tabulate import Tabulation
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from deniable.errors import InputError
-from deniable.mechanism import StratifiedMechanism
+from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.plan import Design
 from deniable.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
 
@@ -24,7 +24,7 @@ class StratifiedDesign:
         sizes: rows per stratum.
 
     Raises:
-        InputError: as :class:`~deniable.mechanism.StratifiedMechanism`.
+        InputError: as :class:`~deniable.mechanism.mechanism.StratifiedMechanism`.
     """
 
     column: str

@@ -8,7 +8,7 @@ import numpy as np
 from deniable.counting import Count, count_rows
 from deniable.errors import InputError
 from deniable.independence import IndependenceTest, independence
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.strata import AnyMechanism, Counts
 from deniable.tabulate import Tabulation
 

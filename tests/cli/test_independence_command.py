@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import deniable as package
-from deniable.channel import Channel
 from deniable.chi_square import chi_square
+from deniable.mechanism.channel import Channel
 from deniable.record import read_design
 
 SCHEMA = """

@@ -23,7 +23,7 @@ from deniable.laws import (
     ProductLaw,
     SingleChangeMixture,
 )
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from unit.laws.votes import whole_law
 
 Record = tuple[int, ...]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.laws import (
     BoundedLaw,
     Identity,
@@ -24,6 +23,7 @@ from deniable.laws import (
     law_from_plain,
     transforms,
 )
+from deniable.mechanism import privacy
 from laws import brute_force as oracle
 from laws import strategies
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism import privacy
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws import brute_force as oracle
 from laws import strategies

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
-from deniable.covariance import indicator_covariance, predict_covariance
+from deniable.covariance import indicator_covariance
 from deniable.inference import Inference
 from deniable.lambda_protocol import product_law
 from deniable.laws import JointLaw
 from deniable.laws.transforms import apply_eigenvalues
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import predict_covariance
 from deniable.schema import Schema
 from deniable.tabulate import Tabulation
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.laws import BoundedLaw, Law, PatternTable, ProductLaw
+from deniable.mechanism import privacy
 from laws import brute_force as oracle
 from laws import strategies
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanism import Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from laws import brute_force as oracle
 

@@ -20,13 +20,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from deniable.channel import Channel
 from deniable.estimation import estimate_table
 from deniable.inference import Inference, Target
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.ordered import estimate_mean
-from deniable.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation, Tabulator

@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from deniable.channel import Channel
 from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.designing import design
 from deniable.estimation import estimate_table
 from deniable.expost import invariant_design
-from deniable.mechanism import Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.post_randomization import randomize_strata
-from deniable.randomizer import Randomizer
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.schema import Attribute, Schema
 from deniable.strata import StratifiedTabulation

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from deniable.laws import DesignedChannel
-from deniable.mechanism import Block, Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
 from deniable.solvers.matrices import frontier

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from deniable.association import Association, association
-from deniable.channel import Channel
 from deniable.chi_square import chi_square, released_chi_square
 from deniable.laws import JointLaw, MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism import Block, Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
 from statistical.budget import BUDGET

@@ -25,7 +25,7 @@ from deniable.laws import (
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws import brute_force as oracle
 from statistical.budget import BUDGET, SHARE

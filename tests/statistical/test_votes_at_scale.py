@@ -14,7 +14,7 @@ from scipy.stats import binom
 from deniable.designing import design
 from deniable.laws.patterns import other_outputs
 from deniable.laws.transforms import kernel_of
-from deniable.randomizer import Randomizer
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
 from statistical.budget import BUDGET

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws.brute_force import channel_of_mechanism, seen_through
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.association import Association, association
-from deniable.channel import TableMap
+from deniable.mechanism.table_map import TableMap
 
 TABLE = np.array([[0.25, 0.15, 0.1], [0.05, 0.2, 0.25]])
 PLAIN = TableMap((2, 3), (), np.ones(()), {})

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import chi2, chi2_contingency
 
-from deniable.channel import TableMap
-from deniable.channel.table_map import JointAxes
 from deniable.chi_square import (
     chi_square,
     chi_square_survival,
@@ -17,6 +15,7 @@ from deniable.chi_square import (
     released_chi_square,
 )
 from deniable.errors import InputError
+from deniable.mechanism.table_map import JointAxes, TableMap
 
 
 def pattern(shape: tuple[int, int], first: float, second: float, both: float) -> list[TableMap]:

@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
-from deniable.covariance import (
-    estimate_covariance,
-    indicator_covariance,
-    predict_covariance,
-)
+from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.errors import InputError
 from deniable.inference import Target
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism import Block, Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import predict_covariance
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation

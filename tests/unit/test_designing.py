@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.channel import Channel
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.inference import expected_error
+from deniable.mechanism.channel import Channel
 from deniable.methods import resolve_caps
 from deniable.plan import EXACT_WITHIN
 from deniable.record import mechanism_from_plain, mechanism_to_plain

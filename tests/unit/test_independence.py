@@ -5,15 +5,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from deniable.channel import Channel
 from deniable.chi_square import released_chi_square
 from deniable.errors import InputError
 from deniable.independence import IndependenceTest, independence
 from deniable.laws import Identity, JointLaw, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.tabulate import Tabulation
-from unit.channel import merged
 from unit.dense import MECHANISMS, NAMES, anonymous, random_matrix
+from unit.mechanism import merged
 
 
 def joint() -> Mechanism:

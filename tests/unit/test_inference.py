@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.channel import Channel
 from deniable.errors import InputError
 from deniable.inference import (
     Inference,
@@ -14,7 +13,8 @@ from deniable.inference import (
     expected_error,
 )
 from deniable.laws import Identity, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.tabulate import Tabulation
 from unit.dense import (
     MECHANISMS,

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.estimation import Estimate, estimate_table, normal_quantile
 from deniable.inference import Inference, Target, cell_variance_range
 from deniable.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.laws import Identity, MatrixChannel, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.simplex import project_to_simplex
 from deniable.strata import StratifiedTabulation
 from deniable.tabulate import Tabulation
-from unit.channel import merged
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
+from unit.mechanism import merged
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 both_targets = pytest.mark.parametrize("target", ["table", "population"])

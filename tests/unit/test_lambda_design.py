@@ -12,9 +12,9 @@ from deniable.estimation import estimate_table
 from deniable.lambda_design import StrengthWishes, joint_blocks, lambda_blocks
 from deniable.lambda_protocol import choose
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
+from deniable.mechanism.strength import mechanism_strength
 from deniable.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
-from deniable.strength import mechanism_strength
 from deniable.tabulate import Tabulation
 
 SCHEMA = Schema.anonymous((3, 4, 5))

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.lambda_protocol import LambdaChoice, choose, merged, product_law, strong_law
 from deniable.laws import ProductLaw
 from deniable.laws.response import Response
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism import privacy
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Schema
-from deniable.strength import mechanism_strength
 
 shares = st.one_of(
     st.floats(1e-9, 1 - 1e-9),

@@ -10,7 +10,7 @@ from deniable.errors import InputError
 from deniable.estimation import estimate_table
 from deniable.inference import Target
 from deniable.laws import ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation

@@ -11,7 +11,7 @@ from deniable import record
 from deniable.designing import design
 from deniable.errors import InputError
 from deniable.laws import DesignedChannel, Identity, MatrixChannel
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.plan import Design
 from deniable.response_design import (
     holds_mechanism,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.optimize import minimize
 
-from deniable.channel import Channel
-from deniable.mechanism import Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
 from deniable.simplex import maximum_likelihood, project_to_simplex
 from unit.dense import MECHANISMS, NAMES, dense_channel
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.errors import InputError
 from deniable.estimation import estimate_table
 from deniable.inference import Inference, Target
 from deniable.laws import Identity, InvariantChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
 from deniable.strata import StratifiedInference, StratifiedTabulation, infer

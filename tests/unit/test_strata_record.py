@@ -9,7 +9,7 @@ import pytest
 
 from deniable.designing import design
 from deniable.errors import InputError
-from deniable.mechanism import StratifiedMechanism
+from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.record import read_design, to_json
 from deniable.schema import Attribute, Schema
 from deniable.strata_record import (

@@ -188,7 +188,7 @@ def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_
 
 
 def _prediction(mechanism: Any, names: list[str]) -> Any:
-    from deniable.covariance import predict_covariance
+    from deniable.mechanism.prediction import predict_covariance
 
     if len(names) != 2:
         raise InputError("--covariance: name two attributes, a,b")

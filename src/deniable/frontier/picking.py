@@ -6,7 +6,7 @@ from pathlib import Path
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.options import split_names
 from deniable.plan import Design
 from deniable.schema import Attribute, Schema

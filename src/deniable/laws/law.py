@@ -1,8 +1,8 @@
 """The questions that every law answers, exactly.
 
 A law is the randomization of one block of attributes, held as integers: the sampler draws from
-them, :mod:`deniable.privacy` takes logarithms of their ratios, the estimator divides by the
-eigenvalues they give. Nothing is stated twice.
+them, :mod:`deniable.mechanism.privacy` takes logarithms of their ratios, the estimator divides by
+the eigenvalues they give. Nothing is stated twice.
 """
 
 import math

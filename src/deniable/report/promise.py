@@ -1,9 +1,9 @@
 """What a release promises, and against whom: the part of the page that must not say too much.
 
-The promise (see :mod:`deniable.privacy`): for any two records that agree on the columns released as
-they are, every released row has probabilities under the two that differ by a factor of at most e^ε.
-By Bayes' rule, the odds between any two possible true records change by at most that factor on
-account of the released row; so do the odds of any statement about the record against its
+The promise (see :mod:`deniable.mechanism.privacy`): for any two records that agree on the columns
+released as they are, every released row has probabilities under the two that differ by a factor of
+at most e^ε. By Bayes' rule, the odds between any two possible true records change by at most that
+factor on account of the released row; so do the odds of any statement about the record against its
 opposite, since each side is a mixture of records.
 """
 

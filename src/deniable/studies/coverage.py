@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
 from deniable.inference import Inference, Target
 from deniable.intervals import share_variance
-from deniable.randomizer import Randomizer
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.studies.adult_release import OURS, mechanism_for

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from deniable.chi_square import chi_square, released_chi_square
 from deniable.designing import design
 from deniable.laws import JointLaw
-from deniable.mechanism import Block, Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.studies.genome_snps import (

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.association import association
-from deniable.channel import TableMap
 from deniable.chi_square import chi_square
 from deniable.designing import design
-from deniable.mechanism import Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
+from deniable.mechanism.table_map import TableMap
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 

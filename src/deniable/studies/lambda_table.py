@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.designing import design
 from deniable.inference import expected_error
 from deniable.laws.response import Response
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.strength import entropy_rate
 from deniable.schema import Schema
-from deniable.strength import entropy_rate
 from deniable.studies.drawing import grid
 from deniable.studies.study import Cell, Claim, Figure, Findings, Setting, Study, Table, judge
 

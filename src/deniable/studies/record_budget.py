@@ -8,10 +8,10 @@ go with 1/φ².
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable.channel import Channel
 from deniable.comparison import saving
 from deniable.designing import design
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.methods import Method
 from deniable.plan import Design
 from deniable.schema import Schema

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.laws.bistochastic import (
@@ -17,6 +16,7 @@ from deniable.laws.bistochastic import (
     exact_weights,
     is_bistochastic,
 )
+from deniable.mechanism import privacy
 
 
 def sinkhorn(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

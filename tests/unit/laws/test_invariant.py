@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, law_from_plain
 from deniable.laws.bistochastic import bistochastic_channel
+from deniable.mechanism import privacy
 from laws import strategies
 
 

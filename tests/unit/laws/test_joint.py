@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.laws import JointLaw, ProductLaw, law_from_plain
+from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
 
 shapes = st.lists(st.integers(2, 30), min_size=1, max_size=60).map(tuple)

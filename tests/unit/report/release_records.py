@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from deniable.channel import Channel
 from deniable.designing import design
 from deniable.inference import expected_error
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strength import mechanism_strength
 from deniable.plan import Design, lower_bound
 from deniable.record import finite_or_none, mechanism_to_plain, to_json
 from deniable.schema import Attribute, Schema
-from deniable.strength import mechanism_strength
 
 ROWS = 22_272
 

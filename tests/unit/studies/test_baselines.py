@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.channel import Channel
 from deniable.laws.patterns import keep_probability
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.studies.baselines import (
     amplified_epsilon,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.strength import entropy_rate
+from deniable.mechanism.strength import entropy_rate
 from deniable.studies.lambda_table import table_1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable.designing import design
-from deniable.randomizer import Randomizer
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.studies.record_budget import (

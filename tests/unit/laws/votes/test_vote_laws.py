@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.laws import (
     BlendedVotesLaw,
@@ -20,7 +19,8 @@ from deniable.laws import (
 )
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.independent import IndependentResponses
-from deniable.mechanism import Block, Claim, Mechanism
+from deniable.mechanism import privacy
+from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal

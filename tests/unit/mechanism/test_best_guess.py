@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.best_guess import BestGuess, best_guess, best_guess_sentence
 from deniable.laws import DesignedChannel, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.best_guess import BestGuess, best_guess, best_guess_sentence
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 
 

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-from deniable.channel import Channel
-from deniable.covariance import estimate_covariance, predict_covariance
+from deniable.covariance import estimate_covariance
 from deniable.errors import InputError
 from deniable.estimation import check_filter, estimate_table
 from deniable.inference import Inference, Target, cell_variance_range, expected_error
 from deniable.laws import MatrixChannel, PatternLaw
-from deniable.mechanism import Block, Mechanism, StratifiedMechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism, StratifiedMechanism
+from deniable.mechanism.prediction import predict_covariance
 from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
 from deniable.strata import StratifiedTabulation, infer
 from deniable.tabulate import Tabulation
-from unit.channel.merged import (
+from unit.dense import dense_channel
+from unit.mechanism.merged import (
     MECHANISMS,
     QUESTIONS,
     all_orders,
@@ -26,7 +28,6 @@ from unit.channel.merged import (
     sums,
     tabulation,
 )
-from unit.dense import dense_channel
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 both_targets = pytest.mark.parametrize("target", ["table", "population"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable import privacy
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
+from deniable.mechanism import privacy
 from laws.brute_force import is_rounded_up, true_logarithm
 
 wide = st.integers(1, 1 << 900)

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism import Block, Claim, Mechanism
+from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.schema import Schema
 
 SCHEMA = Schema.anonymous((2, 3))

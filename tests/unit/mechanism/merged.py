@@ -6,9 +6,9 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.channel import Channel
 from deniable.laws import DesignedChannel, Law, ProductLaw, SingleChangeMixture
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation
 from unit.dense import dense_channel, random_matrix, random_table

@@ -29,7 +29,7 @@ from deniable.laws import (
 from deniable.laws.bistochastic import is_bistochastic
 from deniable.laws.patterns import n_records
 from deniable.laws.transforms import kernel_of
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 
 _MOST_ENUMERATED = 20
 """Attributes up to which the patterns of a law of no known shape are gone through."""

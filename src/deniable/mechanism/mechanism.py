@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from deniable import privacy
 from deniable.errors import InputError
 from deniable.laws import BoundedLaw, Identity, Law
+from deniable.mechanism import privacy
 from deniable.schema import Schema
 
 _T = TypeVar("_T")

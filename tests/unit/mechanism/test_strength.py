@@ -26,8 +26,8 @@ from deniable.laws import (
 )
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.response import Response
-from deniable.mechanism import Block
-from deniable.strength import (
+from deniable.mechanism.mechanism import Block
+from deniable.mechanism.strength import (
     attribute_entropies,
     entropy_rate,
     mechanism_strength,

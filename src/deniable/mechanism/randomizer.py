@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.randomness import BitSource
 
 _ROWS = 1 << 16

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.laws import DesignedChannel, Ratio
-from deniable.mechanism import Mechanism
+from deniable.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from deniable.channel import Channel, TableMap
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism import Block, Mechanism
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.table_map import TableMap
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)

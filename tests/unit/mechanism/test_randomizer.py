@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from deniable import randomizer
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
-from deniable.mechanism import Block, Mechanism
-from deniable.randomizer import Randomizer
+from deniable.mechanism import randomizer
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 
