@@ -5,27 +5,12 @@ Every option that takes one value per attribute accepts a list in the schema's o
 between the values, or JSON (a list or an object).
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from deniable.errors import InputError
-
-_NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
-
-
-def split_names(text: str) -> list[str]:
-    """Return the names in a comma-separated list, blanks around them removed.
-
-    A name in double quotes, as in CSV, may contain commas, and blanks at its ends.
-    """
-    found = []
-    for name in _NAME.findall(text):
-        quoted = len(name) > 2 and name[0] == name[-1] == '"'
-        found.append(name[1:-1].replace('""', '"') if quoted else name)
-    return [name for name in found if name]
 
 
 def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[str]:

@@ -16,10 +16,10 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.options import split_names
 from deniable.plan import Design
 from deniable.record import mechanism_from_plain
 from deniable.schema import Attribute, Schema
+from deniable.schema.names import split_names
 
 
 def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:

@@ -1,7 +1,7 @@
 import pytest
 
 from deniable.errors import InputError
-from deniable.options import caps, numbers_per_attribute, split_names, whole_numbers
+from deniable.options import caps, numbers_per_attribute, whole_numbers
 
 NAMES = ["age", "sex", "race"]
 
@@ -71,14 +71,3 @@ def test_caps_are_a_multiple_a_number_or_a_list():
     assert caps("age=1,sex=2,race=3", NAMES) == [1, 2, 3]
     with pytest.raises(InputError, match="not a number"):
         caps("much", NAMES)
-
-
-def test_names_are_split_at_commas():
-    assert split_names("a, b,c") == ["a", "b", "c"]
-    assert split_names("a,,") == ["a"]
-    assert split_names("") == []
-
-
-def test_a_name_in_quotes_may_contain_commas_quotes_and_blanks_at_its_ends():
-    assert split_names('"a,b", c ," lead ",e "q" f') == ["a,b", "c", " lead ", 'e "q" f']
-    assert split_names('"say ""no"", twice"') == ['say "no", twice']

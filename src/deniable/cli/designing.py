@@ -10,6 +10,7 @@ from deniable.cli.app import app, print_json, schema_app
 from deniable.cli.arguments import INPUT, AsJson, DesignOptions, Force, SchemaPath
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
+from deniable.schema.names import split_names
 
 
 @app.command
@@ -117,7 +118,7 @@ def inspect(
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
-    from deniable import console, options, record
+    from deniable import console, record
     from deniable.release_record import verify
     from deniable.strata_record import StratifiedDesign, read_plan
 
@@ -130,11 +131,11 @@ def inspect(
     if as_json:
         statements["certificate"] = record.proof_to_plain(design)
     if subset is not None:
-        names = options.split_names(subset)
+        names = split_names(subset)
         statements["subset"] = names
         statements["subset_epsilon"] = record.finite_or_none(design.mechanism.subset_epsilon(names))
     if covariance is not None:
-        prediction = _prediction(design.mechanism, options.split_names(covariance))
+        prediction = _prediction(design.mechanism, split_names(covariance))
         statements["covariance"] = prediction.to_plain()
     if as_json:
         print_json(statements)
@@ -159,16 +160,16 @@ def _say_subset(names: list[str], epsilon: float | None) -> None:
 
 def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_json: bool) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
-    from deniable import console, options, record
+    from deniable import console, record
 
     parts = []
     for stratum, found in design.designs.items():
         part = {"stratum": stratum, "rows": design.sizes[stratum], **record.design_to_plain(found)}
         if subset is not None:
-            epsilon = found.mechanism.subset_epsilon(options.split_names(subset))
+            epsilon = found.mechanism.subset_epsilon(split_names(subset))
             part["subset_epsilon"] = record.finite_or_none(epsilon)
         if covariance is not None:
-            prediction = _prediction(found.mechanism, options.split_names(covariance))
+            prediction = _prediction(found.mechanism, split_names(covariance))
             part["covariance"] = prediction.to_plain()
         parts.append(part)
     if as_json:
@@ -178,11 +179,11 @@ def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_
         console.say(f"Stratum {design.column} = {part['stratum']}, {part['rows']} rows")
         console.show_design(part)
         if subset is not None:
-            _say_subset(options.split_names(subset), part["subset_epsilon"])
+            _say_subset(split_names(subset), part["subset_epsilon"])
         if covariance is not None:
             found = design.designs[part["stratum"]]
             console.show_covariance_prediction(
-                _prediction(found.mechanism, options.split_names(covariance))
+                _prediction(found.mechanism, split_names(covariance))
             )
     console.say(_VERIFIED)
 
@@ -211,8 +212,8 @@ def init(
     Example: deniable schema init insurance.csv --output draft.toml
     """
     from deniable import console
-    from deniable.drafting import WARNING, draft_schema
     from deniable.outputs import write_file
+    from deniable.tables.drafting import WARNING, draft_schema
 
     text = draft_schema(source)
     if output == "-":

@@ -14,6 +14,7 @@ from deniable.cli.arguments import (
     Where,
 )
 from deniable.errors import InputError
+from deniable.schema.names import split_names
 
 
 @app.command
@@ -59,8 +60,8 @@ def estimate(
     from deniable import analysis, console, options
 
     question = analysis.Question(
-        of=tuple(options.split_names(of)),
-        by=tuple(options.split_names(by or "")),
+        of=tuple(split_names(of)),
+        by=tuple(split_names(by or "")),
         where=options.pairs(where or [], "--where"),
         weights=weights,
         method=method,

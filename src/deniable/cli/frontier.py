@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import AsJson, Force, SchemaPath
 from deniable.errors import InputError
+from deniable.schema.names import split_names
 
 frontier_app = App(
     name="frontier",
@@ -103,7 +104,7 @@ def frontier(
         levels,
         epsilon_ldp is not None,
         delta,
-        tuple(options.split_names(methods)),
+        tuple(split_names(methods)),
         records,
         starts,
         Options(

@@ -13,6 +13,7 @@ from deniable.cli.arguments import (
     ShowValues,
     Where,
 )
+from deniable.schema.names import split_names
 
 
 @app.command(name="test")
@@ -42,8 +43,8 @@ def independence(
     from deniable import analysis, console, options
 
     question = analysis.Question(
-        of=tuple(options.split_names(of)),
-        by=tuple(options.split_names(by or "")),
+        of=tuple(split_names(of)),
+        by=tuple(split_names(by or "")),
         where=options.pairs(where or [], "--where"),
         target="population",
         level=level,

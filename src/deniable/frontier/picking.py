@@ -7,9 +7,9 @@ from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.options import split_names
 from deniable.plan import Design
 from deniable.schema import Attribute, Schema
+from deniable.schema.names import split_names
 
 # A level typed as it was asked for finds its own row, whatever the last digit.
 _SAME = 1e-9

@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from deniable.drafting import draft_schema
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.solvers.matrices.response import checked_prior
 from deniable.tables import open_table
+from deniable.tables.drafting import draft_schema
 from deniable.tables.reading import column_names
 from deniable.tabulate import Tabulator
 

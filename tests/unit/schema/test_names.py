@@ -1,0 +1,14 @@
+"""Lists of column names as people type them."""
+
+from deniable.schema.names import split_names
+
+
+def test_names_are_split_at_commas():
+    assert split_names("a, b,c") == ["a", "b", "c"]
+    assert split_names("a,,") == ["a"]
+    assert split_names("") == []
+
+
+def test_a_name_in_quotes_may_contain_commas_quotes_and_blanks_at_its_ends():
+    assert split_names('"a,b", c ," lead ",e "q" f') == ["a,b", "c", " lead ", 'e "q" f']
+    assert split_names('"say ""no"", twice"') == ['say "no", twice']
