@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic, linear
 

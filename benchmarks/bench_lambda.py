@@ -17,8 +17,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.lambda_protocol import product_law
 from deniable.estimation import estimate_table
-from deniable.lambda_protocol import product_law
 from deniable.laws import JointLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Block, Mechanism

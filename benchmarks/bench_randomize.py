@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema

@@ -8,14 +8,14 @@ from typing import Any
 
 from deniable.counting import Count, count_rows, read_counts
 from deniable.covariance import CovarianceEstimate, PairScores, estimate_covariance
+from deniable.design.record import read_json
+from deniable.design.strata_record import read_plan
 from deniable.errors import InputError
 from deniable.estimation import Estimate, estimate_table
 from deniable.independence import IndependenceTest
 from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.ordered import Summary, estimate_mean, estimate_quantile
-from deniable.record import read_json
 from deniable.strata import AnyMechanism
-from deniable.strata_record import read_plan
 from deniable.testing import independence_of_counts, independence_of_rows
 
 

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from deniable.analysis import Answer, Question, answer
 from deniable.covariance import CovarianceEstimate, PairScores
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.lambda_design import StrengthWishes
+from deniable.design.plan import Design
+from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.estimation import Estimate
 from deniable.estimation import Method as EstimationMethod
@@ -17,15 +20,12 @@ from deniable.expost import Treatment
 from deniable.expost import pram as write_treated
 from deniable.independence import IndependenceTest
 from deniable.inference import Target
-from deniable.lambda_design import StrengthWishes
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.ordered import Summary
-from deniable.plan import Design
 from deniable.post_randomization import refuse_other_tables
 from deniable.randomness import SystemRandomness
-from deniable.record import read_design
 from deniable.release import Options
 from deniable.release import share as write_release
 from deniable.schema import Attribute, Schema

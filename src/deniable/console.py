@@ -94,7 +94,7 @@ def working(label: str) -> Iterator[None]:
 
 
 def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> None:
-    """Print a design's statements (see :func:`deniable.record.design_to_plain`) as a table.
+    """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a table.
 
     Args:
         statements: what to print.

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.lambda_design import StrengthWishes
+from deniable.design.plan import Design
+from deniable.design.strata_record import AnyDesign, StratifiedDesign
 from deniable.errors import InputError
-from deniable.lambda_design import StrengthWishes
 from deniable.laws import Identity, InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.response import check_attenuation
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import replaced_folder
-from deniable.plan import Design
 from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomness import BitSource
 from deniable.release import (
@@ -36,7 +37,6 @@ from deniable.release import (
 )
 from deniable.release_record import release_to_plain
 from deniable.schema import Schema
-from deniable.strata_record import AnyDesign, StratifiedDesign
 from deniable.tables import Batch
 from deniable.tables.arrays import from_numpy
 from deniable.tables.rows import concatenated, groups_of, numbers_of

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.plan import Design
+from deniable.design.record import to_json
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import refuse_foreign_folder, replaced_folder
-from deniable.plan import Design
 from deniable.post_randomization import refuse_other_tables
 from deniable.randomness import BitSource, permutation
-from deniable.record import to_json
 from deniable.release_record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
 from deniable.schema import Schema

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.lambda_design import StrengthWishes
 from deniable.errors import InputError
-from deniable.lambda_design import StrengthWishes
 from deniable.laws.bistochastic import check_bistochastic
 from deniable.options import entries, number
 

@@ -9,8 +9,8 @@ import pytest
 
 import deniable as package
 from deniable.chi_square import chi_square
+from deniable.design.record import read_design
 from deniable.mechanism.channel import Channel
-from deniable.record import read_design
 
 SCHEMA = """
 keep = ["town"]

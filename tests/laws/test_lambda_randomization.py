@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deniable.covariance import indicator_covariance
+from deniable.design.lambda_protocol import product_law
 from deniable.inference import Inference
-from deniable.lambda_protocol import product_law
 from deniable.laws import JointLaw
 from deniable.laws.transforms import apply_eigenvalues
 from deniable.mechanism.channel import Channel

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.covariance import estimate_covariance, indicator_covariance
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.estimation import estimate_table
 from deniable.expost import invariant_design
 from deniable.mechanism.channel import Channel

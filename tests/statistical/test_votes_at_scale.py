@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.laws.patterns import other_outputs
 from deniable.laws.transforms import kernel_of
 from deniable.mechanism.randomizer import Randomizer

@@ -12,16 +12,16 @@ import pytest
 
 from deniable.analysis import Question, answer
 from deniable.covariance import CovarianceEstimate
+from deniable.design.lambda_design import StrengthWishes
+from deniable.design.strata_record import StratifiedDesign, read_plan
 from deniable.errors import InputError
 from deniable.estimation import Estimate
 from deniable.expost import Treatment, invariant_design, pram
-from deniable.lambda_design import StrengthWishes
 from deniable.laws import InvariantChannel
 from deniable.randomness import SeededRandomness, SystemRandomness
 from deniable.release import Options
 from deniable.release_record import verify
 from deniable.schema import Attribute, Schema
-from deniable.strata_record import StratifiedDesign, read_plan
 
 SCHEMA = Schema(
     (
@@ -198,7 +198,7 @@ def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
 
 
 def test_an_invariant_design_keeps_the_expected_marginals_of_the_table() -> None:
-    from deniable.designing import design
+    from deniable.design.design import design
 
     base = design(SCHEMA, attenuation=0.4)
     codes = [np.array([0, 0, 0, 1]), np.array([2, 1, 1, 1])]

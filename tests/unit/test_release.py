@@ -6,8 +6,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from deniable.comparison import pair_attenuations
-from deniable.designing import design
+from deniable.design.comparison import pair_attenuations
+from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release import Options, randomize_table, share

@@ -66,6 +66,6 @@ def _stop(sentence: str, status: int = 2) -> None:
 
 def print_json(plain: Any) -> None:
     """Print a result for scripts: strict JSON on stdout."""
-    from deniable.record import to_json
+    from deniable.design.record import to_json
 
     sys.stdout.write(to_json(plain).decode())

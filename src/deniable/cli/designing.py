@@ -29,7 +29,8 @@ def design(
 
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
     """
-    from deniable import console, options, record
+    from deniable import console, options
+    from deniable.design import record
     from deniable.outputs import write_file
     from deniable.schema import Schema
 
@@ -55,11 +56,11 @@ def design(
 def find_design(schema: Any, wish: DesignOptions | None) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
     from deniable import console, options
-    from deniable.designing import design as find
+    from deniable.design.design import design as find
 
     schema, responses, wish = split_responses(schema, wish or DesignOptions())
     if responses:
-        from deniable.response_design import with_responses, without
+        from deniable.design.matrices import with_responses, without
 
         rest = without(schema, responses)
         if rest is None and wish != DesignOptions():
@@ -118,9 +119,10 @@ def inspect(
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
-    from deniable import console, record
+    from deniable import console
+    from deniable.design import record
+    from deniable.design.strata_record import StratifiedDesign, read_plan
     from deniable.release_record import verify
-    from deniable.strata_record import StratifiedDesign, read_plan
 
     design = read_plan(source)
     verify(source)
@@ -160,7 +162,8 @@ def _say_subset(names: list[str], epsilon: float | None) -> None:
 
 def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_json: bool) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
-    from deniable import console, record
+    from deniable import console
+    from deniable.design import record
 
     parts = []
     for stratum, found in design.designs.items():

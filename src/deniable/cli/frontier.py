@@ -207,7 +207,8 @@ def pick(
 
     Example: deniable frontier pick frontier --privacy 0.5 --output picked.json
     """
-    from deniable import console, record
+    from deniable import console
+    from deniable.design import record
     from deniable.frontier.picking import pick as take
     from deniable.outputs import write_file
     from deniable.schema import Schema

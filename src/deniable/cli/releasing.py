@@ -78,7 +78,7 @@ def share(
 
 
 def _given_design(schema: Path | None, mechanism: Path | None, wish: DesignOptions | None) -> Any:
-    from deniable.record import read_design
+    from deniable.design.record import read_design
     from deniable.schema import Schema
 
     if (schema is None) == (mechanism is None):
@@ -127,7 +127,8 @@ def randomize(
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
-    from deniable import console, record, release
+    from deniable import console, release
+    from deniable.design import record
 
     design = record.read_design(mechanism)
     with console.progress("Randomizing") as advance:

@@ -19,7 +19,7 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, An
     Raises:
         InputError: if a file cannot be used, or an attribute is unknown or given twice.
     """
-    from deniable.response_design import holds_mechanism, merged_for, response_from_file
+    from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
 
     by_level = wish.method not in (None, "lambda", "joint") or (
         wish.method is None

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from deniable.design.record import read_json, to_json
 from deniable.errors import InputError
 from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.frontier.tracing import Frontier, Request, Row
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.outputs import refuse_foreign_folder, replaced_folder
-from deniable.record import read_json, to_json
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response

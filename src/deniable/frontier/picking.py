@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from deniable.design.plan import Design
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.plan import Design
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 

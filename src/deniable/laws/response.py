@@ -10,7 +10,8 @@ With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
     p = 1/D      1 − p = (a − 1)t/D      λ = (1 − t)/D      1 − λ = at/D
 
 These are floating-point numbers, right to a few units in the last place. A promise is kept by the
-law made from them: its integers are rounded the safe way (see :mod:`deniable.lambda_protocol`).
+law made from them: its integers are rounded the safe way (see
+:mod:`deniable.design.lambda_protocol`).
 """
 
 import math

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.methods import Method
 from deniable.errors import InputError
 from deniable.inference import Inference, expected_error
 from deniable.laws.patterns import attenuation
@@ -22,7 +23,6 @@ from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.methods import Method
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.simplex import project_to_simplex

@@ -5,13 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from deniable.design.record import to_json
 from deniable.outputs import (
     explain_write_errors,
     refuse_foreign_folder,
     replaced_folder,
     write_file,
 )
-from deniable.record import to_json
 from deniable.studies.drawing import render
 from deniable.studies.page import index_page, study_page
 from deniable.studies.study import Findings, Setting, Study

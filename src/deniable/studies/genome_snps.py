@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.association import association
 from deniable.chi_square import chi_square
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.table_map import TableMap

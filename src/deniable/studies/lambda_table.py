@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.inference import expected_error
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic
 from deniable.studies import privacy_level_claims as claims

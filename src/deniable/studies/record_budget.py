@@ -8,12 +8,12 @@ go with 1/φ².
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable.comparison import saving
-from deniable.designing import design
+from deniable.design.comparison import saving
+from deniable.design.design import design
+from deniable.design.methods import Method
+from deniable.design.plan import Design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.methods import Method
-from deniable.plan import Design
 from deniable.schema import Schema
 from deniable.studies.baselines import (
     amplified_epsilon,

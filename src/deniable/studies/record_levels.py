@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.designing import design
-from deniable.plan import EXACT_WITHIN, Design
+from deniable.design.design import design
+from deniable.design.plan import EXACT_WITHIN, Design
 from deniable.schema import Schema
 from deniable.studies.drawing import grid, letter, scatter_method
 from deniable.studies.study import Cell, Setting, Table

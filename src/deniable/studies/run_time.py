@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from deniable.methods import DEFAULT_CAP, DEFAULT_PAIR_FLOOR, METHODS, Found, Method, Task
-from deniable.plan import EXACT_WITHIN, Plan
+from deniable.design.methods import DEFAULT_CAP, DEFAULT_PAIR_FLOOR, METHODS, Found, Method, Task
+from deniable.design.plan import EXACT_WITHIN, Plan
 from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic
 from deniable.studies.printed_heuristic import run_as_printed

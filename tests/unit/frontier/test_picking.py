@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import record
+from deniable.design import record
 from deniable.errors import InputError
 from deniable.frontier import folder
 from deniable.frontier.picking import pick

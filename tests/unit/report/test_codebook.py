@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deniable.designing import design
+from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.report import render_codebook
 from deniable.schema import Attribute, Schema

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from deniable.design.lambda_design import StrengthWishes
 from deniable.errors import InputError
 from deniable.expost import Treatment, pram
-from deniable.lambda_design import StrengthWishes
 from deniable.randomness import SystemRandomness
 from deniable.release import Options
 from deniable.report import render_codebook, render_report

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.record import mechanism_from_plain
 from deniable.estimation import estimate_table
-from deniable.record import mechanism_from_plain
 from deniable.report import render_report
 from deniable.report.estimating import invert, python_example, worked_example
 from deniable.schema import Schema

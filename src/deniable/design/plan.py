@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from deniable.design.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
+from deniable.design.methods import METHODS, Found
+from deniable.design.plan import Design, Plan
 from deniable.errors import InputError
 from deniable.laws import law_of_votes
-from deniable.methods import METHODS, Found
-from deniable.plan import Design, Plan
 from deniable.solvers.problem import MAX_LEVEL, SolverError
 
 _NEAR = 1e-6

@@ -12,13 +12,13 @@ from itertools import combinations
 from statistics import median
 from typing import Any
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.plan import Design
 from deniable.errors import InputError
 from deniable.laws.patterns import attenuation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.strength import mechanism_strength
-from deniable.plan import Design
 
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 """Caps on ``epsilon_given_rest`` for which the cost is shown."""

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import record
-from deniable.designing import design
-from deniable.errors import InputError
-from deniable.laws import DesignedChannel, Identity, MatrixChannel
-from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.plan import Design
-from deniable.response_design import (
+from deniable.design import record
+from deniable.design.design import design
+from deniable.design.matrices import (
     holds_mechanism,
     merged_for,
     response_from_file,
     with_responses,
     without,
 )
+from deniable.design.plan import Design
+from deniable.errors import InputError
+from deniable.laws import DesignedChannel, Identity, MatrixChannel
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 
 AGE = Attribute("age", ("young", "old"))

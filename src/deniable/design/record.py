@@ -15,13 +15,13 @@ from typing import Any, get_args
 
 import msgspec
 
+from deniable.design.methods import Method
+from deniable.design.plan import Design, lower_bound
 from deniable.errors import InputError
 from deniable.laws import BoundedLaw, law_from_plain
 from deniable.mechanism.best_guess import best_guess
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.mechanism.strength import mechanism_strength
-from deniable.methods import Method
-from deniable.plan import Design, lower_bound
 from deniable.schema import Schema
 
 FORMAT = "deniable mechanism"

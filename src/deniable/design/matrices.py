@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from deniable.design.plan import Design
+from deniable.design.record import mechanism_from_plain
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.plan import Design
-from deniable.record import mechanism_from_plain
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 

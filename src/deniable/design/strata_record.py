@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from deniable.design.plan import Design
+from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import StratifiedMechanism
-from deniable.plan import Design
-from deniable.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def strata_from_plain(plain: Any) -> StratifiedDesign:
 
 
 def read_plan(path: str | Path) -> AnyDesign:
-    """Read a mechanism as :func:`~deniable.record.read_design` does, or those of all strata.
+    """Read a mechanism as :func:`~deniable.design.record.read_design` does, or those of all strata.
 
     Raises:
         InputError: if there is none, or it does not hold together; the sentence names the file.

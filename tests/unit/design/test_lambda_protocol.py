@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.design.lambda_protocol import LambdaChoice, choose, merged, product_law, strong_law
 from deniable.errors import InputError
-from deniable.lambda_protocol import LambdaChoice, choose, merged, product_law, strong_law
 from deniable.laws import ProductLaw
 from deniable.laws.response import Response
 from deniable.mechanism import privacy

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.lambda_protocol import choose
 from deniable.errors import InputError
-from deniable.lambda_protocol import choose
 from deniable.laws import Identity, JointLaw, MatrixChannel
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.patterns import n_records

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.methods import resolve_caps
+from deniable.design.plan import EXACT_WITHIN
+from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.inference import expected_error
 from deniable.mechanism.channel import Channel
-from deniable.methods import resolve_caps
-from deniable.plan import EXACT_WITHIN
-from deniable.record import mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import importance, optimal
 from deniable.solvers.problem import SolverError

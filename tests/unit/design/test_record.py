@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.designing import design
-from deniable.errors import InputError
-from deniable.record import (
+from deniable.design.design import design
+from deniable.design.record import (
     design_to_plain,
     mechanism_from_plain,
     mechanism_to_plain,
     read_design,
     to_json,
 )
+from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema(

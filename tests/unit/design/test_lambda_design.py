@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable.designing import design
+from deniable.design.design import design
+from deniable.design.lambda_design import StrengthWishes, joint_blocks, lambda_blocks
+from deniable.design.lambda_protocol import choose
+from deniable.design.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.estimation import estimate_table
-from deniable.lambda_design import StrengthWishes, joint_blocks, lambda_blocks
-from deniable.lambda_protocol import choose
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.mechanism.strength import mechanism_strength
-from deniable.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
 from deniable.tabulate import Tabulation
 

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_levels
-from deniable.dividing import within_budget
-from deniable.errors import InputError
-from deniable.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
-from deniable.mechanism.mechanism import Mechanism
-from deniable.methods import (
+from deniable.design.budget import within_budget
+from deniable.design.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
+from deniable.design.methods import (
     DEFAULT_CAP,
     DEFAULT_METHOD,
     DEFAULT_PAIR_FLOOR,
@@ -28,7 +26,9 @@ from deniable.methods import (
     Method,
     Task,
 )
-from deniable.plan import Design, Plan, lower_bound
+from deniable.design.plan import Design, Plan, lower_bound
+from deniable.errors import InputError
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
 
 
@@ -73,9 +73,10 @@ def design(
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
         attenuation, strength, preserve, matrices: instead of levels, how strongly to randomize
-            (see :class:`~deniable.lambda_design.StrengthWishes`), for ``"lambda"`` (independent
-            responses; the default if one of these is given) and ``"joint"`` (one response on whole
-            records, which needs one of ``epsilon``, ``attenuation`` and ``strength``).
+            (see :class:`~deniable.design.lambda_design.StrengthWishes`), for ``"lambda"``
+            (independent responses; the default if one of these is given) and ``"joint"`` (one
+            response on whole records, which needs one of ``epsilon``, ``attenuation`` and
+            ``strength``).
 
     Returns:
         The mechanism with its claim, and the bound that shows how near the optimum it is.

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from deniable.designing import design
-from deniable.errors import InputError
-from deniable.mechanism.mechanism import StratifiedMechanism
-from deniable.record import read_design, to_json
-from deniable.schema import Attribute, Schema
-from deniable.strata_record import (
+from deniable.design.design import design
+from deniable.design.record import read_design, to_json
+from deniable.design.strata_record import (
     StratifiedDesign,
     read_plan,
     strata_from_plain,
     strata_to_plain,
 )
+from deniable.errors import InputError
+from deniable.mechanism.mechanism import StratifiedMechanism
+from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema(
     (Attribute("sex", ("f", "m")), Attribute("age", ("1", "2", "3"))), "People", ("region",)
