@@ -15,11 +15,11 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation import estimate_table
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import PatternTable
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
-from deniable.tabulate import Tabulation
 
 RECORDS_PER_CELL = 10
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.lambda_protocol import product_law
-from deniable.estimation import estimate_table
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import JointLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -26,7 +27,6 @@ from deniable.mechanism.strength import mechanism_strength
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import birkhoff, preserve
-from deniable.tabulate import Tabulation
 
 RECORDS_PER_CELL = 10
 

@@ -10,6 +10,8 @@
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +56,21 @@ __all__ = [
     "read_design",
     "share",
 ]
+
+
+class _Package(ModuleType):
+    """Keeps `deniable.design` and `deniable.estimate` the functions that a user calls.
+
+    They share their names with the packages they come from, and Python makes an imported package
+    an attribute of the one it lies in. Packages are found by import all the same.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

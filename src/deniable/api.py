@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.analysis import Answer, Question, answer
-from deniable.covariance import CovarianceEstimate, PairScores
 from deniable.design.design import design
 from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
 from deniable.design.record import read_design
 from deniable.errors import InputError
-from deniable.estimation import Estimate
-from deniable.estimation import Method as EstimationMethod
+from deniable.estimate.covariance import CovarianceEstimate, PairScores
+from deniable.estimate.independence import IndependenceTest
+from deniable.estimate.inference import Target
+from deniable.estimate.ordered import Summary
+from deniable.estimate.question import Answer, Question, answer
+from deniable.estimate.shares import Estimate
+from deniable.estimate.shares import Method as EstimationMethod
 from deniable.expost import Treatment
 from deniable.expost import pram as write_treated
-from deniable.independence import IndependenceTest
-from deniable.inference import Target
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.ordered import Summary
 from deniable.post_randomization import refuse_other_tables
 from deniable.randomness import SystemRandomness
 from deniable.release import Options

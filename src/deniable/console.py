@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from deniable.analysis import Answer
-    from deniable.covariance import CovarianceEstimate
-    from deniable.estimation import Estimate
-    from deniable.independence import IndependenceTest
+    from deniable.estimate.covariance import CovarianceEstimate
+    from deniable.estimate.independence import IndependenceTest
+    from deniable.estimate.ordered import Summary
+    from deniable.estimate.question import Answer
+    from deniable.estimate.shares import Estimate
     from deniable.mechanism.prediction import CovariancePrediction
-    from deniable.ordered import Summary
 
 _PIPE_WIDTH = 120
 _SHOWN_ROWS = 40
@@ -273,10 +273,10 @@ def say(text: str) -> None:
 
 def show_answers(answers: Sequence["Answer"], level: float) -> None:
     """Print estimates and tests, one table per group, or means and quantiles in one table."""
-    from deniable.covariance import CovarianceEstimate
-    from deniable.estimation import Estimate
-    from deniable.independence import IndependenceTest
-    from deniable.ordered import Summary
+    from deniable.estimate.covariance import CovarianceEstimate
+    from deniable.estimate.independence import IndependenceTest
+    from deniable.estimate.ordered import Summary
+    from deniable.estimate.shares import Estimate
 
     for answer in answers:
         if isinstance(answer, Estimate):

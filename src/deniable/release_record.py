@@ -8,19 +8,19 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from deniable.analysis import released_file
 from deniable.design.comparison import comparison_to_plain, pair_attenuations
 from deniable.design.plan import Design
 from deniable.design.record import finite_or_none, mechanism_to_plain, read_json
 from deniable.design.strata_record import AnyDesign, StratifiedDesign, read_plan, strata_to_plain
 from deniable.errors import InputError
-from deniable.inference import expected_error
+from deniable.estimate.inference import expected_error
+from deniable.estimate.question import released_file
+from deniable.estimate.strata import AnyMechanism
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.mechanism.privacy import compose
 from deniable.mechanism.strength import mechanism_strength
 from deniable.statements import guarantee_sentence, holds_instead, small_print
-from deniable.strata import AnyMechanism
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
 

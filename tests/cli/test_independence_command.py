@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import deniable as package
-from deniable.chi_square import chi_square
 from deniable.design.record import read_design
+from deniable.estimate.chi_square import chi_square
 from deniable.mechanism.channel import Channel
 
 SCHEMA = """

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.covariance import indicator_covariance
 from deniable.design.lambda_protocol import product_law
-from deniable.inference import Inference
+from deniable.estimate.covariance import indicator_covariance
+from deniable.estimate.inference import Inference
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import JointLaw
 from deniable.laws.transforms import apply_eigenvalues
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import predict_covariance
 from deniable.schema import Schema
-from deniable.tabulate import Tabulation
 
 cases = st.lists(st.tuples(st.integers(2, 5), st.floats(0.05, 0.98)), min_size=1, max_size=4)
 

@@ -20,16 +20,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from deniable.estimation import estimate_table
-from deniable.inference import Inference, Target
+from deniable.estimate.inference import Inference, Target
+from deniable.estimate.ordered import estimate_mean
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation, Tabulator
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.ordered import estimate_mean
 from deniable.randomness import SystemRandomness
 from deniable.schema import Attribute, Schema
-from deniable.tabulate import Tabulation, Tabulator
 from statistical.budget import BUDGET
 
 ROOT = Path(__file__).parents[2]

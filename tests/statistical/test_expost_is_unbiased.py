@@ -14,9 +14,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.design.design import design
-from deniable.estimation import estimate_table
+from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.strata import StratifiedTabulation
+from deniable.estimate.tabulate import Tabulation
 from deniable.expost import invariant_design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
@@ -24,8 +26,6 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.post_randomization import randomize_strata
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.schema import Attribute, Schema
-from deniable.strata import StratifiedTabulation
-from deniable.tabulate import Tabulation
 from statistical.budget import BUDGET
 from statistical.test_coverage import check_coverage
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from deniable.association import Association, association
-from deniable.chi_square import chi_square, released_chi_square
+from deniable.estimate.association import Association, association
+from deniable.estimate.chi_square import chi_square, released_chi_square
 from deniable.laws import JointLaw, MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.analysis import Question, answer
-from deniable.covariance import CovarianceEstimate
 from deniable.design.lambda_design import StrengthWishes
 from deniable.design.strata_record import StratifiedDesign, read_plan
 from deniable.errors import InputError
-from deniable.estimation import Estimate
+from deniable.estimate.covariance import CovarianceEstimate
+from deniable.estimate.question import Question, answer
+from deniable.estimate.shares import Estimate
 from deniable.expost import Treatment, invariant_design, pram
 from deniable.laws import InvariantChannel
 from deniable.randomness import SeededRandomness, SystemRandomness

@@ -40,7 +40,8 @@ def independence(
 
     Example: deniable test release --of race,hhi
     """
-    from deniable import analysis, console, options
+    from deniable import console, options
+    from deniable.estimate import question as analysis
 
     question = analysis.Question(
         of=tuple(split_names(of)),

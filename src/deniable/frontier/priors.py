@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.estimate.tabulate import Tabulator
 from deniable.schema import Attribute, Schema
 from deniable.solvers.matrices.response import checked_prior
 from deniable.tables import open_table
 from deniable.tables.drafting import draft_schema
 from deniable.tables.reading import column_names
-from deniable.tabulate import Tabulator
 
 DISCLOSURE = (
     "The prior was read from the data. It is itself a disclosure: the shares of {table}{also} "

@@ -1,7 +1,7 @@
 """What can be said of estimates before there are data.
 
 A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds what
-:mod:`deniable.covariance` derives; response matrices turn it into M_i C M_jᵀ.
+:mod:`deniable.estimate.covariance` derives; response matrices turn it into M_i C M_jᵀ.
 """
 
 from dataclasses import dataclass

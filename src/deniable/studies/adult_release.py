@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from deniable.design.design import design
 from deniable.design.methods import Method
 from deniable.errors import InputError
-from deniable.inference import Inference, expected_error
+from deniable.estimate.inference import Inference, expected_error
+from deniable.estimate.simplex import project_to_simplex
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws.patterns import attenuation
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
@@ -25,11 +27,9 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
-from deniable.simplex import project_to_simplex
 from deniable.studies import peers
 from deniable.studies.baselines import amplified_epsilon, fake_data_given_rest, fake_data_law
 from deniable.studies.study import Setting
-from deniable.tabulate import Tabulation
 
 DESIGNED: dict[str, Method] = {
     "optimal": "optimal",

@@ -5,10 +5,10 @@ every marginal, every table of two attributes and the table of all three is esti
 cell's interval holds its truth or does not. For target ``table`` the same people are released again
 and again, for ``population`` they are drawn anew each time.
 
-The shipped intervals are score intervals (:mod:`deniable.intervals`). Beside them plain ones are
-measured, estimate ± z standard errors: these take the variance at the estimate through the released
-counts; where these are few, a count that is too low gives an estimate and a variance that are both
-too low, and the interval misses.
+The shipped intervals are score intervals (:mod:`deniable.estimate.intervals`). Beside them plain
+ones are measured, estimate ± z standard errors: these take the variance at the estimate through the
+released counts; where these are few, a count that is too low gives an estimate and a variance that
+are both too low, and the interval misses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
-from deniable.inference import Inference, Target
-from deniable.intervals import share_variance
+from deniable.estimate.inference import Inference, Target
+from deniable.estimate.intervals import share_variance
+from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.studies.adult_release import OURS, mechanism_for
 from deniable.studies.study import Setting
-from deniable.tabulate import Tabulation
 
 N_CATEGORIES = (3, 5, 8)
 LEVELS = (0.5, 0.8, 0.95)

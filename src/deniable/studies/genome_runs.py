@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.chi_square import chi_square, released_chi_square
 from deniable.design.design import design
+from deniable.estimate.chi_square import chi_square, released_chi_square
 from deniable.laws import JointLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.association import association
-from deniable.chi_square import chi_square
 from deniable.design.design import design
+from deniable.estimate.association import association
+from deniable.estimate.chi_square import chi_square
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.table_map import TableMap

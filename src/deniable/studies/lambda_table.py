@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
-from deniable.inference import expected_error
+from deniable.estimate.inference import expected_error
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.strength import entropy_rate

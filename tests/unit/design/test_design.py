@@ -12,7 +12,7 @@ from deniable.design.methods import resolve_caps
 from deniable.design.plan import EXACT_WITHIN
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
-from deniable.inference import expected_error
+from deniable.estimate.inference import expected_error
 from deniable.mechanism.channel import Channel
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import importance, optimal

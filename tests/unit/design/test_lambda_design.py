@@ -11,11 +11,11 @@ from deniable.design.lambda_design import StrengthWishes, joint_blocks, lambda_b
 from deniable.design.lambda_protocol import choose
 from deniable.design.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
-from deniable.estimation import estimate_table
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Attribute, Schema
-from deniable.tabulate import Tabulation
 
 SCHEMA = Schema.anonymous((3, 4, 5))
 CYCLE = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0) + 0.1 / 3

@@ -6,11 +6,11 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import DesignedChannel, Law, ProductLaw, SingleChangeMixture
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
-from deniable.tabulate import Tabulation
 from unit.dense import dense_channel, random_matrix, random_table
 
 WHOLE = Attribute("p+q", parts=(Attribute("p", ("p0", "p1")), Attribute("q", ("q0", "q1", "q2"))))

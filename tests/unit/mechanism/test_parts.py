@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from deniable.covariance import estimate_covariance
 from deniable.errors import InputError
-from deniable.estimation import check_filter, estimate_table
-from deniable.inference import Inference, Target, cell_variance_range, expected_error
+from deniable.estimate.covariance import estimate_covariance
+from deniable.estimate.inference import Inference, Target, cell_variance_range, expected_error
+from deniable.estimate.ordered import estimate_mean, estimate_quantile
+from deniable.estimate.shares import check_filter, estimate_table
+from deniable.estimate.strata import StratifiedTabulation, infer
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import MatrixChannel, PatternLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism, StratifiedMechanism
 from deniable.mechanism.prediction import predict_covariance
-from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
-from deniable.strata import StratifiedTabulation, infer
-from deniable.tabulate import Tabulation
 from unit.dense import dense_channel
 from unit.mechanism.merged import (
     MECHANISMS,

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from deniable.design.design import design
 from deniable.design.record import mechanism_from_plain
-from deniable.estimation import estimate_table
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation
 from deniable.report import render_report
 from deniable.report.estimating import invert, python_example, worked_example
 from deniable.schema import Schema
-from deniable.tabulate import Tabulation
 from unit.report.release_records import (
     attribute,
     joint_law,

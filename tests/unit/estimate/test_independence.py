@@ -5,13 +5,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from deniable.chi_square import released_chi_square
 from deniable.errors import InputError
-from deniable.independence import IndependenceTest, independence
+from deniable.estimate.chi_square import released_chi_square
+from deniable.estimate.independence import IndependenceTest, independence
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.tabulate import Tabulation
 from unit.dense import MECHANISMS, NAMES, anonymous, random_matrix
 from unit.mechanism import merged
 

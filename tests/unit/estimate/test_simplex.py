@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.optimize import minimize
 
+from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.simplex import maximum_likelihood, project_to_simplex
 from unit.dense import MECHANISMS, NAMES, dense_channel
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)

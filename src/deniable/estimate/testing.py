@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from deniable.counting import Count, count_rows
 from deniable.errors import InputError
-from deniable.independence import IndependenceTest, independence
+from deniable.estimate.counting import Count, count_rows
+from deniable.estimate.independence import IndependenceTest, independence
+from deniable.estimate.strata import AnyMechanism, Counts
+from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.mechanism import Mechanism
-from deniable.strata import AnyMechanism, Counts
-from deniable.tabulate import Tabulation
 
 Group = tuple[tuple[str, str], ...]
 
@@ -88,7 +88,8 @@ def independence_of_counts(
     """Test whether two attributes are independent, from counts of released pairs.
 
     Raises:
-        InputError: as :func:`deniable.independence.independence`, or if the rows are of several
+        InputError: as :func:`deniable.estimate.independence.independence`, or if the rows are of
+        several
             strata with mechanisms of their own.
     """
     _refuse_but_two(of)

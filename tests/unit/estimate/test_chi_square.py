@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import chi2, chi2_contingency
 
-from deniable.chi_square import (
+from deniable.errors import InputError
+from deniable.estimate.chi_square import (
     chi_square,
     chi_square_survival,
     randomized_together,
     released_chi_square,
 )
-from deniable.errors import InputError
 from deniable.mechanism.table_map import JointAxes, TableMap
 
 

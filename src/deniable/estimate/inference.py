@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.channel import Channel
-from deniable.tabulate import Tabulation
 
 Target = Literal["table", "population"]
 
@@ -75,7 +75,8 @@ class Inference:
 
     @property
     def parts(self) -> tuple[tuple[float, "Inference"], ...]:
-        """This table as a mixture of one part; see :class:`deniable.strata.StratifiedInference`."""
+        """This table as a mixture of one part; see
+        :class:`deniable.estimate.strata.StratifiedInference`."""
         return ((1.0, self),)
 
     @property

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
-from deniable.inference import Target
+from deniable.estimate.inference import Target
+from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
 from deniable.schema import Attribute
-from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def estimate_mean(
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
     A mean is a linear function of the table, a subgroup's a ratio of two; see
-    :mod:`deniable.inference` for the errors.
+    :mod:`deniable.estimate.inference` for the errors.
 
     Args:
         tabulation: the released records, counted by the outputs of ``attribute`` and then ``by``.
@@ -85,7 +85,7 @@ def estimate_mean(
 
     Raises:
         InputError: if the attribute has no scores, or as in
-            :func:`~deniable.estimation.estimate_table`.
+            :func:`~deniable.estimate.shares.estimate_table`.
     """
     inference = infer(tabulation, mechanism, (attribute, *by), target)
     declared = mechanism.schema.variable(attribute).attribute
@@ -146,7 +146,7 @@ def estimate_quantile(
 
     Raises:
         InputError: if the attribute has no order, the probability is not between 0 and 1, or as in
-            :func:`~deniable.estimation.estimate_table`.
+            :func:`~deniable.estimate.shares.estimate_table`.
     """
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")

@@ -44,8 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.simplex import project_to_simplex
 from deniable.mechanism.table_map import TableMap
-from deniable.simplex import project_to_simplex
 
 _MOST_STEPS = 50
 _SETTLED = 1e-10  # of a scoring step, in units of X²

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimation import normal_quantile
-from deniable.inference import Inference, Target
+from deniable.estimate.inference import Inference, Target
+from deniable.estimate.shares import normal_quantile
+from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
 from deniable.mechanism.prediction import CovariancePrediction, predict_covariance
-from deniable.strata import AnyInference, AnyMechanism, Counts, infer
 
 PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
 """One number per category of either attribute; None takes the schema's, or the middles of bins."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.tabulate import MAX_CELLS, Tabulation, Tabulator
+from deniable.estimate.tabulate import MAX_CELLS, Tabulation, Tabulator
 
 
 def random_codes(n_outputs: tuple[int, ...], rows: int, seed: int) -> list[np.ndarray]:

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.inference import (
-    Inference,
-    Target,
-    cell_variance_range,
-    expected_error,
-)
+from deniable.estimate.inference import Inference, Target, cell_variance_range, expected_error
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.tabulate import Tabulation
 from unit.dense import (
     MECHANISMS,
     NAMES,

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimation import Method, check_filter, estimate_table, normal_quantile
-from deniable.inference import Inference
-from deniable.intervals import share_variance
+from deniable.estimate.inference import Inference
+from deniable.estimate.intervals import share_variance
+from deniable.estimate.shares import Method, check_filter, estimate_table, normal_quantile
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
-from deniable.tabulate import Tabulation
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)

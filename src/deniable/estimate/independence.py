@@ -1,7 +1,7 @@
 """Whether two attributes of a randomized table are independent, and how strongly they go together.
 
-The test is that of :mod:`deniable.chi_square`, the strength that of :mod:`deniable.association`.
-Both are about the population that the rows were drawn from.
+The test is that of :mod:`deniable.estimate.chi_square`, the strength that of
+:mod:`deniable.estimate.association`. Both are about the population that the rows were drawn from.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.association import Association, association
-from deniable.chi_square import ChiSquare, chi_square, randomized_together, released_chi_square
 from deniable.errors import InputError
-from deniable.estimation import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimate.association import Association, association
+from deniable.estimate.chi_square import (
+    ChiSquare,
+    chi_square,
+    randomized_together,
+    released_chi_square,
+)
+from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.table_map import TableMap
-from deniable.tabulate import Tabulation
 
 MOST_CELLS = 4096
 """Pairs with more cells are refused: V holds a square matrix of that size."""

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from deniable.counting import Count, count_rows, read_counts
-from deniable.covariance import CovarianceEstimate, PairScores, estimate_covariance
 from deniable.design.record import read_json
 from deniable.design.strata_record import read_plan
 from deniable.errors import InputError
-from deniable.estimation import Estimate, estimate_table
-from deniable.independence import IndependenceTest
+from deniable.estimate.counting import Count, count_rows, read_counts
+from deniable.estimate.covariance import CovarianceEstimate, PairScores, estimate_covariance
+from deniable.estimate.independence import IndependenceTest
+from deniable.estimate.ordered import Summary, estimate_mean, estimate_quantile
+from deniable.estimate.shares import Estimate, estimate_table
+from deniable.estimate.strata import AnyMechanism
+from deniable.estimate.testing import independence_of_counts, independence_of_rows
 from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
-from deniable.ordered import Summary, estimate_mean, estimate_quantile
-from deniable.strata import AnyMechanism
-from deniable.testing import independence_of_counts, independence_of_rows
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.inference import Inference, Target
-from deniable.intervals import ShareVariance, has_score_intervals, share_variance
-from deniable.simplex import maximum_likelihood, project_to_simplex
-from deniable.strata import AnyInference, AnyMechanism, Counts, infer
+from deniable.estimate.inference import Inference, Target
+from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
+from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
 
 Method = Literal["inversion", "em", "projected"]
 IntervalMethod = Literal["score", "normal"]
@@ -38,12 +38,12 @@ class Estimate:
 
     Intervals are of one of two kinds, see ``interval_method``. ``score``, for unweighted joint
     tables: the shares between 0 and 1 that do not make the estimate surprising
-    (:mod:`deniable.intervals`). They are not centred on the estimate, and hold the truth about as
-    often as they say in cells of a few records too, unless hardly any record is changed and the
-    target is the ``table``. ``normal``, the estimate and so many standard
-    errors to either side: with weights, over strata with mechanisms of their own, for shares within
-    subgroups (``by``), and for some parts of a merged attribute that has a response matrix. They
-    may reach below 0 or above 1, and in cells of a few records hold the truth too rarely.
+    (:mod:`deniable.estimate.intervals`). They are not centred on the estimate, and hold the truth
+    about as often as they say in cells of a few records too, unless hardly any record is changed
+    and the target is the ``table``. ``normal``, the estimate and so many standard errors to either
+    side: with weights, over strata with mechanisms of their own, for shares within subgroups
+    (``by``), and for some parts of a merged attribute that has a response matrix. They may reach
+    below 0 or above 1, and in cells of a few records hold the truth too rarely.
 
     Args:
         attributes: names, in the order of the axes; those of ``by`` come last.

@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from deniable.errors import InputError
-from deniable.estimation import estimate_table
-from deniable.inference import Target
+from deniable.estimate.inference import Target
+from deniable.estimate.ordered import estimate_mean, estimate_quantile
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
-from deniable.tabulate import Tabulation
 from unit.dense import dense_channel, dense_inverse
 
 HOURS = Attribute("hours", bins=(0, 10, 20, 40, 80))

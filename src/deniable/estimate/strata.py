@@ -3,8 +3,9 @@
 The column that forms the strata is released as it is, so every record's mechanism is known. With
 π_h the table of stratum h and W_h = total_h/total its share of the weight, π = Σ_h W_h π_h, and
 what a record in stratum h adds to the estimate of c·π is (w_r/W) ℓ_h(y_r), ℓ_h = L_hᵀ c. So every
-sum over records in :mod:`deniable.inference` becomes a sum over strata of such sums, each with its
-own L; their normalisation to the whole table brings a factor W_h, or W_h² with squared weights.
+sum over records in :mod:`deniable.estimate.inference` becomes a sum over strata of such sums, each
+with its own L; their normalisation to the whole table brings a factor W_h, or W_h² with squared
+weights.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.inference import Inference, Target, Value, less_known
+from deniable.estimate.inference import Inference, Target, Value, less_known
+from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
-from deniable.tabulate import Tabulation
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ AnyMechanism = Mechanism | StratifiedMechanism
 
 @dataclass(frozen=True)
 class StratifiedInference:
-    """What :class:`~deniable.inference.Inference` says, for the strata together.
+    """What :class:`~deniable.estimate.inference.Inference` says, for the strata together.
 
     Args:
         parts: every stratum's share of the weight, and the inference about its ``table``.
@@ -156,7 +157,7 @@ class StratifiedInference:
         self, n_by: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], "StratifiedInference"]:
         """Return each cell's share of its subgroup, standard errors, and the subgroups' own
-        inference; as :meth:`deniable.inference.Inference.shares`."""
+        inference; as :meth:`deniable.estimate.inference.Inference.shares`."""
         margins = tuple((share, part.margin(n_by)) for share, part in self.parts)
         margin = StratifiedInference(margins, self.target)
         below = np.where(margin.values > 0, margin.values, np.nan)
@@ -187,7 +188,7 @@ def infer(
         target: ``table`` or ``population``.
 
     Raises:
-        InputError: as :class:`~deniable.inference.Inference`.
+        InputError: as :class:`~deniable.estimate.inference.Inference`.
     """
     names = tuple(attributes)
     if isinstance(counts, Tabulation):

@@ -22,10 +22,10 @@ the rest, Ŝ − βπ̂, is uncorrelated with π̂ and does not favour one side.
     β = (w − u(x, x) π)/(S − π)   for the table,     β = (w − S π)/(S − π²)   for the population,
 
 at the distribution π nearest to the estimated table
-(:func:`~deniable.simplex.project_to_simplex`). So V(π̂) is the variance of the plain interval.
-Under a pattern law for one attribute ℓ takes two values h and l, ℓ² = (h + l)ℓ − hl, so that
-β = h + l and S(c) is exact; in a table with columns released as they are too, and there S(c) knows
-how many records have a value of these.
+(:func:`~deniable.estimate.simplex.project_to_simplex`). So V(π̂) is the variance of the plain
+interval. Under a pattern law for one attribute ℓ takes two values h and l, ℓ² = (h + l)ℓ − hl, so
+that β = h + l and S(c) is exact; in a table with columns released as they are too, and there S(c)
+knows how many records have a value of these.
 
 *The ends.* n V(c) = b + σc − tc² with t = 1 for the population and 0 for the table, b = Ŝ − βπ̂ and
 σ = β − 1 + t. With s = z²/n the condition is a quadratic one, and
@@ -36,8 +36,8 @@ V(0) and V(1) are kept from going below what they can be.
 
 *Estimates outside [0, 1].* V is a variance for possible shares only, so the ends are cut to [0, 1].
 An estimate far enough outside is surprising whatever the share. What is left then is one point, the
-share that it surprises least: (c − π̂)²/V(c) is smallest at −(2b + σπ̂)/(σ − 2tπ̂), cut to [0, 1]. So
-the interval is never empty, and one of a higher level holds that of a lower one.
+share that it surprises least: (c − π̂)²/V(c) is smallest at −(2b + σπ̂)/(σ − 2tπ̂), cut to [0, 1].
+So the interval is never empty, and one of a higher level holds that of a lower one.
 
 *Where it is not used.* With weights V depends on the squared weights of the people in the cell, not
 on c; over strata on how c divides among them; for some of the parts of an attribute with a response
@@ -49,9 +49,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.inference import Inference, cell_variance_range
+from deniable.estimate.inference import Inference, cell_variance_range
+from deniable.estimate.simplex import project_to_simplex
 from deniable.mechanism.channel import Channel
-from deniable.simplex import project_to_simplex
 
 _ROUNDING = 1e-12
 """Variances of one record below this, as a part of its second moment, are zero."""

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.errors import InputError
-from deniable.estimation import estimate_table
-from deniable.inference import Inference, Target
+from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.inference import Inference, Target
+from deniable.estimate.ordered import estimate_mean, estimate_quantile
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.strata import StratifiedInference, StratifiedTabulation, infer
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, InvariantChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.ordered import estimate_mean, estimate_quantile
 from deniable.schema import Attribute, Schema
-from deniable.strata import StratifiedInference, StratifiedTabulation, infer
-from deniable.tabulate import Tabulation
 from unit.dense import MECHANISMS, NAMES, dense_channel, dense_inverse
 
 targets = pytest.mark.parametrize("target", ["table", "population"])

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimation import check_filter
+from deniable.estimate.shares import check_filter
+from deniable.estimate.strata import Counts, StratifiedTabulation
+from deniable.estimate.tabulate import Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.schema import Attribute
-from deniable.strata import Counts, StratifiedTabulation
 from deniable.tables import Batch, open_table
 from deniable.tables.rows import groups_of, numbers_of
-from deniable.tabulate import Tabulation, Tabulator
 
 MAX_GROUPS = 10_000
 

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.estimation import Estimate, estimate_table, normal_quantile
-from deniable.inference import Inference, Target, cell_variance_range
-from deniable.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.inference import Inference, Target, cell_variance_range
+from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.shares import Estimate, estimate_table, normal_quantile
+from deniable.estimate.simplex import project_to_simplex
+from deniable.estimate.strata import StratifiedTabulation
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.simplex import project_to_simplex
-from deniable.strata import StratifiedTabulation
-from deniable.tabulate import Tabulation
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 from unit.mechanism import merged
 

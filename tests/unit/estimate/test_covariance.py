@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.covariance import estimate_covariance, indicator_covariance
 from deniable.errors import InputError
-from deniable.inference import Target
+from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.inference import Target
+from deniable.estimate.tabulate import Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
@@ -17,7 +18,6 @@ from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
-from deniable.tabulate import Tabulation
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse, random_table
 
 S, T = np.array([-1.0, 0.0, 2.5]), np.array([3.0, 1.0, 0.0, -2.0])

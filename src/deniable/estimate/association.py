@@ -23,7 +23,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.chi_square import interaction_influence
+from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.table_map import TableMap
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.association import Association, association
+from deniable.estimate.association import Association, association
 from deniable.mechanism.table_map import TableMap
 
 TABLE = np.array([[0.25, 0.15, 0.1], [0.05, 0.2, 0.25]])
