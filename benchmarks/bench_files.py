@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.randomness import SystemRandomness
-from deniable.release import Options, randomize_table
+from deniable.release.release import Options, randomize_table
 from deniable.schema import Attribute, Schema
 
 DOMAIN = {

@@ -19,15 +19,15 @@ from deniable.estimate.ordered import Summary
 from deniable.estimate.question import Answer, Question, answer
 from deniable.estimate.shares import Estimate
 from deniable.estimate.shares import Method as EstimationMethod
-from deniable.expost import Treatment
-from deniable.expost import pram as write_treated
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.post_randomization import refuse_other_tables
 from deniable.randomness import SystemRandomness
-from deniable.release import Options
-from deniable.release import share as write_release
+from deniable.release.curator import Treatment
+from deniable.release.curator import pram as write_treated
+from deniable.release.post_randomization import refuse_other_tables
+from deniable.release.release import Options
+from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables import open_table, randomize_frame, released_columns

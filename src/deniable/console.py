@@ -105,7 +105,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     from rich.table import Table
     from rich.text import Text
 
-    from deniable.statements import merged_sentence
+    from deniable.release.statements import merged_sentence
 
     console = stdout()
     console.print(_headline(statements), markup=False, soft_wrap=True)

@@ -19,12 +19,12 @@ from deniable.estimate.covariance import estimate_covariance, indicator_covarian
 from deniable.estimate.shares import estimate_table
 from deniable.estimate.strata import StratifiedTabulation
 from deniable.estimate.tabulate import Tabulation
-from deniable.expost import invariant_design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.post_randomization import randomize_strata
 from deniable.randomness import BitSource, SystemRandomness
+from deniable.release.curator import invariant_design
+from deniable.release.post_randomization import randomize_strata
 from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET
 from statistical.test_coverage import check_coverage

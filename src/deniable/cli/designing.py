@@ -122,7 +122,7 @@ def inspect(
     from deniable import console
     from deniable.design import record
     from deniable.design.strata_record import StratifiedDesign, read_plan
-    from deniable.release_record import verify
+    from deniable.release.record import verify
 
     design = read_plan(source)
     verify(source)

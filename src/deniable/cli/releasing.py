@@ -50,7 +50,8 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
     """
-    from deniable import console, release
+    from deniable import console
+    from deniable.release import release
 
     release.check_output(output, overwrite=force)
     result = _given_design(schema, mechanism, wish)
@@ -127,8 +128,9 @@ def randomize(
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
-    from deniable import console, release
+    from deniable import console
     from deniable.design import record
+    from deniable.release import release
 
     design = record.read_design(mechanism)
     with console.progress("Randomizing") as advance:

@@ -9,9 +9,9 @@ import pytest
 
 from deniable.design.lambda_design import StrengthWishes
 from deniable.errors import InputError
-from deniable.expost import Treatment, pram
 from deniable.randomness import SystemRandomness
-from deniable.release import Options
+from deniable.release.curator import Treatment, pram
+from deniable.release.release import Options
 from deniable.report import render_codebook, render_report
 from deniable.report.contents import read_contents
 from deniable.schema import Attribute, Schema

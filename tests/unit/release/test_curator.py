@@ -16,11 +16,11 @@ from deniable.errors import InputError
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.question import Question, answer
 from deniable.estimate.shares import Estimate
-from deniable.expost import Treatment, invariant_design, pram
 from deniable.laws import InvariantChannel
 from deniable.randomness import SeededRandomness, SystemRandomness
-from deniable.release import Options
-from deniable.release_record import verify
+from deniable.release.curator import Treatment, invariant_design, pram
+from deniable.release.record import verify
+from deniable.release.release import Options
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema(
@@ -158,7 +158,7 @@ def test_numbers_are_pulled_to_the_mean_of_their_stratum_and_the_factor_is_kept_
 def test_beside_the_rows_nothing_depends_on_the_true_values_unless_pram_is_invariant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    import deniable.expost as module
+    import deniable.release.curator as module
 
     class Fixed:
         def __init__(self, mechanism: Any, source: Any) -> None:

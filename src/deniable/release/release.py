@@ -21,9 +21,9 @@ from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import refuse_foreign_folder, replaced_folder
-from deniable.post_randomization import refuse_other_tables
 from deniable.randomness import BitSource, permutation
-from deniable.release_record import Released, release_to_plain
+from deniable.release.post_randomization import refuse_other_tables
+from deniable.release.record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
 from deniable.schema import Schema
 from deniable.tables import FORMATS, Batch, TableWriter, open_table, released_columns, table_format

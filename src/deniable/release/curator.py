@@ -1,8 +1,9 @@
 """The curator's mode: a whole table is read, randomized, and released (PRAM).
 
-Where :func:`deniable.release.share` never looks at more than a row, this looks at the table: for
-the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are pulled to.
-What that costs in guarantee is stated in the record; see :mod:`deniable.post_randomization`.
+Where :func:`deniable.release.release.share` never looks at more than a row, this looks at the
+table: for the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are
+pulled to. What that costs in guarantee is stated in the record; see
+:mod:`deniable.release.post_randomization`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +25,10 @@ from deniable.laws.response import check_attenuation
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import replaced_folder
-from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomness import BitSource
-from deniable.release import (
+from deniable.release.post_randomization import contract_to_mean, randomize_strata
+from deniable.release.record import release_to_plain
+from deniable.release.release import (
     Layout,
     Options,
     Progress,
@@ -35,7 +37,6 @@ from deniable.release import (
     write_rows,
     write_statements,
 )
-from deniable.release_record import release_to_plain
 from deniable.schema import Schema
 from deniable.tables import Batch
 from deniable.tables.arrays import from_numpy
@@ -113,7 +114,7 @@ def pram(
         source: what :func:`deniable.tables.open_table` reads.
         treatment: what is done to it.
         output: the folder to make.
-        options: see :class:`~deniable.release.Options`.
+        options: see :class:`~deniable.release.release.Options`.
         bits: where random bits come from.
         progress: called with the fraction of the table that is read, after every batch.
 

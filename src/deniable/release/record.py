@@ -20,7 +20,7 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.mechanism.privacy import compose
 from deniable.mechanism.strength import mechanism_strength
-from deniable.statements import guarantee_sentence, holds_instead, small_print
+from deniable.release.statements import guarantee_sentence, holds_instead, small_print
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
 

@@ -12,7 +12,11 @@ from deniable.laws import InvariantChannel
 from deniable.mechanism.best_guess import best_guess, best_guess_sentence
 from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.mechanism.privacy import compose, epsilon_of
-from deniable.post_randomization import INVARIANT_STATEMENT, NUMERICAL_STATEMENT, STRATUM_STATEMENT
+from deniable.release.post_randomization import (
+    INVARIANT_STATEMENT,
+    NUMERICAL_STATEMENT,
+    STRATUM_STATEMENT,
+)
 from deniable.report.wording import factor_text, significant
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import post_randomization
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.post_randomization import contract_to_mean, randomize_strata
 from deniable.randomness import SeededRandomness
+from deniable.release import post_randomization
+from deniable.release.post_randomization import contract_to_mean, randomize_strata
 from laws import strategies
 
 

@@ -10,10 +10,10 @@ from deniable.design.comparison import pair_attenuations
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
-from deniable.release import Options, randomize_table, share
-from deniable.release_record import expected_errors, verify
+from deniable.release.record import expected_errors, verify
+from deniable.release.release import Options, randomize_table, share
+from deniable.release.statements import guarantee_sentence
 from deniable.schema import Attribute, Schema
-from deniable.statements import guarantee_sentence
 
 SCHEMA = Schema(
     (Attribute("a", ("x", "y")), Attribute("b", ("1", "2", "3")), Attribute("c", ("n", "s"))),
@@ -31,7 +31,7 @@ def released(tmp_path, rows, name="r", **options):
 
 def test_nothing_but_the_rows_depends_on_the_true_values(tmp_path, monkeypatch):
     """Two different tables whose released rows are forced to be equal."""
-    import deniable.release as module
+    import deniable.release.release as module
 
     class Fixed:
         def __init__(self, mechanism, source):
