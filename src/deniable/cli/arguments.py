@@ -51,7 +51,7 @@ class StrengthOptions:
         Raises:
             InputError: if something cannot be read, or a name is unknown.
         """
-        from deniable import strength_options as read
+        from deniable.cli import strength_options as read
         from deniable.design.lambda_design import StrengthWishes
 
         return StrengthWishes(

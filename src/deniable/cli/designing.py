@@ -29,7 +29,7 @@ def design(
 
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
     """
-    from deniable import console, options
+    from deniable.cli import console, options
     from deniable.design import record
     from deniable.outputs import write_file
     from deniable.schema import Schema
@@ -55,7 +55,7 @@ def design(
 
 def find_design(schema: Any, wish: DesignOptions | None) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
-    from deniable import console, options
+    from deniable.cli import console, options
     from deniable.design.design import design as find
 
     schema, responses, wish = split_responses(schema, wish or DesignOptions())
@@ -119,7 +119,7 @@ def inspect(
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
-    from deniable import console
+    from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata_record import StratifiedDesign, read_plan
     from deniable.release.record import verify
@@ -154,7 +154,7 @@ _VERIFIED = "Verified: every number was recomputed from the law and agrees with 
 
 
 def _say_subset(names: list[str], epsilon: float | None) -> None:
-    from deniable import console
+    from deniable.cli import console
 
     level = "no bound" if epsilon is None else console.six_digits(epsilon)
     console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
@@ -162,7 +162,7 @@ def _say_subset(names: list[str], epsilon: float | None) -> None:
 
 def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_json: bool) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
-    from deniable import console
+    from deniable.cli import console
     from deniable.design import record
 
     parts = []
@@ -214,7 +214,7 @@ def init(
 
     Example: deniable schema init insurance.csv --output draft.toml
     """
-    from deniable import console
+    from deniable.cli import console
     from deniable.outputs import write_file
     from deniable.tables.drafting import WARNING, draft_schema
 

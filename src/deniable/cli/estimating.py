@@ -57,7 +57,7 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
-    from deniable import console, options
+    from deniable.cli import console, options
     from deniable.estimate import question as analysis
 
     question = analysis.Question(
@@ -84,7 +84,7 @@ def estimate(
 
 def _pair_scores(text: str | None) -> Any:
     """Return what --scores means for --covariance: two lists, or None for the schema's."""
-    from deniable import options
+    from deniable.cli import options
 
     if text is None:
         return None, None

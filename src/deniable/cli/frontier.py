@@ -86,7 +86,7 @@ def frontier(
     as_json: AsJson = False,
 ) -> None:
     """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
-    from deniable import console, options
+    from deniable.cli import console, options
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
     from deniable.solvers.matrices.search import Options
@@ -154,7 +154,7 @@ def _prior(
 
 
 def _show(rows: list[dict[str, Any]], local: bool) -> None:
-    from deniable import console
+    from deniable.cli import console
 
     levels = sorted({row["level"] for row in rows})
     if len(levels) > _SHOWN_LEVELS:
@@ -207,7 +207,7 @@ def pick(
 
     Example: deniable frontier pick frontier --privacy 0.5 --output picked.json
     """
-    from deniable import console
+    from deniable.cli import console
     from deniable.design import record
     from deniable.frontier.picking import pick as take
     from deniable.outputs import write_file

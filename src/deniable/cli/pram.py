@@ -69,7 +69,7 @@ def pram(
     Example: deniable pram insurance.csv --schema insurance.toml \\
     --lambda 0.8 --invariant --output pram
     """
-    from deniable import console, options, strength_options
+    from deniable.cli import console, options, strength_options
     from deniable.release import curator as expost
     from deniable.release import release
     from deniable.schema import Schema

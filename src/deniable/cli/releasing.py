@@ -50,7 +50,7 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
     """
-    from deniable import console
+    from deniable.cli import console
     from deniable.release import release
 
     release.check_output(output, overwrite=force)
@@ -128,7 +128,7 @@ def randomize(
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
-    from deniable import console
+    from deniable.cli import console
     from deniable.design import record
     from deniable.release import release
 
@@ -148,7 +148,7 @@ def randomize(
 
 def bits_from(insecure_seed: int | None) -> Any:
     """Return where random bits come from, after a warning if that is a seed."""
-    from deniable import console
+    from deniable.cli import console
     from deniable.randomness import SeededRandomness, SystemRandomness
 
     if insecure_seed is None:

@@ -66,7 +66,7 @@ def reproduce(
 
 
 def _list(as_json: bool) -> None:
-    from deniable import console
+    from deniable.cli import console
     from deniable.studies.catalogue import STUDIES
 
     if as_json:
@@ -97,7 +97,7 @@ def _duration(seconds: float) -> str:
 def _run_one(
     study: "Study", quick: bool, adult: Path | None, seed: int, output: Path, force: bool
 ) -> dict[str, Any]:
-    from deniable import console
+    from deniable.cli import console
     from deniable.studies import folder
     from deniable.studies.study import Setting
 
@@ -114,7 +114,7 @@ def _run_one(
 def _run_all(
     quick: bool, adult: Path | None, seed: int, output: Path, force: bool, as_json: bool
 ) -> None:
-    from deniable import console
+    from deniable.cli import console
     from deniable.studies import catalogue, folder
 
     folder.make_collection(output, overwrite=force)
@@ -141,7 +141,7 @@ def _run_all(
 
 
 def _show(done: list[dict[str, Any]], output: Path) -> None:
-    from deniable import console
+    from deniable.cli import console
 
     console.show_table(
         ["study", "verdict", "claim"],

@@ -40,7 +40,7 @@ def independence(
 
     Example: deniable test release --of race,hhi
     """
-    from deniable import console, options
+    from deniable.cli import console, options
     from deniable.estimate import question as analysis
 
     question = analysis.Question(

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.cli.options import entries, number
 from deniable.design.lambda_design import StrengthWishes
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
-from deniable.options import entries, number
 
 
 def wish(text: str | None, names: Sequence[str], option: str) -> float | dict[str, float] | None:

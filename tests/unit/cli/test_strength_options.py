@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable.cli.strength_options import matrices, per_stratum, shares, wish
 from deniable.errors import InputError
-from deniable.strength_options import matrices, per_stratum, shares, wish
 
 NAMES = ["age", "sex", "a:b", "a"]
 

@@ -1,7 +1,7 @@
 import pytest
 
+from deniable.cli.options import caps, numbers_per_attribute, whole_numbers
 from deniable.errors import InputError
-from deniable.options import caps, numbers_per_attribute, whole_numbers
 
 NAMES = ["age", "sex", "race"]
 
