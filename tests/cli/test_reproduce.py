@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cli.test_bad_input import refused
-from deniable.studies import catalogue, lambda_table
+from deniable_studies import catalogue, lambda_table
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """reproduce: the papers' tables and figures, and those that go beyond them, made again."""
 
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -9,8 +10,15 @@ from deniable.cli.app import app, print_json
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
-if TYPE_CHECKING:
-    from deniable.studies.study import Study
+
+def _studies() -> Any:
+    """Return the module in which the studies are found; they are a distribution of their own."""
+    for point in entry_points(group="deniable.studies"):
+        return point.load()
+    raise InputError(
+        "the studies are not installed; install deniable-studies "
+        "(from a checkout: sh scripts/setup)"
+    )
 
 
 @app.command
@@ -39,12 +47,11 @@ def reproduce(
 
     Example: deniable reproduce lambda --quick --output lambda-study
     """
-    from deniable.studies import catalogue
-
+    studies = _studies()
     if study is None:
         if output is not None:
             raise InputError("name a study to write into the folder, or all")
-        _list(as_json)
+        _list(studies, as_json)
         return
     if output is None:
         raise InputError("give --output, the folder to make")
@@ -53,21 +60,20 @@ def reproduce(
     if adult is not None and not adult.exists():
         raise InputError(f"--adult: there is no file or folder {adult}")
     if study == "all":
-        _run_all(quick, adult, seed, output, force, as_json)
+        _run_all(studies, quick, adult, seed, output, force, as_json)
         return
-    chosen = catalogue.find(study)
-    if why := catalogue.reason_to_skip(chosen, adult=adult is not None):
+    chosen = studies.catalogue.find(study)
+    if why := studies.catalogue.reason_to_skip(chosen, adult=adult is not None):
         raise InputError(f"{chosen.name} cannot be run: {why}")
-    plain = _run_one(chosen, quick, adult, seed, output, force)
+    plain = _run_one(studies, chosen, quick, adult, seed, output, force)
     if as_json:
         print_json(plain)
     else:
         _show([plain], output)
 
 
-def _list(as_json: bool) -> None:
+def _list(studies: Any, as_json: bool) -> None:
     from deniable.cli import console
-    from deniable.studies.catalogue import STUDIES
 
     if as_json:
         print_json(
@@ -79,13 +85,16 @@ def _list(as_json: bool) -> None:
                     "seconds": s.seconds,
                     "needs_adult": s.needs_adult,
                 }
-                for s in STUDIES
+                for s in studies.catalogue.STUDIES
             ]
         )
         return
     console.show_table(
         ["study", "in full", "what it makes again"],
-        [[s.name, _duration(s.seconds), f"{s.title} ({s.source})"] for s in STUDIES],
+        [
+            [s.name, _duration(s.seconds), f"{s.title} ({s.source})"]
+            for s in studies.catalogue.STUDIES
+        ],
         text_columns=3,
     )
 
@@ -95,33 +104,37 @@ def _duration(seconds: float) -> str:
 
 
 def _run_one(
-    study: "Study", quick: bool, adult: Path | None, seed: int, output: Path, force: bool
+    studies: Any, study: Any, quick: bool, adult: Path | None, seed: int, output: Path, force: bool
 ) -> dict[str, Any]:
     from deniable.cli import console
-    from deniable.studies import folder
-    from deniable.studies.study import Setting
 
-    folder.check_output(output, overwrite=force)
+    studies.folder.check_output(output, overwrite=force)
     if not quick:
         console.note(f"{study.name} takes about {_duration(study.seconds)} in full on two cores")
     with console.progress(study.name) as advance:
-        setting = Setting(quick, seed, adult, advance)
+        setting = studies.Setting(quick, seed, adult, advance)
         findings = study.run(setting)
-        folder.write_study(output, study, findings, setting, overwrite=force)
-    return folder.verdicts_to_plain(study, findings, setting)
+        studies.folder.write_study(output, study, findings, setting, overwrite=force)
+    plain: dict[str, Any] = studies.folder.verdicts_to_plain(study, findings, setting)
+    return plain
 
 
 def _run_all(
-    quick: bool, adult: Path | None, seed: int, output: Path, force: bool, as_json: bool
+    studies: Any,
+    quick: bool,
+    adult: Path | None,
+    seed: int,
+    output: Path,
+    force: bool,
+    as_json: bool,
 ) -> None:
     from deniable.cli import console
-    from deniable.studies import catalogue, folder
 
-    folder.make_collection(output, overwrite=force)
+    studies.folder.make_collection(output, overwrite=force)
     skipped = []
     chosen = []
-    for study in catalogue.STUDIES:
-        if why := catalogue.reason_to_skip(study, adult=adult is not None):
+    for study in studies.catalogue.STUDIES:
+        if why := studies.catalogue.reason_to_skip(study, adult=adult is not None):
             skipped.append((study, why))
         else:
             chosen.append(study)
@@ -130,10 +143,10 @@ def _run_all(
         console.note(f"All studies take about {total} in full on two cores")
     done = []
     for study in chosen:
-        done.append(_run_one(study, quick, adult, seed, output / study.name, force))
-        folder.write_index(output, chosen[: len(done)], skipped, done, quick=quick)
+        done.append(_run_one(studies, study, quick, adult, seed, output / study.name, force))
+        studies.folder.write_index(output, chosen[: len(done)], skipped, done, quick=quick)
     if as_json:
-        print_json(folder.collection_to_plain(done, skipped))
+        print_json(studies.folder.collection_to_plain(done, skipped))
         return
     _show(done, output)
     for study, why in skipped:
