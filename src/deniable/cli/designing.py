@@ -121,14 +121,15 @@ def inspect(
     """
     from deniable.cli import console
     from deniable.design import record
-    from deniable.design.strata_record import StratifiedDesign, read_plan
+    from deniable.design.strata import read_designs
     from deniable.release.record import verify
 
-    design = read_plan(source)
+    designs = read_designs(source)
     verify(source)
-    if isinstance(design, StratifiedDesign):
-        _inspect_strata(design, subset, covariance, as_json)
+    if designs.column is not None:
+        _inspect_strata(designs, subset, covariance, as_json)
         return
+    (design,) = designs.designs.values()
     statements = {**record.design_to_plain(design), "verified": True}
     if as_json:
         statements["certificate"] = record.proof_to_plain(design)
@@ -160,14 +161,16 @@ def _say_subset(names: list[str], epsilon: float | None) -> None:
     console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
 
 
-def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_json: bool) -> None:
+def _inspect_strata(
+    designs: Any, subset: str | None, covariance: str | None, as_json: bool
+) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
     from deniable.cli import console
     from deniable.design import record
 
     parts = []
-    for stratum, found in design.designs.items():
-        part = {"stratum": stratum, "rows": design.sizes[stratum], **record.design_to_plain(found)}
+    for stratum, found in designs.designs.items():
+        part = {"stratum": stratum, "rows": designs.sizes[stratum], **record.design_to_plain(found)}
         if subset is not None:
             epsilon = found.mechanism.subset_epsilon(split_names(subset))
             part["subset_epsilon"] = record.finite_or_none(epsilon)
@@ -176,15 +179,15 @@ def _inspect_strata(design: Any, subset: str | None, covariance: str | None, as_
             part["covariance"] = prediction.to_plain()
         parts.append(part)
     if as_json:
-        print_json({"column": design.column, "strata": parts, "verified": True})
+        print_json({"column": designs.column, "strata": parts, "verified": True})
         return
     for part in parts:
-        console.say(f"Stratum {design.column} = {part['stratum']}, {part['rows']} rows")
+        console.say(f"Stratum {designs.column} = {part['stratum']}, {part['rows']} rows")
         console.show_design(part)
         if subset is not None:
             _say_subset(split_names(subset), part["subset_epsilon"])
         if covariance is not None:
-            found = design.designs[part["stratum"]]
+            found = designs.designs[part["stratum"]]
             console.show_covariance_prediction(
                 _prediction(found.mechanism, split_names(covariance))
             )

@@ -13,7 +13,8 @@ from deniable.estimate.shares import check_filter
 from deniable.estimate.strata import Counts, StratifiedTabulation
 from deniable.estimate.tabulate import Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute
 from deniable.tables import Batch, open_table
 from deniable.tables.rows import groups_of, numbers_of
@@ -35,9 +36,7 @@ class Count:
     tabulation: Counts
 
 
-def released_attributes(
-    mechanism: Mechanism | StratifiedMechanism, names: Sequence[str]
-) -> list[Attribute]:
+def released_attributes(mechanism: Mechanism | Strata, names: Sequence[str]) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
     written with. Attributes released as they are are read like the original; of parts the merged
     attribute is read, once.
@@ -50,7 +49,7 @@ def released_attributes(
     return [_released(mechanism, place) for place in places]
 
 
-def _released(mechanism: Mechanism | StratifiedMechanism, position: int) -> Attribute:
+def _released(mechanism: Mechanism | Strata, position: int) -> Attribute:
     attribute = mechanism.schema.attributes[position]
     if attribute.name in mechanism.schema.keep:
         return attribute
@@ -62,7 +61,7 @@ def _released(mechanism: Mechanism | StratifiedMechanism, position: int) -> Attr
 
 def count_rows(
     source: Any,
-    mechanism: Mechanism | StratifiedMechanism,
+    mechanism: Mechanism | Strata,
     names: Sequence[str],
     *,
     by: Sequence[str] = (),
@@ -90,8 +89,8 @@ def count_rows(
     """
     where = dict(where or {})
     asked = by
-    strata = mechanism if isinstance(mechanism, StratifiedMechanism) else None
-    if strata is not None and strata.column not in by:
+    strata = mechanism if isinstance(mechanism, Strata) and mechanism.column else None
+    if strata is not None and strata.column is not None and strata.column not in by:
         by = [*by, strata.column]
     check_filter(mechanism, list(where))
     columns = list(dict.fromkeys([*by, *where, *([weights] if weights else [])]))
@@ -121,7 +120,7 @@ def count_rows(
                             f"{reader.table}: there are more than {MAX_GROUPS} groups of "
                             f"{', '.join(by)}; group by something coarser"
                         )
-                    stratum = "" if strata is None else values[by.index(strata.column)]
+                    stratum = "" if strata is None else values[by.index(str(strata.column))]
                     if stratum not in channels:
                         channels[stratum] = Channel(_of_stratum(mechanism, stratum), tuple(names))
                     counted[values] = channels[stratum]
@@ -137,7 +136,7 @@ def count_rows(
     groups: dict[tuple[str, ...], list[tuple[str, Tabulation]]] = {}
     for values in sorted(tabulators):
         # The strata come last, if they were not asked for.
-        stratum = values[by.index(strata.column)] if strata is not None else ""
+        stratum = values[by.index(str(strata.column))] if strata is not None else ""
         tabulation = tabulators[values].tabulation()
         groups.setdefault(values[: len(asked)], []).append((stratum, tabulation))
     return [
@@ -149,23 +148,14 @@ def count_rows(
     ]
 
 
-def _stratified(
-    mechanism: StratifiedMechanism, parts: Sequence[tuple[str, Tabulation]]
-) -> StratifiedTabulation:
+def _stratified(mechanism: Strata, parts: Sequence[tuple[str, Tabulation]]) -> StratifiedTabulation:
     return StratifiedTabulation(
         tuple((mechanism.mechanisms[stratum], tabulation) for stratum, tabulation in parts)
     )
 
 
-def _of_stratum(mechanism: Mechanism | StratifiedMechanism, stratum: str) -> Mechanism:
-    if isinstance(mechanism, Mechanism):
-        return mechanism
-    if stratum not in mechanism.mechanisms:
-        raise InputError(
-            f"'{mechanism.column}' has a value for which the record has no mechanism; the rows "
-            "are not those of this release"
-        )
-    return mechanism.mechanisms[stratum]
+def _of_stratum(mechanism: Mechanism | Strata, stratum: str) -> Mechanism:
+    return mechanism if isinstance(mechanism, Mechanism) else mechanism.mechanism_of(stratum)
 
 
 def _groups(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.design.record import read_json
-from deniable.design.strata_record import read_plan
+from deniable.design.strata import read_designs
 from deniable.errors import InputError
 from deniable.estimate.counting import Count, count_rows, read_counts
 from deniable.estimate.covariance import CovarianceEstimate, PairScores, estimate_covariance
@@ -16,7 +16,8 @@ from deniable.estimate.ordered import Summary, estimate_mean, estimate_quantile
 from deniable.estimate.shares import Estimate, estimate_table
 from deniable.estimate.strata import AnyMechanism
 from deniable.estimate.testing import independence_of_counts, independence_of_rows
-from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.strata import Strata
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def answer(
     kept = [name for name in question.by if name not in attributes]
     names = [*question.of, *attributes]
     if counts is not None:
-        if isinstance(chosen, StratifiedMechanism):
+        if isinstance(chosen, Strata) and chosen.column is not None:
             raise InputError(
                 f"the strata of '{chosen.column}' have a mechanism each, so counts are not enough; "
                 "give the released rows"
@@ -111,7 +112,7 @@ def answer(
             raise InputError(
                 "counts have no rows to group, select or weigh; count each group by itself"
             )
-        groups = [Count((), read_counts(counts, chosen, names))]
+        groups = [Count((), read_counts(counts, _only(chosen), names))]
     else:
         groups = count_rows(
             table,
@@ -200,6 +201,10 @@ def _covariance(
     return replace(found, group=count.group)
 
 
+def _only(mechanism: AnyMechanism) -> Mechanism:
+    return mechanism if isinstance(mechanism, Mechanism) else mechanism.mechanism_of("")
+
+
 def _find(
     source: Any, mechanism: Path | Mechanism | None, counts: Path | None
 ) -> tuple[AnyMechanism, Any]:
@@ -213,7 +218,7 @@ def _find(
         raise InputError(
             "name a folder made by share, or say with --mechanism what randomized the table"
         )
-    chosen = read_plan(mechanism or folder or Path()).mechanism
+    chosen = read_designs(mechanism or folder or Path()).strata
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")

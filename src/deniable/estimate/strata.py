@@ -19,7 +19,8 @@ from deniable.errors import InputError
 from deniable.estimate.inference import Inference, Target, Value, less_known
 from deniable.estimate.tabulate import Tabulation
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.strata import Strata
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class StratifiedTabulation:
 
 
 Counts = Tabulation | StratifiedTabulation
-AnyMechanism = Mechanism | StratifiedMechanism
+AnyMechanism = Mechanism | Strata
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ def infer(
     """
     names = tuple(attributes)
     if isinstance(counts, Tabulation):
-        if not isinstance(mechanism, Mechanism):
-            raise TypeError("what strata were randomized by has to be estimated by strata")
+        if isinstance(mechanism, Strata):
+            (mechanism,) = mechanism.mechanisms.values()
         return Inference(Channel(mechanism, names), counts, target)
     parts = [Inference(Channel(m, names), tabulation, "table") for m, tabulation in counts.parts]
     return StratifiedInference(tuple(zip(counts.shares, parts, strict=True)), target)

@@ -121,7 +121,7 @@ def _beside(
 def _one_stratum(counts: Counts, mechanism: AnyMechanism) -> tuple[Tabulation, Mechanism]:
     if isinstance(counts, Tabulation):
         if not isinstance(mechanism, Mechanism):
-            raise TypeError("what strata were randomized by has to be tested by strata")
+            (mechanism,) = mechanism.mechanisms.values()
         return counts, mechanism
     if len(counts.parts) > 1:
         assert not isinstance(mechanism, Mechanism)

@@ -1,9 +1,9 @@
-"""A mechanism: a schema and a tuple of independent blocks, frozen; or one for each stratum.
+"""A mechanism: a schema and a tuple of independent blocks, frozen.
 
 The sampler, the accountant and the estimator all read this one description.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -213,76 +213,3 @@ class Mechanism:
         for block, answers in zip(self.blocks, per_block, strict=True):
             values.update(zip(block.attributes, answers, strict=True))
         return tuple(values[i] for i in range(len(self.schema.attributes)))
-
-
-@dataclass(frozen=True)
-class StratifiedMechanism:
-    """A mechanism for each stratum of a table. What is promised holds within a stratum.
-
-    The column that forms the strata is released as it is, so that neighbouring records lie in one
-    stratum, and every level is that of the least protected one.
-
-    Args:
-        column: the column that forms the strata; the schema keeps it.
-        mechanisms: by stratum, the column's values as text; all of one schema.
-        sizes: rows per stratum.
-
-    Raises:
-        InputError: if there is no stratum, the schemas differ, or the column is not kept.
-    """
-
-    column: str
-    mechanisms: Mapping[str, Mechanism]
-    sizes: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        if not self.mechanisms or set(self.mechanisms) != set(self.sizes):
-            raise InputError("every stratum needs a mechanism and a number of rows")
-        if any(m.schema != self.schema for m in self.mechanisms.values()):
-            raise InputError("the mechanisms of the strata are for different schemas")
-        if self.column not in self.schema.keep:
-            raise InputError(
-                f"'{self.column}' forms the strata and is released as it is; list it under keep"
-            )
-
-    @property
-    def _first(self) -> Mechanism:
-        return next(iter(self.mechanisms.values()))
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of all strata."""
-        return self._first.schema
-
-    @property
-    def epsilon(self) -> float:
-        """ε of the whole record in the least protected stratum, in nats."""
-        return max(m.epsilon for m in self.mechanisms.values())
-
-    @property
-    def attribute_epsilon(self) -> tuple[float, ...]:
-        """ε per attribute seen alone, in the least protected stratum, shape (k,), in nats."""
-        return self._largest(m.attribute_epsilon for m in self.mechanisms.values())
-
-    @property
-    def epsilon_given_rest(self) -> tuple[float, ...]:
-        """ε per attribute given the rest, in the least protected stratum, shape (k,), in nats."""
-        return self._largest(m.epsilon_given_rest for m in self.mechanisms.values())
-
-    def _largest(self, levels: Iterable[Sequence[float]]) -> tuple[float, ...]:
-        return tuple(map(max, zip(*levels, strict=True)))
-
-    @property
-    def unprotected(self) -> tuple[str, ...]:
-        """Columns for which nothing is promised in some stratum."""
-        return tuple(dict.fromkeys(n for m in self.mechanisms.values() for n in m.unprotected))
-
-    @property
-    def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,); alike in all strata."""
-        return self._first.n_outputs
-
-    @property
-    def output_labels(self) -> tuple[tuple[str, ...], ...]:
-        """The texts of each attribute's released values; alike in all strata."""
-        return self._first.output_labels

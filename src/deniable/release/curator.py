@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.design.design import design
 from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
-from deniable.design.strata_record import AnyDesign, StratifiedDesign
+from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws import Identity, InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -132,9 +132,9 @@ def pram(
     curator = _Curator(treatment, bits)
     with replaced_folder(output, overwrite=options.overwrite) as folder:
         released = write_rows(source, layout, folder, options, bits, progress, curator.treat)
-        assert curator.design is not None  # a table without rows has been refused
+        assert curator.designs is not None  # a table without rows has been refused
         released = replace(released, expost=True, numeric=tuple(treatment.numeric))
-        record = release_to_plain(curator.design, released)
+        record = release_to_plain(curator.designs, released)
         write_statements(record, folder)
     return record
 
@@ -143,11 +143,11 @@ class _Curator:
     """Someone who holds the whole table.
 
     Attributes:
-        design: what the table was randomized with, once it has been.
+        designs: what the table was randomized with, once it has been.
     """
 
     def __init__(self, treatment: Treatment, bits: BitSource) -> None:
-        self.design: AnyDesign | None = None
+        self.designs: Designs | None = None
         self._treatment = treatment
         self._bits = bits
         self._designs: dict[int, Design] = {}
@@ -174,15 +174,12 @@ class _Curator:
                 kept[name] = from_numpy(contract_to_mean(numbers, attenuation, within))
             except InputError as error:
                 raise InputError(f"{table}, column '{name}': {error}") from None
-        if asked.by is None:
-            self.design = designs[0]
-        else:
-            sizes = np.bincount(strata, minlength=len(names)).tolist()
-            self.design = StratifiedDesign(
-                asked.by,
-                dict(zip(names, designs, strict=True)),
-                dict(zip(names, sizes, strict=True)),
-            )
+        sizes = np.bincount(strata, minlength=len(names)).tolist()
+        self.designs = Designs(
+            dict(zip(names, designs, strict=True)),
+            asked.by,
+            dict(zip(names, sizes, strict=True)),
+        )
         yield outputs, kept
 
     def _made(

@@ -1,6 +1,7 @@
 """What a release's `record.json` states, and the check that it is true."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -9,16 +10,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from deniable.design.comparison import comparison_to_plain, pair_attenuations
-from deniable.design.plan import Design
 from deniable.design.record import finite_or_none, mechanism_to_plain, read_json
-from deniable.design.strata_record import AnyDesign, StratifiedDesign, read_plan, strata_to_plain
+from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.errors import InputError
 from deniable.estimate.inference import expected_error
 from deniable.estimate.question import released_file
-from deniable.estimate.strata import AnyMechanism
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.mechanism.privacy import compose
+from deniable.mechanism.strata import Strata
 from deniable.mechanism.strength import mechanism_strength
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
 from deniable.tables import open_table
@@ -59,21 +58,22 @@ class Released:
     numeric: tuple[str, ...] = ()
 
 
-def release_to_plain(design: AnyDesign, released: Released) -> dict[str, Any]:
+def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
     """Return the record of a release: everything in it follows from the mechanism and from what
     was released."""
     how: dict[str, Any] = {}
     if released.expost:
-        strata = strata_to_plain(design) if isinstance(design, StratifiedDesign) else None
+        strata = None if designs.column is None else strata_to_plain(designs)
         how["expost"] = {"numeric": list(released.numeric), "strata": strata}
-    if isinstance(design, Design):
+    if designs.column is None:
+        (design,) = designs.designs.values()
         how["comparison"] = comparison_to_plain(design)
         how["mechanism"] = mechanism_to_plain(design)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": _software(),
-        **_statements(design, released),
+        **_statements(designs, released),
         "command": released.command,
         **how,
     }
@@ -83,11 +83,11 @@ def _software() -> str:
     return f"deniable {version('deniable')}"
 
 
-def _statements(design: AnyDesign, released: Released) -> dict[str, Any]:
+def _statements(designs: Designs, released: Released) -> dict[str, Any]:
     """Return what a record states and :func:`verify` can compute again."""
-    mechanism = design.mechanism
+    strata = designs.strata
     return {
-        "title": mechanism.schema.title,
+        "title": strata.schema.title,
         "release": {
             "file": released.file,
             "sha256": released.sha256,
@@ -96,11 +96,11 @@ def _statements(design: AnyDesign, released: Released) -> dict[str, Any]:
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
         },
-        "guarantee": _guarantee(mechanism, released),
-        "attenuation": _attenuations(mechanism),
-        "expected_error": expected_errors(mechanism, released.n_rows),
+        "guarantee": _guarantee(strata, released),
+        "attenuation": _attenuations(strata),
+        "expected_error": expected_errors(strata, designs.sizes or {"": released.n_rows}),
         "small_print": small_print(
-            mechanism,
+            strata,
             shuffled=released.shuffled,
             person=released.person,
             secure=released.secure,
@@ -109,9 +109,10 @@ def _statements(design: AnyDesign, released: Released) -> dict[str, Any]:
     }
 
 
-def _attenuations(mechanism: AnyMechanism) -> dict[str, Any]:
-    if isinstance(mechanism, StratifiedMechanism):  # every stratum has its own
-        return {"single": dict.fromkeys(mechanism.schema.names), "pairs": None}
+def _attenuations(strata: Strata) -> dict[str, Any]:
+    if strata.column is not None:  # every stratum has its own
+        return {"single": dict.fromkeys(strata.schema.names), "pairs": None}
+    (mechanism,) = strata.mechanisms.values()
     singles = mechanism_strength(mechanism).attenuation
     return {
         "single": dict(zip(mechanism.schema.names, singles, strict=True)),
@@ -119,39 +120,31 @@ def _attenuations(mechanism: AnyMechanism) -> dict[str, Any]:
     }
 
 
-def expected_errors(mechanism: AnyMechanism, n_records: int) -> list[dict[str, Any]]:
+def expected_errors(strata: Strata, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return, per protected attribute, the standard error of an estimated share: the worst
-    category at the least favourable truth, for a table of this many rows."""
-    schema = mechanism.schema
-    if isinstance(mechanism, StratifiedMechanism):
-        return _stratified_errors(mechanism, n_records)
-    return [
-        {
-            "attribute": schema.names[i],
-            "standard_error": expected_error(
-                Channel(mechanism, (schema.names[i],)), n_records
-            ).worst,
-        }
-        for i in schema.protected
-    ]
+    category at the least favourable truth.
+
+    Args:
+        strata: what randomizes the rows.
+        sizes: rows per stratum.
+    """
+    schema, n_records = strata.schema, sum(sizes.values())
+
+    def error(stratum: str, name: str) -> float:
+        channel = Channel(strata.mechanism_of(stratum), (name,))
+        return expected_error(channel, sizes[stratum]).worst
+
+    # The strata's errors are independent, and count by the strata's fractions of the rows.
+    names = [schema.names[i] for i in schema.protected]
+    errors = (math.hypot(*(n / n_records * error(s, a) for s, n in sizes.items())) for a in names)
+    return [{"attribute": a, "standard_error": e} for a, e in zip(names, errors, strict=True)]
 
 
-def _stratified_errors(mechanism: StratifiedMechanism, n_records: int) -> list[dict[str, Any]]:
-    # The strata's errors are independent, and count by the strata's shares of the rows.
-    errors: dict[str, list[float]] = {}
-    for stratum, part in mechanism.mechanisms.items():
-        size = mechanism.sizes[stratum]
-        for row in expected_errors(part, size):
-            weighted = size / n_records * row["standard_error"]
-            errors.setdefault(row["attribute"], []).append(weighted)
-    return [{"attribute": n, "standard_error": math.hypot(*e)} for n, e in errors.items()]
-
-
-def _guarantee(mechanism: AnyMechanism, released: Released) -> dict[str, Any]:
+def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
     person, most_rows, numeric = released.person, released.most_rows, released.numeric
-    per_person = compose([mechanism.epsilon] * (most_rows or 1))
+    per_person = compose([strata.epsilon] * (most_rows or 1))
     return {
-        "epsilon": finite_or_none(mechanism.epsilon),
+        "epsilon": finite_or_none(strata.epsilon),
         "person": None
         if person is None
         else {
@@ -159,9 +152,9 @@ def _guarantee(mechanism: AnyMechanism, released: Released) -> dict[str, Any]:
             "most_rows": most_rows,
             "epsilon": finite_or_none(per_person),
         },
-        "unprotected": [*mechanism.unprotected, *numeric],
-        "sentence": guarantee_sentence(mechanism, per_person, numeric),
-        "instead": holds_instead(mechanism, numeric),
+        "unprotected": [*strata.unprotected, *numeric],
+        "sentence": guarantee_sentence(strata, per_person, numeric),
+        "instead": holds_instead(strata, numeric),
     }
 
 
@@ -181,15 +174,15 @@ def verify(path: Path) -> None:
         return
     if plain.get("format_version") != FORMAT_VERSION:
         raise InputError(f"{file}: written by a later version of deniable; update it")
-    design = read_plan(file)
+    designs = read_designs(file)
     try:
         stored = msgspec.convert(plain, _StoredRelease)
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: the record has been altered: {error}") from None
     released = stored.released()
-    if isinstance(design, StratifiedDesign) and sum(design.sizes.values()) != released.n_rows:
+    if designs.sizes and sum(designs.sizes.values()) != released.n_rows:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
-    for key, true in _statements(design, released).items():
+    for key, true in _statements(designs, released).items():
         if key == "small_print" and plain.get("software") != _software():
             continue  # its wording belongs to the version; what it says follows from the rest
         if not _agree(plain.get(key), true):

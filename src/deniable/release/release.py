@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.design.plan import Design
 from deniable.design.record import to_json
+from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
@@ -97,7 +98,7 @@ def share(
 
     with replaced_folder(output, overwrite=options.overwrite) as folder:
         released = write_rows(source, layout, folder, options, bits, progress, randomized)
-        record = release_to_plain(design, released)
+        record = release_to_plain(Designs.one(design), released)
         write_statements(record, folder)
     return record
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from deniable.laws import InvariantChannel
 from deniable.mechanism.best_guess import best_guess, best_guess_sentence
-from deniable.mechanism.mechanism import Mechanism, StratifiedMechanism
 from deniable.mechanism.privacy import compose, epsilon_of
+from deniable.mechanism.strata import Strata
 from deniable.release.post_randomization import (
     INVARIANT_STATEMENT,
     NUMERICAL_STATEMENT,
@@ -20,24 +20,22 @@ from deniable.release.post_randomization import (
 from deniable.report.wording import factor_text, significant
 
 
-def guarantee_sentence(
-    mechanism: Mechanism | StratifiedMechanism, per_person: float, numeric: Sequence[str] = ()
-) -> str:
+def guarantee_sentence(strata: Strata, per_person: float, numeric: Sequence[str] = ()) -> str:
     """Return the guarantee as it may be cited, in one sentence.
 
     Args:
-        mechanism: what randomized the rows.
+        strata: what randomized the rows.
         per_person: ε in nats, of all rows of a person.
         numeric: columns of numbers that were contracted towards their mean.
     """
-    kept = (*mechanism.schema.keep, *numeric)
+    kept = (*strata.schema.keep, *numeric)
     among = f" that agree on {', '.join(kept)}" if kept else ""
     if math.isinf(per_person):
-        return _without_guarantee(mechanism)
+        return _without_guarantee(strata)
     level = significant(per_person, 6, ROUND_CEILING)
     how = f"with ε = {level} (local differential privacy)"
-    if per_person > mechanism.epsilon:
-        one_row = significant(mechanism.epsilon, 6, ROUND_CEILING)
+    if per_person > strata.epsilon:
+        one_row = significant(strata.epsilon, 6, ROUND_CEILING)
         how = (
             f"with ε = {one_row} (local differential privacy), and the rows of one person together "
             f"have ε = {level}"
@@ -49,10 +47,10 @@ def guarantee_sentence(
     )
 
 
-def _without_guarantee(mechanism: Mechanism | StratifiedMechanism) -> str:
-    invariant = list(_invariant_levels(mechanism))
-    kept = mechanism.schema.keep
-    unbounded = [n for n in mechanism.unprotected if n not in kept and n not in invariant]
+def _without_guarantee(strata: Strata) -> str:
+    invariant = list(_invariant_levels(strata))
+    kept = strata.schema.keep
+    unbounded = [n for n in strata.unprotected if n not in kept and n not in invariant]
     why = []
     if unbounded:
         why.append(
@@ -61,25 +59,18 @@ def _without_guarantee(mechanism: Mechanism | StratifiedMechanism) -> str:
     if invariant:
         why.append(f"the matrices of {', '.join(invariant)} were made from the table itself")
     sentences = [
-        f"No ε-differential privacy holds for the whole record, because {', and '.join(why)}."
+        f"No ε-differential privacy holds for the whole record, because {', and '.join(why)}.",
+        *_best_guesses(strata, unbounded).values(),
     ]
-    for name in unbounded:
-        guess = None
-        if isinstance(mechanism, Mechanism):
-            guess = best_guess(mechanism, mechanism.schema.position(name))
-        if guess is not None:
-            sentences.append(best_guess_sentence(name, guess))
     return " ".join(sentences)
 
 
-def holds_instead(
-    mechanism: Mechanism | StratifiedMechanism, numeric: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+def holds_instead(strata: Strata, numeric: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return what holds of columns that have no ε: treated by looking at the whole table, or by a
     response matrix with a prior.
 
     Args:
-        mechanism: what randomized the rows.
+        strata: what randomized the rows.
         numeric: columns of numbers that were contracted towards their mean.
 
     Returns:
@@ -88,18 +79,13 @@ def holds_instead(
         knows the frequencies that the matrices were made from.
     """
     found: list[dict[str, Any]] = []
-    if levels := _invariant_levels(mechanism):
+    if levels := _invariant_levels(strata):
         known = {"epsilon": compose(levels.values()), "attributes": levels}
         found.append(_instead(list(levels), INVARIANT_STATEMENT, known))
-    if isinstance(mechanism, Mechanism):
-        for name in mechanism.unprotected:
-            guess = None
-            if name not in mechanism.schema.keep:
-                guess = best_guess(mechanism, mechanism.schema.position(name))
-            if guess is not None:
-                found.append(_instead([name], f"{_RULES_OUT} {best_guess_sentence(name, guess)}"))
-    if isinstance(mechanism, StratifiedMechanism):
-        found.append(_instead([mechanism.column], STRATUM_STATEMENT))
+    guesses = _best_guesses(strata, strata.unprotected)
+    found += [_instead([name], f"{_RULES_OUT} {guess}") for name, guess in guesses.items()]
+    if strata.column is not None:
+        found.append(_instead([strata.column], STRATUM_STATEMENT))
     if numeric:
         found.append(_instead(list(numeric), NUMERICAL_STATEMENT))
     return found
@@ -133,25 +119,35 @@ def _instead(columns: list[str], statement: str, known: Any = None) -> dict[str,
     return {"columns": columns, "statement": statement, "if_frequencies_known": known}
 
 
-def _invariant_levels(mechanism: Mechanism | StratifiedMechanism) -> dict[str, float]:
-    """Return ε of every attribute under invariant PRAM, given its frequencies; the worst stratum's
-    if there are strata."""
-    if isinstance(mechanism, StratifiedMechanism):
-        worst: dict[str, float] = {}
-        for part in mechanism.mechanisms.values():
-            for name, level in _invariant_levels(part).items():
+def _invariant_levels(strata: Strata) -> dict[str, float]:
+    """Return ε of every attribute under invariant PRAM, given its frequencies; of several strata
+    the worst one's."""
+    worst: dict[str, float] = {}
+    for mechanism in strata.mechanisms.values():
+        for position, name in enumerate(mechanism.schema.names):
+            law = mechanism.block_of(position)[0].law
+            if isinstance(law, InvariantChannel):
+                level = epsilon_of([law.ratio_if_frequencies_known()])
                 worst[name] = max(level, worst.get(name, 0.0))
-        return worst
-    levels = {}
-    for position, name in enumerate(mechanism.schema.names):
-        law = mechanism.block_of(position)[0].law
-        if isinstance(law, InvariantChannel):
-            levels[name] = epsilon_of([law.ratio_if_frequencies_known()])
-    return levels
+    return worst
+
+
+def _best_guesses(strata: Strata, names: Sequence[str]) -> dict[str, str]:
+    """Return what is known of someone's best guess at some columns, one sentence each; nothing of
+    columns that are kept, that no prior was used for, or where strata differ."""
+    sentences = {}
+    for name in names:
+        if name in strata.schema.keep:
+            continue
+        position = strata.schema.position(name)
+        first, *others = (best_guess(m, position) for m in strata.mechanisms.values())
+        if first is not None and all(guess == first for guess in others):
+            sentences[name] = best_guess_sentence(name, first)
+    return sentences
 
 
 def small_print(
-    mechanism: Mechanism | StratifiedMechanism,
+    strata: Strata,
     *,
     shuffled: bool,
     person: str | None,
@@ -165,25 +161,23 @@ def small_print(
             "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. Whoever "
             "knows or guesses the seed can undo the randomization."
         )
-    if kept := mechanism.schema.keep:
+    if kept := strata.schema.keep:
         lines.append(
             "Released as they are and protected by nothing: "
             + ", ".join(kept)
             + ". The guarantee compares records that agree on them."
         )
-    instead = holds_instead(mechanism, numeric)
+    instead = holds_instead(strata, numeric)
     lines += [f"{', '.join(one['columns'])}: {one['statement']}" for one in instead]
     lines += [
         merged_sentence(
             attribute.name, [part.name for part in attribute.parts], bounded=math.isfinite(level)
         )
-        for attribute, level in zip(
-            mechanism.schema.attributes, mechanism.attribute_epsilon, strict=True
-        )
+        for attribute, level in zip(strata.schema.attributes, strata.attribute_epsilon, strict=True)
         if attribute.parts
     ]
     treated = {*kept, *(column for one in instead for column in one["columns"])}
-    if unbounded := [n for n in mechanism.unprotected if n not in treated]:
+    if unbounded := [n for n in strata.unprotected if n not in treated]:
         lines.append(
             "Randomized, but without ε-differential privacy: " + ", ".join(unbounded) + ". A "
             "released value can rule out some true values for certain."

@@ -12,8 +12,9 @@ from deniable.estimate.strata import StratifiedTabulation, infer
 from deniable.estimate.tabulate import Tabulation
 from deniable.laws import MatrixChannel, PatternLaw
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism, StratifiedMechanism
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import predict_covariance
+from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
 from unit.dense import dense_channel
 from unit.mechanism.merged import (
@@ -262,7 +263,7 @@ def test_strata_may_randomize_a_merged_attribute_by_different_laws() -> None:
         stratum: Mechanism(Schema(m.schema.attributes, keep=("region",)), m.blocks)
         for stratum, m in laws.items()
     }
-    mechanism = StratifiedMechanism("region", kept, {"x": 4000, "y": 2000})
+    mechanism = Strata(kept, "region")
     for question in QUESTIONS:
         parts = [
             (kept["x"], tabulation(square, question)),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.design.lambda_design import StrengthWishes
-from deniable.design.strata_record import StratifiedDesign, read_plan
+from deniable.design.strata import read_designs
 from deniable.errors import InputError
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.question import Question, answer
@@ -125,8 +125,8 @@ def test_plain_pram_keeps_its_guarantee_and_invariant_pram_has_none(tmp_path: Pa
 
 def test_strata_have_the_level_of_the_least_protected_one(tmp_path: Path) -> None:
     record = released(tmp_path / "r", rows(), **MODES["strata"])
-    plan = read_plan(tmp_path / "r")
-    assert isinstance(plan, StratifiedDesign)
+    plan = read_designs(tmp_path / "r")
+    assert plan.column == "c"
     assert list(plan.designs) == ["n", "s", "w"]
     assert dict(plan.sizes) == {s: rows()["c"].count(s) for s in "nsw"}
     assert record["guarantee"]["epsilon"] == plan.designs["n"].epsilon
@@ -180,8 +180,7 @@ def test_beside_the_rows_nothing_depends_on_the_true_values_unless_pram_is_invar
 def test_the_record_of_invariant_pram_holds_the_frequencies_and_says_so(tmp_path: Path) -> None:
     table = rows()
     released(tmp_path / "r", table, invariant=True)
-    plan = read_plan(tmp_path / "r")
-    law = plan.mechanism.block_of(0)[0].law  # type: ignore[union-attr]
+    law = read_designs(tmp_path / "r").strata.mechanism_of("").block_of(0)[0].law
     assert isinstance(law, InvariantChannel)
     assert law.counts == (table["a"].count("x"), table["a"].count("y"))
     assert "gives them away" in (tmp_path / "r" / "report.html").read_text()
@@ -191,7 +190,8 @@ def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
     cycle = 0.7 * np.eye(3) + 0.2 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
     wishes = StrengthWishes(attenuation=0.5, matrices={"b": cycle})
     released(tmp_path / "r", rows(), wishes=wishes, invariant=True)
-    laws = [read_plan(tmp_path / "r").mechanism.block_of(i)[0].law for i in (0, 1)]  # type: ignore[union-attr]
+    mechanism = read_designs(tmp_path / "r").strata.mechanism_of("")
+    laws = [mechanism.block_of(i)[0].law for i in (0, 1)]
     assert all(isinstance(law, InvariantChannel) for law in laws)
     np.testing.assert_allclose(laws[0].base.matrix(), 0.5 * np.eye(2) + 0.25)  # type: ignore[attr-defined]
     np.testing.assert_allclose(laws[1].base.matrix(), cycle)  # type: ignore[attr-defined]
@@ -213,8 +213,8 @@ def test_missing_values_are_a_stratum(tmp_path: Path) -> None:
     table = rows(30)
     table["c"][:5] = [None] * 3 + [""] * 2
     released(tmp_path / "r", table, by="c")
-    plan = read_plan(tmp_path / "r")
-    assert isinstance(plan, StratifiedDesign)
+    plan = read_designs(tmp_path / "r")
+    assert plan.column == "c"
     assert plan.sizes[""] == 5
     groups = answer(Question(("a",), by=("c",)), tmp_path / "r")
     assert groups[0].n_records == 5  # type: ignore[union-attr]

@@ -9,6 +9,7 @@ import pytest
 from deniable.design.comparison import pair_attenuations
 from deniable.design.design import design
 from deniable.errors import InputError
+from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
 from deniable.release.record import expected_errors, verify
 from deniable.release.release import Options, randomize_table, share
@@ -99,7 +100,7 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
     folder = released(tmp_path, ROWS)
     record = json.loads((folder / "record.json").read_text())
     record["release"]["rows"] = 40_000
-    record["expected_error"] = expected_errors(DESIGN.mechanism, 40_000)
+    record["expected_error"] = expected_errors(Strata.one(DESIGN.mechanism), {"": 40_000})
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="number of rows"):
         verify(folder)
@@ -176,7 +177,7 @@ def test_randomize_table_counts_rows(tmp_path):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0, 100.0, 1000.0])
 def test_the_guarantee_is_never_rounded_down(epsilon):
-    sentence = guarantee_sentence(DESIGN.mechanism, epsilon)
+    sentence = guarantee_sentence(Strata.one(DESIGN.mechanism), epsilon)
     said = Decimal(sentence.split("ε = ")[-1].split()[0].strip(":").replace(",", ""))
     factor = sentence.split("at most ")[1].split()[0].replace(",", "")
     mantissa, _, power = factor.rpartition("^")
@@ -187,15 +188,17 @@ def test_the_guarantee_is_never_rounded_down(epsilon):
 
 def test_the_guarantee_of_a_person_is_not_told_as_that_of_a_row():
     mechanism = design(SCHEMA, attribute_epsilon=(1, 1), method="kronecker").mechanism
-    sentence = guarantee_sentence(mechanism, 3 * mechanism.epsilon)
+    sentence = guarantee_sentence(Strata.one(mechanism), 3 * mechanism.epsilon)
     assert "on its own with ε = 2 " in sentence
     assert "together have ε = 6:" in sentence
 
 
 def test_an_unbounded_mechanism_promises_nothing():
-    sentence = guarantee_sentence(DESIGN.mechanism, math.inf)
+    sentence = guarantee_sentence(Strata.one(DESIGN.mechanism), math.inf)
     assert sentence.startswith("No ε-differential privacy")
 
 
 def test_an_epsilon_just_above_a_round_number_is_rounded_up():
-    assert "ε = 4.00001" in guarantee_sentence(DESIGN.mechanism, math.nextafter(4.0, 5.0))
+    assert "ε = 4.00001" in guarantee_sentence(
+        Strata.one(DESIGN.mechanism), math.nextafter(4.0, 5.0)
+    )

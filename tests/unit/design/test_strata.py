@@ -9,14 +9,13 @@ import pytest
 
 from deniable.design.design import design
 from deniable.design.record import read_design, to_json
-from deniable.design.strata_record import (
-    StratifiedDesign,
-    read_plan,
+from deniable.design.strata import (
+    Designs,
+    read_designs,
     strata_from_plain,
     strata_to_plain,
 )
 from deniable.errors import InputError
-from deniable.mechanism.mechanism import StratifiedMechanism
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema(
@@ -24,9 +23,9 @@ SCHEMA = Schema(
 )
 
 
-def made() -> StratifiedDesign:
+def made() -> Designs:
     designs = {"n": design(SCHEMA, attenuation=0.5), "s": design(SCHEMA, attenuation=0.8)}
-    return StratifiedDesign("region", designs, {"n": 10, "s": 20})
+    return Designs(designs, "region", {"n": 10, "s": 20})
 
 
 def plain() -> Any:
@@ -38,14 +37,14 @@ def test_strata_give_the_same_designs_back() -> None:
 
 
 def test_the_levels_are_those_of_the_least_protected_stratum() -> None:
-    mechanism = made().mechanism
+    strata = made().strata
     weaker = made().designs["s"].mechanism
-    assert mechanism.epsilon == weaker.epsilon
-    assert mechanism.attribute_epsilon == weaker.attribute_epsilon
-    assert mechanism.epsilon_given_rest == weaker.epsilon_given_rest
-    assert mechanism.unprotected == ("region",)
-    assert mechanism.n_outputs == (2, 3)
-    assert mechanism.output_labels == (("f", "m"), ("1", "2", "3"))
+    assert strata.epsilon == weaker.epsilon
+    assert strata.attribute_epsilon == weaker.attribute_epsilon
+    assert strata.epsilon_given_rest == weaker.epsilon_given_rest
+    assert strata.unprotected == ("region",)
+    assert strata.n_outputs == (2, 3)
+    assert strata.output_labels == (("f", "m"), ("1", "2", "3"))
 
 
 @pytest.mark.parametrize(
@@ -69,22 +68,20 @@ def test_what_was_changed_by_hand_is_noticed(change: Any) -> None:
 
 
 def test_strata_of_different_schemas_are_no_release() -> None:
-    other = design(Schema(SCHEMA.attributes, "Others", SCHEMA.keep), attenuation=0.5).mechanism
+    other = design(Schema(SCHEMA.attributes, "Others", SCHEMA.keep), attenuation=0.5)
     with pytest.raises(InputError, match="different schemas"):
-        StratifiedMechanism(
-            "region", {"n": made().designs["n"].mechanism, "s": other}, {"n": 1, "s": 1}
-        )
+        Designs({"n": made().designs["n"], "s": other}, "region")
     with pytest.raises(InputError, match="a number of rows"):
-        StratifiedMechanism("region", {"n": other}, {})
+        Designs({"n": other}, "region", {"s": 4})
 
 
 def test_a_plan_is_read_from_a_record_with_or_without_strata(tmp_path: Path) -> None:
     record = {"expost": {"numeric": [], "strata": strata_to_plain(made())}}
     (tmp_path / "record.json").write_bytes(to_json(record))
-    assert read_plan(tmp_path) == made()
+    assert read_designs(tmp_path) == made()
     with pytest.raises(InputError, match=r"record\.json: the strata .* have a mechanism each"):
         read_design(tmp_path)
     record["expost"]["strata"]["column"] = "sex"
     (tmp_path / "record.json").write_bytes(to_json(record))
     with pytest.raises(InputError, match=r"record\.json: "):
-        read_plan(tmp_path)
+        read_designs(tmp_path)

@@ -1,7 +1,7 @@
-"""Designs per stratum as they are stored in the record of an ex-post release, and read back."""
+"""The designs of a table's strata: as they are stored in a record, and read back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,55 +11,60 @@ import msgspec
 from deniable.design.plan import Design
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
 from deniable.errors import InputError
-from deniable.mechanism.mechanism import StratifiedMechanism
+from deniable.mechanism.strata import Strata
 
 
 @dataclass(frozen=True)
-class StratifiedDesign:
-    """A design for each stratum of one table.
+class Designs:
+    """A design for each stratum of a table; a table that is not divided is one (:meth:`one`).
 
     Args:
-        column: the column that forms the strata.
         designs: by stratum.
-        sizes: rows per stratum.
+        column: the column that forms the strata; None for one stratum.
+        sizes: rows per stratum; empty as long as there is no table.
 
     Raises:
-        InputError: as :class:`~deniable.mechanism.mechanism.StratifiedMechanism`.
+        InputError: if a stratum has no size though others have, or as
+            :class:`~deniable.mechanism.strata.Strata`.
     """
 
-    column: str
     designs: Mapping[str, Design]
-    sizes: Mapping[str, int]
+    column: str | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _ = self.mechanism  # checked where it is built
+        _ = self.strata  # checked where it is built
+        if self.sizes and set(self.sizes) != set(self.designs):
+            raise InputError("every stratum needs a mechanism and a number of rows")
+
+    @classmethod
+    def one(cls, design: Design, n_rows: int | None = None) -> "Designs":
+        """Return the design of a table that is not divided, and its rows if there are any yet."""
+        return cls({"": design}, None, {} if n_rows is None else {"": n_rows})
 
     @cached_property
-    def mechanism(self) -> StratifiedMechanism:
+    def strata(self) -> Strata:
         """The mechanisms of the strata."""
         mechanisms = {stratum: design.mechanism for stratum, design in self.designs.items()}
-        return StratifiedMechanism(self.column, mechanisms, self.sizes)
+        return Strata(mechanisms, self.column)
 
 
-AnyDesign = Design | StratifiedDesign
-
-
-def strata_to_plain(design: StratifiedDesign) -> dict[str, Any]:
-    """Return designs as plain values, readable by :func:`read_plan`."""
+def strata_to_plain(designs: Designs) -> dict[str, Any]:
+    """Return the designs of several strata as plain values, readable by :func:`read_designs`."""
     return {
-        "column": design.column,
+        "column": designs.column,
         "mechanisms": [
             {
                 "stratum": stratum,
-                "rows": design.sizes[stratum],
-                "mechanism": mechanism_to_plain(found),
+                "rows": designs.sizes[stratum],
+                "mechanism": mechanism_to_plain(design),
             }
-            for stratum, found in design.designs.items()
+            for stratum, design in designs.designs.items()
         ],
     }
 
 
-def strata_from_plain(plain: Any) -> StratifiedDesign:
+def strata_from_plain(plain: Any) -> Designs:
     """Rebuild designs from their plain values, and check every statement against its law.
 
     Raises:
@@ -73,11 +78,11 @@ def strata_from_plain(plain: Any) -> StratifiedDesign:
     if len(designs) != len(stored.mechanisms):
         raise InputError("the strata have been altered: one of them is listed twice")
     sizes = {part.stratum: part.rows for part in stored.mechanisms}
-    return StratifiedDesign(stored.column, designs, sizes)
+    return Designs(designs, stored.column, sizes)
 
 
-def read_plan(path: str | Path) -> AnyDesign:
-    """Read a mechanism as :func:`~deniable.design.record.read_design` does, or those of all strata.
+def read_designs(path: str | Path) -> Designs:
+    """Read the designs of all strata from a record; a file with one mechanism holds one stratum.
 
     Raises:
         InputError: if there is none, or it does not hold together; the sentence names the file.
@@ -87,7 +92,7 @@ def read_plan(path: str | Path) -> AnyDesign:
         file = file / "record.json"
     expost = read_json(file).get("expost")
     if not isinstance(expost, dict) or not isinstance(expost.get("strata"), dict):
-        return read_design(file)
+        return Designs.one(read_design(file))
     try:
         return strata_from_plain(expost["strata"])
     except InputError as error:

@@ -1,0 +1,108 @@
+"""What a table was randomized by: a mechanism for each of its strata, most often for all of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable.errors import InputError
+from deniable.mechanism.mechanism import Mechanism
+from deniable.schema import Schema
+
+
+@dataclass(frozen=True)
+class Strata:
+    """A mechanism for each stratum of a table; what is promised holds within a stratum.
+
+    The column that forms the strata is released as it is, so that neighbouring records lie in one
+    stratum, and every level is that of the least protected one. A table that is not divided is one
+    stratum (:meth:`one`).
+
+    Args:
+        mechanisms: by stratum, the column's values as text; all of one schema.
+        column: the column that forms the strata, which the schema keeps; None for one stratum.
+
+    Raises:
+        InputError: if there is no stratum, several of them have no column, the schemas differ, or
+            the column is not kept.
+    """
+
+    mechanisms: Mapping[str, Mechanism]
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.mechanisms:
+            raise InputError("there is no stratum, so nothing says how rows were randomized")
+        if any(m.schema != self.schema for m in self.mechanisms.values()):
+            raise InputError("the mechanisms of the strata are for different schemas")
+        if self.column is None:
+            if len(self.mechanisms) > 1:
+                raise InputError("a table that no column divides has one mechanism")
+        elif self.column not in self.schema.keep:
+            raise InputError(
+                f"'{self.column}' forms the strata and is released as it is; list it under keep"
+            )
+
+    @classmethod
+    def one(cls, mechanism: Mechanism) -> "Strata":
+        """Return the single stratum of a table that is not divided."""
+        return cls({"": mechanism})
+
+    def mechanism_of(self, stratum: str) -> Mechanism:
+        """Return what randomized the rows of a stratum.
+
+        Args:
+            stratum: the value of the column; of no concern if the table is not divided.
+
+        Raises:
+            InputError: if there is no such stratum.
+        """
+        if self.column is None:
+            return self._first
+        if stratum not in self.mechanisms:
+            raise InputError(
+                f"'{self.column}' has a value for which the record has no mechanism; the rows "
+                "are not those of this release"
+            )
+        return self.mechanisms[stratum]
+
+    @property
+    def _first(self) -> Mechanism:
+        return next(iter(self.mechanisms.values()))
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of all strata."""
+        return self._first.schema
+
+    @property
+    def epsilon(self) -> float:
+        """ε of the whole record in the least protected stratum, in nats."""
+        return max(m.epsilon for m in self.mechanisms.values())
+
+    @property
+    def attribute_epsilon(self) -> tuple[float, ...]:
+        """ε per attribute seen alone, in the least protected stratum, shape (k,), in nats."""
+        return _largest(m.attribute_epsilon for m in self.mechanisms.values())
+
+    @property
+    def epsilon_given_rest(self) -> tuple[float, ...]:
+        """ε per attribute given the rest, in the least protected stratum, shape (k,), in nats."""
+        return _largest(m.epsilon_given_rest for m in self.mechanisms.values())
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Columns for which nothing is promised in some stratum."""
+        return tuple(dict.fromkeys(n for m in self.mechanisms.values() for n in m.unprotected))
+
+    @property
+    def n_outputs(self) -> tuple[int, ...]:
+        """How many values each released attribute can take, shape (k,); alike in all strata."""
+        return self._first.n_outputs
+
+    @property
+    def output_labels(self) -> tuple[tuple[str, ...], ...]:
+        """The texts of each attribute's released values; alike in all strata."""
+        return self._first.output_labels
+
+
+def _largest(levels: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(map(max, zip(*levels, strict=True)))
