@@ -24,9 +24,8 @@ from deniable.frontier.methods import ALL_METHODS, SEARCH
 from deniable.frontier.priors import from_distribution
 from deniable.frontier.tracing import Request, trace
 from deniable.solvers.matrices import frontier, response, schemes, search, square
-from deniable.solvers.matrices.frontier_certificate import verify
-from deniable.solvers.matrices.frontier_rows import average_limits, local_limits
-from deniable.solvers.matrices.hypervolume import hypervolume, outer_hypervolume
+from deniable.solvers.matrices.certificate import average_limits, local_limits, verify
+from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
 N_CATEGORIES = 10
 DELTA = 0.75

@@ -18,7 +18,7 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.frontier_rows import Limits, average_limits, local_limits
+from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 from deniable.solvers.matrices.response import bayes_estimate, left_inverse
 from deniable.solvers.problem import FloatArray
 from statistical.budget import BUDGET

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.solvers.matrices import schemes
-from deniable.solvers.matrices.frontier_rows import Limits
+from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 from deniable.solvers.problem import FloatArray
 

@@ -7,8 +7,13 @@ import msgspec
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.frontier_certificate import Certificate, verify
-from deniable.solvers.matrices.frontier_rows import Limits, average_limits, local_limits
+from deniable.solvers.matrices.certificate import (
+    Certificate,
+    Limits,
+    average_limits,
+    local_limits,
+    verify,
+)
 
 
 class _Stored(msgspec.Struct):

@@ -14,16 +14,16 @@ from deniable.errors import InputError
 from deniable.frontier.methods import ALL_METHODS, BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
 from deniable.solvers.matrices import response, search
-from deniable.solvers.matrices.frontier_certificate import Certificate
-from deniable.solvers.matrices.frontier_rows import (
+from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
+    Certificate,
     Limits,
     average_limits,
     closed_form_bound,
     local_limits,
 )
-from deniable.solvers.matrices.hypervolume import hypervolume, outer_hypervolume
 from deniable.solvers.matrices.iterative import simulated_mse
+from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 from deniable.solvers.problem import FloatArray
 
 DEFAULT_POINTS = 40

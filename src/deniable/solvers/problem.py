@@ -33,7 +33,9 @@ class SolverError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Category counts a_i and privacy levels ε_i (nats) of k attributes; build it with `problem`.
+    """Category counts a_i and privacy levels ε_i (nats) of k attributes.
+
+    Build it with `checked_problem`.
 
     Attributes:
         n_categories: shape (k,), integers held as floats.
@@ -80,7 +82,7 @@ class Problem:
         return (a - 1.0) * self.expm1 / (a * (self.expm1 + a))
 
 
-def problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
+def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
     """Check the arguments shared by all solvers.
 
     Args:
@@ -146,18 +148,20 @@ def optional_limits(
     return np.array([np.inf if limit is None else limit for limit in limits], dtype=np.float64)
 
 
-def caps_given_rest(asked: Problem, limits: Sequence[float | None] | None, name: str) -> FloatArray:
+def caps_given_rest(
+    problem: Problem, limits: Sequence[float | None] | None, name: str
+) -> FloatArray:
     """Return caps on ε against someone who knows the rest, infinite for none, shape (k,), nats.
 
     Raises:
         InputError: if there are too many or too few, or one is below the attribute's own level.
     """
-    caps = optional_limits(limits, asked.n_attributes, name)
-    good = caps >= asked.attribute_epsilon
+    caps = optional_limits(limits, problem.n_attributes, name)
+    good = caps >= problem.attribute_epsilon
     if not good.all():
         i = int(np.argmin(good))
         raise InputError(
             f"{name}[{i}]: a cap of {caps[i]:g} nats is below the attribute's own level of "
-            f"{asked.attribute_epsilon[i]:g}, which no law can do; raise the cap"
+            f"{problem.attribute_epsilon[i]:g}, which no law can do; raise the cap"
         )
     return caps

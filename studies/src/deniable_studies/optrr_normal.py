@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from deniable.frontier.priors import from_distribution
 from deniable.solvers.matrices import response, square
-from deniable.solvers.matrices.frontier_rows import average_limits
+from deniable.solvers.matrices.certificate import average_limits
 from deniable_studies import optrr_claims as claims
 from deniable_studies import optrr_normal_claims as stated
 from deniable_studies.drawing import letter

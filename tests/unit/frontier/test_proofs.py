@@ -9,7 +9,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.frontier_rows import Limits, average_limits, local_limits
+from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 
 PRIOR = [0.5, 0.3, 0.2]
 KINDS = [

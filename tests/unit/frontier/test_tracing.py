@@ -9,8 +9,7 @@ from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Frontier, Request, trace
 from deniable.schema import Attribute
 from deniable.solvers.matrices import response, schemes
-from deniable.solvers.matrices.frontier_certificate import verify
-from deniable.solvers.matrices.frontier_rows import closed_form_bound
+from deniable.solvers.matrices.certificate import closed_form_bound, verify
 from deniable.solvers.matrices.search import Options
 
 PRIOR = Prior(Attribute("a", tuple("wxyz")), (0.4, 0.3, 0.2, 0.1), "a test")

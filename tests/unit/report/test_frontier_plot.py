@@ -6,7 +6,7 @@ import pytest
 
 from deniable.report.frontier_plot import Curve, draw, excluded
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.frontier_rows import average_limits
+from deniable.solvers.matrices.certificate import average_limits
 
 CURVES = [
     Curve("warner", [(0.2, 2e-4), (0.3, 4e-4)]),

@@ -1,6 +1,6 @@
 """The least error that any mechanism can have within given privacy limits, and one that has it.
 
-Over weights w of the extreme rows q_a (`frontier_rows`): minimise tr(G C⁺ G) with C = K − ppᵀ,
+Over weights w of the extreme rows q_a (`certificate`): minimise tr(G C⁺ G) with C = K − ppᵀ,
 K = Σ w_a q_a q_aᵀ/(1·q_a), subject to Σ w_a q_a = p, total cost at most the budget, w ≥ 0. This is
 convex, and exact for any number of outputs.
 
@@ -24,8 +24,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.frontier_certificate import Certificate, bound_over, certify
-from deniable.solvers.matrices.frontier_rows import Limits, closed_form_bound, extreme_rows
+from deniable.solvers.matrices.certificate import (
+    Certificate,
+    Limits,
+    bound_over,
+    certify,
+    closed_form_bound,
+    extreme_rows,
+)
 from deniable.solvers.matrices.response import left_inverse, record_mse
 from deniable.solvers.problem import FloatArray
 

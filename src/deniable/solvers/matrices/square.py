@@ -2,8 +2,7 @@
 
 With as many outputs as categories the error is no convex function of the matrix, so that the result
 is a local optimum, the best of those found; its ratio to the bound of `frontier` says how much is
-left to gain. Entries that vanish are made zero (`vanishing`). Variables are the joint mass q
-(row y: output, column x: category) and the costs t_y:
+left to gain. Variables are the joint mass q (row y: output, column x: category) and the costs t_y:
 
     minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
     q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x),
@@ -16,18 +15,28 @@ With u_y = q_y/(1·q_y) a change of q changes K by
 
 and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X dK K⁻¹ dK), which is positive
 (Gauss–Newton: what the curvature of f in K contributes). All starts run at once.
+
+*Zeros.* Where the best matrix has an entry 0, an interior-point method ends near 1e−9. Such entries
+matter for nothing but ε, which would be stated as about 20, a number without use, where it is
+unbounded. So they are set to zero. The columns then no longer add up and a limit may be passed by
+as much; the result is therefore mixed with a matrix of the same zeros that keeps the limits with
+room to spare, the solution of
+
+    maximise γ   subject to   Σ_y q_y = p,   0 ≤ q_y(x) ≤ t_y,   Σ t ≤ A − γ,
+                              t_y ≤ δ Σ_x q_y(x) − γ,   q_y(x) = 0 where the entry is set to zero.
 """
 
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.frontier_rows import Limits
+from deniable.solvers import highs
+from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.schemes import frapp, warner, warner_at
-from deniable.solvers.matrices.vanishing import NEARLY_ZERO, roomy, without_below
 from deniable.solvers.problem import FloatArray
 
 _BACKTRACKS = 25
@@ -346,3 +355,64 @@ def _reach(value: FloatArray, change: FloatArray) -> FloatArray:
     """The longest step up to 1 that keeps `value` positive, with a margin, shape (b,)."""
     ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
     return np.asarray(np.minimum(1.0, _TO_BOUNDARY * ratio.min(axis=1)))
+
+
+NEARLY_ZERO = (1e-4, 1e-5, 1e-6)
+"""Below which of these, tried in turn, probabilities are taken for zeros. What interior points
+leave is near 1e−8, but near 1e−6 in the column of a rare category."""
+
+
+def without_below(matrix: FloatArray, least: float) -> FloatArray:
+    """Return a column-stochastic matrix, shape (n, n), with entries below ``least`` set to zero."""
+    kept = np.where(matrix < least, 0.0, matrix)
+    return np.asarray(kept / kept.sum(axis=0))
+
+
+def roomy(support: npt.NDArray[np.bool_], limits: Limits) -> FloatArray | None:
+    """Return the matrix with zeros off the support that keeps limits of average privacy with the
+    most room; None if none has any.
+
+    Args:
+        support: where entries may be above zero, shape (n, n).
+        limits: average privacy, with or without a worst posterior.
+    """
+    n = limits.n_categories
+    assert limits.success is not None
+    rows, columns = np.nonzero(support)
+    size = len(rows)
+    entry, cost, room = np.arange(size), size + np.arange(n), size + n
+    sums = np.zeros((n, size + n + 1))
+    sums[columns, entry] = 1.0
+    above = np.zeros((size, size + n + 1))
+    above[entry, cost[rows]], above[entry, entry] = 1.0, -1.0
+    total = np.zeros((1, size + n + 1))
+    total[0, cost], total[0, room] = -1.0, -1.0
+    blocks = [sums, above, total]
+    lower = [limits.prior, np.zeros(size), np.array([-limits.success])]
+    if limits.most_posterior is not None and limits.most_posterior < 1.0:
+        worst = np.zeros((n, size + n + 1))
+        worst[rows, entry] = limits.most_posterior
+        worst[np.arange(n), cost] = -1.0
+        worst[:, room] = -1.0
+        blocks.append(worst)
+        lower.append(np.zeros(n))
+    least = np.concatenate(lower)
+    most = np.full(len(least), highs.INFINITY)
+    most[:n] = limits.prior
+    gain = np.zeros(size + n + 1)
+    gain[room] = -1.0
+    answer = highs.run(
+        highs.Program(
+            gain,
+            np.zeros(size + n + 1),
+            np.full(size + n + 1, highs.INFINITY),
+            highs.dense_rows(np.concatenate(blocks)),
+            least,
+            most,
+        )
+    )
+    if answer.status != "optimal" or answer.x[room] <= 0:
+        return None
+    matrix = np.zeros((n, n))
+    matrix[rows, columns] = np.maximum(answer.x[:size], 0.0)
+    return np.asarray(matrix / matrix.sum(axis=0))

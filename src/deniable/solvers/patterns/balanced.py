@@ -105,21 +105,21 @@ def solve(
             level.
         SolverError: if no result passes its checks.
     """
-    asked = optimal.positive_levels(n_categories, attribute_epsilon)
-    limits = caps_given_rest(asked, caps, "caps")
+    problem = optimal.positive_levels(n_categories, attribute_epsilon)
+    limits = caps_given_rest(problem, caps, "caps")
     if pair_floor is not None and not pair_floor <= 1.0:
         raise InputError(
             f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
         )
     optimum = optimal.solve(n_categories, attribute_epsilon)
-    room = limits - asked.attribute_epsilon > _CAP_EQUALS_LEVEL
+    room = limits - problem.attribute_epsilon > _CAP_EQUALS_LEVEL
     free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
     if len(free) == 1:  # with the others independent of it there is nothing to gain
-        free, bound = [], list(range(asked.n_attributes))
-    parts = [independent(asked, bound)] if bound else []
+        free, bound = [], list(range(problem.n_attributes))
+    parts = [independent(problem, bound)] if bound else []
     method: Method = "independent"
     if free:
-        inner = Problem(asked.n_categories[free], asked.attribute_epsilon[free])
+        inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
         levels = inner.attribute_epsilon.tolist()
         start = optimum if not bound else optimal.solve(inner.counts.tolist(), levels)
         found, method = _with_room(inner, limits[free], pair_floor, start)
@@ -129,35 +129,35 @@ def solve(
 
 
 def _with_room(
-    asked: Problem, limits: FloatArray, floor: float | None, optimum: OptimalSolution
+    problem: Problem, limits: FloatArray, floor: float | None, optimum: OptimalSolution
 ) -> tuple[list[Part], Method]:
     """Solve for attributes that all have room below their caps."""
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal"
-    product = independent(asked, range(asked.n_attributes))
+    product = independent(problem, range(problem.n_attributes))
     if product.account.epsilon > optimum.epsilon * (1 + 1e-9):
-        law, by_floor = _ramp(asked, limits, floor, optimum.epsilon)
+        law, by_floor = _ramp(problem, limits, floor, optimum.epsilon)
         if law is None and by_floor:
             return [product], "floor"
         if law is not None:
-            part = Part(tuple(range(asked.n_attributes)), law, account(law))
+            part = Part(tuple(range(problem.n_attributes)), law, account(law))
             if part.account.epsilon < product.account.epsilon:
                 return [part], "ramp"
     return [product], "independent"
 
 
 def _ramp(
-    asked: Problem, limits: FloatArray, floor: float | None, start: float
+    problem: Problem, limits: FloatArray, floor: float | None, start: float
 ) -> tuple[GatedSum | None, bool]:
     """Return the best ramp found that keeps limits and floor as drawn, and whether only the floor
     stood in the way of one that keeps the limits."""
-    fit = RampFit(asked, limits, start)
+    fit = RampFit(problem, limits, start)
     broken = None
     for share in _SHARES:
         if share <= fit.least_share:
             break
         ramp = fit.at(share)
-        law = None if ramp is None else _landed(asked, ramp, limits)
+        law = None if ramp is None else _landed(problem, ramp, limits)
         if law is not None and _floor_kept(law, floor):
             return law, False
         if law is not None:
@@ -174,7 +174,7 @@ def _ramp(
         if high - low < 0.01 * high:
             break
         ramp = fit.at(share)
-        law = None if ramp is None else _landed(asked, ramp, limits)
+        law = None if ramp is None else _landed(problem, ramp, limits)
         if law is None:
             low = share
         elif _floor_kept(law, floor):
@@ -186,9 +186,9 @@ def _ramp(
     return best, True
 
 
-def _landed(asked: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:
+def _landed(problem: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:
     try:
-        law = land(asked, ramp)
+        law = land(problem, ramp)
     except SolverError:
         return None
     return law if bool(np.all(account(law).epsilon_given_rest <= limits)) else None

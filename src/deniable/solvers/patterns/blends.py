@@ -14,8 +14,8 @@ import numpy as np
 
 from deniable.laws.votes.blend import VoteBlend
 from deniable.solvers.patterns.certificate import default_resolution
+from deniable.solvers.patterns.columns import Master, polished
 from deniable.solvers.patterns.landing import vote_of
-from deniable.solvers.patterns.master import Master, polished
 from deniable.solvers.patterns.votes_dual import VoteFit, VoteSearch
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 
@@ -51,20 +51,20 @@ class BlendFit:
     upper_bound: float
 
 
-def fit_blend(asked: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
+def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """Mix votes, starting from the best single one.
 
     Args:
-        asked: the levels.
+        problem: the levels.
         fit: the best single vote found, which meets them.
         gap: stop when the bounds are this close.
 
     Raises:
         SolverError: if the master problem cannot be solved, or no blend meets the levels.
     """
-    k = asked.n_attributes
-    gain = asked.keep_excess
-    search = VoteSearch(asked, default_resolution(k))
+    k = problem.n_attributes
+    gain = problem.keep_excess
+    search = VoteSearch(problem, default_resolution(k))
     master = Master(np.ones(k))
     votes: list[tuple[FloatArray, float]] = []
     columns: list[FloatArray] = []
@@ -89,7 +89,7 @@ def fit_blend(asked: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     center = fit.lower_bound_weights / float(fit.lower_bound_weights @ gain)
     best, _ = price(center)
     price(fit.weights)
-    price(asked.attribute_epsilon)
+    price(problem.attribute_epsilon)
     mark, since = math.inf, 0
     while True:
         duals, weights = master.solve()
@@ -121,7 +121,7 @@ def fit_blend(asked: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     parts = []
     for c in used:
         at, soft = votes[c]
-        start = math.fsum(at * asked.keep_probability) - soft / 2
-        parts.append(vote_of(asked, at, start, soft, log_height))
+        start = math.fsum(at * problem.keep_probability) - soft / 2
+        parts.append(vote_of(problem, at, start, soft, log_height))
     law = VoteBlend(tuple(parts), shares / shares.sum(), np.ones(k))
     return BlendFit(law, center, best, law.epsilon)

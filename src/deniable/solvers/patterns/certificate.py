@@ -19,7 +19,7 @@ import numpy.typing as npt
 from deniable.errors import InputError
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import LARGEST_WEIGHT, UNIT, SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.problem import FloatArray, Problem, problem
+from deniable.solvers.problem import FloatArray, Problem, checked_problem
 
 MAX_ENUMERATED = 20
 """The most attributes for which all 2^k patterns are enumerated."""
@@ -44,16 +44,16 @@ def relative_entropy_bound(
     Raises:
         InputError: if the lengths differ or a number is out of its range.
     """
-    return _relative_entropy(problem(n_categories, attribute_epsilon))
+    return _relative_entropy(checked_problem(n_categories, attribute_epsilon))
 
 
-def _relative_entropy(asked: Problem) -> float:
-    a, level = asked.n_categories, asked.attribute_epsilon
+def _relative_entropy(problem: Problem) -> float:
+    a, level = problem.n_categories, problem.attribute_epsilon
     # With ψ(s) = ln(1 + (e^s − 1)/a) one has p = ψ'(ε) and KL(p ‖ 1/a) = ε ψ'(ε) − ψ(ε), which
     # for large ε is evaluated as it stands: relative error below 32u in each of the two terms.
     direct = level > 1.0
-    plus = (asked.keep_probability * level)[direct]
-    minus = np.log1p(asked.expm1[direct] / a[direct])
+    plus = (problem.keep_probability * level)[direct]
+    minus = np.log1p(problem.expm1[direct] / a[direct])
     # For small ε it is a difference of two terms of order ε that leaves one of order ε²; instead
     # integrate by parts: ∫₀^ε s ψ''(s) ds, ψ'' = p_s (1 − p_s) > 0. The nearest poles of ψ'' are
     # at distance π from the real axis, so on [0, ε], ε ≤ 1, it is analytic in the ellipse of
@@ -98,16 +98,16 @@ def weighted_bound(
     Raises:
         InputError: if the lengths differ or a number is out of its range.
     """
-    return _weighted(problem(n_categories, attribute_epsilon), weights)
+    return _weighted(checked_problem(n_categories, attribute_epsilon), weights)
 
 
-def _weighted(asked: Problem, weights: Sequence[float] | FloatArray) -> float:
-    k = asked.n_attributes
-    scaled = _usable_weights(asked, weights)
+def _weighted(problem: Problem, weights: Sequence[float] | FloatArray) -> float:
+    k = problem.n_attributes
+    scaled = _usable_weights(problem, weights)
     if not scaled.any():
         return 0.0
     if k > MAX_ENUMERATED:
-        return _weighted_by_sums(asked, scaled)
+        return _weighted_by_sums(problem, scaled)
     # z = P − N with P = Σ_{kept} λ_i (1 − p_i) and N = Σ_{changed} λ_i p_i. Both are sums of
     # non-negative terms, each term off by less than 16u (λ_i is exact), and adding k of them costs
     # less than ku: relative error below γ. The chance μ(S), a product of k quotients, is off by
@@ -115,9 +115,9 @@ def _weighted(asked: Problem, weights: Sequence[float] | FloatArray) -> float:
     gamma = (4 * k + 160) * _ROUNDOFF
     kept, lost, chance = np.zeros(1), np.zeros(1), np.ones(1)
     for keep, change, a in zip(
-        (scaled * asked.change_probability).tolist(),
-        (scaled * asked.keep_probability).tolist(),
-        asked.n_categories.tolist(),
+        (scaled * problem.change_probability).tolist(),
+        (scaled * problem.keep_probability).tolist(),
+        problem.n_categories.tolist(),
         strict=True,
     ):
         kept = np.add.outer(kept, np.array([keep, 0.0])).ravel()
@@ -127,7 +127,7 @@ def _weighted(asked: Problem, weights: Sequence[float] | FloatArray) -> float:
     positive = np.maximum(kept * (1.0 + gamma) - lost * (1.0 - gamma), 0.0)
     # The last summand covers products that underflow.
     denominator = float(np.sum(positive * chance)) * (1.0 + 2.0 * gamma) + len(chance) * 1e-320
-    numerator = math.fsum((scaled * asked.keep_excess).tolist()) * (1.0 - gamma)
+    numerator = math.fsum((scaled * problem.keep_excess).tolist()) * (1.0 - gamma)
     # ln(1 + r) is monotone in r, so only the error of the function itself is left to take off.
     return math.log1p(numerator / denominator) * (1.0 - 16.0 * _ROUNDOFF)
 
@@ -140,14 +140,14 @@ def default_resolution(n_attributes: int) -> float:
     return max(20.0 * math.sqrt(n_attributes), min(6e3, 1.5e6 / n_attributes))
 
 
-def _weighted_by_sums(asked: Problem, scaled: FloatArray) -> float:
+def _weighted_by_sums(problem: Problem, scaled: FloatArray) -> float:
     """Return the bound from the law of the dithered sum, in nats; see `weighted_bound`."""
-    grid = _on_grid(asked, scaled)
+    grid = _on_grid(problem, scaled)
     n = np.floor(grid).astype(np.int64)
     # z' = s − Σ λ_i p_i with p_i good to 16u: rounded down, z' is rounded up.
-    threshold = math.fsum((grid * asked.keep_probability).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
-    tilt = saddle_tilt(asked.uniform_keep, grid, threshold)
-    steps = tilted_sum(asked.uniform_keep, n, grid - n, tilt)
+    threshold = math.fsum((grid * problem.keep_probability).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
+    tilt = saddle_tilt(problem.uniform_keep, grid, threshold)
+    steps = tilted_sum(problem.uniform_keep, n, grid - n, tilt)
     floor = math.floor(threshold)
     law = CountLaw(steps, floor) if np.all(grid == 1.0) else SumLaw(steps, floor, careful=True)
     reference = round(threshold)
@@ -164,22 +164,22 @@ def _weighted_by_sums(asked: Problem, scaled: FloatArray) -> float:
     # E_μ = e^{L − ρ t} E_ν. L is a sum of k logarithms, each off by less than 20u and 8u of itself.
     size = abs(steps.log_scale) + tilt * reference + float(np.abs(np.log(steps.low)).sum())
     log_mean = math.log(mean) + (steps.log_scale - tilt * reference)
-    log_mean += (20.0 * asked.n_attributes + 8.0 * size + 64.0) * _ROUNDOFF
-    lift = math.fsum((grid * asked.keep_excess).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
+    log_mean += (20.0 * problem.n_attributes + 8.0 * size + 64.0) * _ROUNDOFF
+    lift = math.fsum((grid * problem.keep_excess).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
     log_ratio = math.log(lift) - log_mean
     bound = max(log_ratio, 0.0) + math.log1p(math.exp(-abs(log_ratio)))
     return max(0.0, bound - 8.0 * _ROUNDOFF * (1.0 + abs(log_ratio) + bound))
 
 
-def _on_grid(asked: Problem, weights: FloatArray) -> FloatArray:
+def _on_grid(problem: Problem, weights: FloatArray) -> FloatArray:
     """Return λ in units of the grid, all 1 for identical attributes: another λ on another scale."""
-    a = asked.n_categories
+    a = problem.n_categories
     if np.all(weights == weights[0]) and np.all(a == a[0]):
         return np.ones_like(weights)
-    deviation = np.sqrt(asked.keep_probability * asked.change_probability)
-    unit = default_resolution(asked.n_attributes) / float(np.linalg.norm(weights * deviation))
+    deviation = np.sqrt(problem.keep_probability * problem.change_probability)
+    unit = default_resolution(problem.n_attributes) / float(np.linalg.norm(weights * deviation))
     # A weight so large that its tilt would overflow is cut down; it decides alone either way.
-    return np.minimum(weights * unit, LARGEST_WEIGHT / 2 / asked.n_attributes)
+    return np.minimum(weights * unit, LARGEST_WEIGHT / 2 / problem.n_attributes)
 
 
 def _tilted_excess(
@@ -191,12 +191,12 @@ def _tilted_excess(
     return excess
 
 
-def _usable_weights(asked: Problem, weights: Sequence[float] | FloatArray) -> FloatArray:
+def _usable_weights(problem: Problem, weights: Sequence[float] | FloatArray) -> FloatArray:
     """Return weights with the largest in [1/2, 1), shape (k,)."""
     values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (asked.n_attributes,):
+    if values.shape != (problem.n_attributes,):
         raise InputError(
-            f"weights: {values.size} were given for {asked.n_attributes} attributes; "
+            f"weights: {values.size} were given for {problem.n_attributes} attributes; "
             "give one per attribute"
         )
     good = np.isfinite(values) & (values >= 0.0)
@@ -206,7 +206,7 @@ def _usable_weights(asked: Problem, weights: Sequence[float] | FloatArray) -> Fl
     # A weight of an attribute with ε_i = 0 only adds to the denominator. Dropping it, or one that
     # is negligible, is choosing another λ, so the bound stays a bound; scaling by a power of two
     # is exact.
-    values = np.where(asked.attribute_epsilon > 0.0, values, 0.0)
+    values = np.where(problem.attribute_epsilon > 0.0, values, 0.0)
     largest = float(values.max())
     if largest == 0.0:
         return values
@@ -227,8 +227,8 @@ def best_known_bound(n_categories: Sequence[int], attribute_epsilon: Sequence[fl
     Raises:
         InputError: if the lengths differ or a number is out of its range.
     """
-    asked = problem(n_categories, attribute_epsilon)
-    bounds = [float(asked.attribute_epsilon.max()), _relative_entropy(asked)]
-    if asked.n_attributes <= 16:
-        bounds.append(_weighted(asked, asked.attribute_epsilon))
+    problem = checked_problem(n_categories, attribute_epsilon)
+    bounds = [float(problem.attribute_epsilon.max()), _relative_entropy(problem)]
+    if problem.n_attributes <= 16:
+        bounds.append(_weighted(problem, problem.attribute_epsilon))
     return max(bounds)

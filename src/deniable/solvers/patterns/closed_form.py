@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray, problem
+from deniable.solvers.problem import FloatArray, checked_problem
 
 Case = Literal["I", "II", "III", "IV"]
 
@@ -47,14 +47,14 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Tw
 
     Source: Yamamoto and Shibuya, section IV.B.1.
     """
-    asked = problem(n_categories, attribute_epsilon)
-    if asked.n_attributes != 2:
+    problem = checked_problem(n_categories, attribute_epsilon)
+    if problem.n_attributes != 2:
         raise InputError(
-            f"closed form: it exists for two attributes, not {asked.n_attributes}; "
+            f"closed form: it exists for two attributes, not {problem.n_attributes}; "
             "use the linear program or the heuristic"
         )
-    m, n = asked.n_categories.tolist()
-    c, b = asked.expm1.tolist()
+    m, n = problem.n_categories.tolist()
+    c, b = problem.expm1.tolist()
     keep_excess, first, second, case = scaled_excess(m, n, c, b)
     excess = m * n * np.array([[keep_excess, second], [first, 0.0]])
     return TwoAttributeSolution(1.0 + excess, excess, case, math.log1p(float(excess[0, 0])))

@@ -1,26 +1,114 @@
 """The exact optimum for up to about 20 attributes by column generation on the mixture form.
 
-Master (HiGHS): minimise Σ w_c subject to Σ w_c v(D_c)_i >= d_i, w >= 0.  Rows are >= d, not = d:
-the multipliers λ are then >= 0, which loses nothing (theory, section 4) and keeps to sets that are
+Master (HiGHS): minimise Σ w_c subject to Σ w_c v(D_c)_i ≥ d_i, w ≥ 0. Rows are ≥ d, not = d: the
+multipliers λ are then ≥ 0, which loses nothing (docs/proofs/optimal.md) and leads to sets that are
 closed under keeping more attributes; what a row exceeds d by is brought down afterwards.
 Pricing: the best set for λ is the vote {Σ λ_i (Y_i − p_i) > 0}; λ is rounded to integers *before*
 the vote is evaluated, so columns and bounds are those of the integers.
 
 Prices are taken at λ_best + s (λ_master − λ_best), λ_best the multipliers of the best lower bound
-so far ("in-out" separation).  With s = 1 the multipliers swing and k = 16 takes 550 columns;
-with s = 0.2 it takes 100 to 120.
+so far ("in-out" separation). With s = 1 the multipliers swing and k = 16 takes 550 columns; with
+s = 0.2 it takes 100 to 120.
 """
 
 import math
 from dataclasses import dataclass
 
+import highspy
 import numpy as np
 
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import IntArray
-from deniable.solvers.patterns.master import Master, polished
 from deniable.solvers.problem import FloatArray, Problem, SolverError
+
+ARTIFICIAL = 1e5
+"""Price of an artificial column; Σ w of an optimum is at most about e^5 units of `set_unit`."""
+
+_ONE = np.ones(1)
+
+
+class Master:
+    """min Σ w_c, rows Σ w_c v_i/d_i >= 1, w >= 0; columns scaled to a largest entry of one.
+
+    Args:
+        units: each row is divided by its own for the solver, shape (k,).
+    """
+
+    def __init__(self, units: FloatArray) -> None:
+        n_rows = len(units)
+        self._units = units
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in (
+            ("output_flag", False),
+            ("presolve", "off"),
+            ("primal_feasibility_tolerance", 1e-10),
+            ("dual_feasibility_tolerance", 1e-10),
+        ):
+            self._highs.setOptionValue(name, value)
+        self._rows = np.arange(n_rows, dtype=np.int32)
+        none = np.array([], dtype=np.int32)
+        for unit in units.tolist():
+            self._highs.addRow(1.0 / unit, highspy.kHighsInf, 0, none, np.array([]))
+        for i in range(n_rows):  # artificial: feasible from the start
+            self._highs.addCol(ARTIFICIAL, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
+        self._scales: list[float] = []
+
+    def add(self, column: FloatArray) -> None:
+        """Add v/d of another vote, shape (k,)."""
+        column = column / self._units
+        scale = 1.0 / float(np.abs(column).max())
+        self._scales.append(scale)
+        # Entries under 1e-9 would be dropped by the solver without a word: it gets a zero instead.
+        entries = np.where(np.abs(column * scale) < 1e-9, 0.0, column * scale)
+        self._highs.addCol(scale, 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
+
+    def solve(self) -> tuple[FloatArray, FloatArray]:
+        """Return the multipliers of the rows and the weights of the columns.
+
+        While artificial columns are in use the weights are not feasible: they come as infinities.
+        """
+        self._highs.run()
+        # Category counts from 2 to 10,000 beside levels from 0.001 to 12 (3 in 1,000 such designs)
+        # leave the warm basis singular to working precision: start afresh, then with less asked.
+        for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
+            if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            self._highs.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._highs.setOptionValue("dual_feasibility_tolerance", tolerance)
+            self._highs.clearSolver()
+            self._highs.run()
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError("the master problem of the column generation was not solved")
+        solution = self._highs.getSolution()
+        values = np.array(solution.col_value)
+        n_rows = len(self._rows)
+        weights = np.maximum(values[n_rows:] * np.array(self._scales), 0.0)
+        if values[:n_rows].max() > 1e-9:
+            weights = np.full_like(weights, math.inf)
+        return np.maximum(np.array(solution.row_dual), 0.0) / self._units, weights
+
+
+def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> FloatArray:
+    """Solve the tight rows in full precision, then scale up to be feasible.
+
+    Args:
+        values: v/d of the votes in use, shape (k, C).
+        chosen: their weights as the solver found them, shape (C,).
+        units: what the solver's rows were divided by, shape (k,).
+    """
+    tight = (values @ chosen - 1.0) / units < 1e-7
+    scale = units[tight]
+    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
+        rest = (1.0 - values[tight] @ chosen) / scale
+        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
+        if np.all(chosen + step > 0):
+            chosen = chosen + step
+    least = float((values @ chosen).min())
+    if not least > 0:
+        raise SolverError("the solver's mixture of votes misses a level")
+    return chosen / least
+
 
 ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
 """How far from the best multipliers towards the master's to price, and whether the master's rows
@@ -57,9 +145,9 @@ class ColumnSolution:
 class _Pricing:
     """Votes for given λ, and the lower bound each proves."""
 
-    def __init__(self, asked: Problem) -> None:
-        self.asked = asked
-        self._halves = Halves(asked.uniform_keep)
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._halves = Halves(problem.uniform_keep)
         self.shift, self._factor = 0.0, 1.0
         self.votes: list[IntArray] = []
         self.thresholds: list[int] = []
@@ -75,39 +163,41 @@ class _Pricing:
 
     def row_sizes(self, direction: FloatArray) -> FloatArray:
         """Return what this vote puts into either side of each row, at least 1, shape (k,)."""
-        asked = self.asked
+        problem = self.problem
         weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
-        threshold = math.floor(math.fsum(weights * asked.keep_probability)) + 1
+        threshold = math.floor(math.fsum(weights * problem.keep_probability)) + 1
         _, kept, changed = self._halves.vote(weights, threshold)
-        both = asked.change_probability * kept + asked.keep_probability * changed
-        return np.maximum(both * self._factor / asked.keep_excess, 1.0)
+        both = problem.change_probability * kept + problem.keep_probability * changed
+        return np.maximum(both * self._factor / problem.keep_excess, 1.0)
 
     def price(self, direction: FloatArray) -> tuple[float, IntArray, FloatArray]:
         """Return the lower bound that λ proves, λ as integers, and its column v/d e^shift."""
-        asked = self.asked
+        problem = self.problem
         weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
-        threshold = math.floor(math.fsum(weights * asked.keep_probability)) + 1
+        threshold = math.floor(math.fsum(weights * problem.keep_probability)) + 1
         _, kept, changed = self._halves.vote(weights, threshold)
-        value = (asked.change_probability * kept - asked.keep_probability * changed) * self._factor
+        value = (
+            problem.change_probability * kept - problem.keep_probability * changed
+        ) * self._factor
         self.votes.append(weights)
         self.thresholds.append(threshold)
         self.values.append(value)
         excess = float(weights @ value)
-        reward = float(weights @ asked.keep_excess)
+        reward = float(weights @ problem.keep_excess)
         if not excess > 0:
             raise SolverError("a vote is won with a probability too small for double precision")
         bound = float(np.logaddexp(0.0, math.log(reward / excess) + self.shift))
-        return bound, weights, value / asked.keep_excess
+        return bound, weights, value / problem.keep_excess
 
 
-def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
+def solve_columns(problem: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     """Solve to the given gap in nats, or as far as double precision goes.
 
     Levels from 0.001 to 12 nats beside category counts from 2 to 10,000 can leave the master
     singular to working precision (1 in 1,000 such designs); prices taken elsewhere lead around it.
 
     Args:
-        asked: the levels, all above 0, of at most 22 attributes.
+        problem: the levels, all above 0, of at most 22 attributes.
         gap: stop when the bounds of master and pricing are this close.
 
     Raises:
@@ -116,7 +206,7 @@ def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     found: list[ColumnSolution] = []
     for inside, in_units in ATTEMPTS:
         try:
-            found.append(_generate(asked, gap, inside, in_units))
+            found.append(_generate(problem, gap, inside, in_units))
         except SolverError:
             continue
         if found[-1].upper_bound - found[-1].lower_bound <= max(gap, GOOD_ENOUGH):
@@ -126,14 +216,14 @@ def solve_columns(asked: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     return min(found, key=lambda solution: solution.upper_bound - solution.lower_bound)
 
 
-def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
+def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
     """Generate columns with prices taken this far from the best multipliers to the master's."""
-    k = asked.n_attributes
-    pricing = _Pricing(asked)
+    k = problem.n_attributes
+    pricing = _Pricing(problem)
     # "i kept": a vote for every attribute alone, which proves that attribute's own level.
-    first = [asked.attribute_epsilon, *np.eye(k)]
+    first = [problem.attribute_epsilon, *np.eye(k)]
     pricing.set_unit(max(pricing.price(direction)[0] for direction in first))
-    units = pricing.row_sizes(asked.attribute_epsilon) if in_units else np.ones(k)
+    units = pricing.row_sizes(problem.attribute_epsilon) if in_units else np.ones(k)
     master = Master(units)
     best, best_weights = -math.inf, np.zeros(k, dtype=np.int64)
     pricing.forget()
@@ -142,7 +232,7 @@ def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> Colu
         master.add(column)
         if bound > best:
             best, best_weights = bound, tried
-    center = asked.attribute_epsilon / float(asked.attribute_epsilon @ asked.keep_excess)
+    center = problem.attribute_epsilon / float(problem.attribute_epsilon @ problem.keep_excess)
     upper = mark = math.inf
     stale = 0
     while len(pricing.votes) < MAX_COLUMNS:
@@ -154,8 +244,8 @@ def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> Colu
             mark, stale = upper - best, 0
         else:
             stale += 1
-        outer = duals / asked.keep_excess
-        outer /= float(outer @ asked.keep_excess)
+        outer = duals / problem.keep_excess
+        outer /= float(outer @ problem.keep_excess)
         gained = False
         for share in (inside, 1.0):
             direction = center + share * (outer - center)
@@ -168,7 +258,7 @@ def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> Colu
                 break
         # The solver's tolerance hides what is left: solve its basis in full.
         if not gained or stale > 20 + 2 * k:
-            direction = _polished_duals(asked, pricing, units, duals, weights)
+            direction = _polished_duals(problem, pricing, units, duals, weights)
             bound, tried, column = pricing.price(direction)
             master.add(column)
             if bound <= best + 1e-13:
@@ -176,46 +266,46 @@ def _generate(asked: Problem, gap: float, inside: float, in_units: bool) -> Colu
             best, best_weights, center, stale = bound, tried, direction, 0
     if np.isinf(upper):
         raise SolverError("the column generation found no feasible mixture")
-    law = _refined(asked, pricing, units, weights)
+    law = _refined(problem, pricing, units, weights)
     weights = best_weights.astype(np.float64)
     return ColumnSolution(law, weights, best, law.epsilon, len(pricing.votes))
 
 
-def _basis(asked: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+def _basis(problem: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the columns in use and their v/d, (k, C)."""
     used = np.flatnonzero(weights > 1e-13 * weights.sum())
-    return used, np.array([pricing.values[c] for c in used]).T / asked.keep_excess[:, None]
+    return used, np.array([pricing.values[c] for c in used]).T / problem.keep_excess[:, None]
 
 
 def _polished_duals(
-    asked: Problem,
+    problem: Problem,
     pricing: _Pricing,
     units: FloatArray,
     duals: FloatArray,
     weights: FloatArray,
 ) -> FloatArray:
     """Return λ ∝ y/d with y the solution of (columns in use)ᵀ y = 1 on the rows with y > 0."""
-    _, values = _basis(asked, pricing, weights)
+    _, values = _basis(problem, pricing, weights)
     values = values / units[:, None]
     solved = duals * units
     rows = solved > 1e-12 * solved.max()
     for _ in range(2):
         rest = 1.0 - values[rows].T @ solved[rows]
         solved[rows] += np.linalg.lstsq(values[rows].T, rest, rcond=1e-14)[0]
-    direction = np.maximum(solved, 0.0) / units / asked.keep_excess
-    return direction / float(direction @ asked.keep_excess)
+    direction = np.maximum(solved, 0.0) / units / problem.keep_excess
+    return direction / float(direction @ problem.keep_excess)
 
 
 def _refined(
-    asked: Problem, pricing: _Pricing, units: FloatArray, weights: FloatArray
+    problem: Problem, pricing: _Pricing, units: FloatArray, weights: FloatArray
 ) -> VoteMixture:
     """Solve the tight rows for the used columns in full precision, then scale up to be feasible."""
-    used, values = _basis(asked, pricing, weights)
+    used, values = _basis(problem, pricing, weights)
     chosen = polished(values, weights[used], units)
     return VoteMixture(
-        asked.counts,
+        problem.counts,
         np.array([pricing.votes[c] for c in used]),
         np.array([pricing.thresholds[c] for c in used], dtype=np.int64),
         chosen * math.exp(pricing.shift),
-        np.ones(asked.n_attributes),
+        np.ones(problem.n_attributes),
     )

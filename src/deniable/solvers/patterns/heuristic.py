@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.solvers.patterns.closed_form import scaled_excess
-from deniable.solvers.problem import FloatArray, Problem, problem
+from deniable.solvers.problem import FloatArray, Problem, checked_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,26 +66,26 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
 
     Source: Yamamoto and Shibuya, Algorithm 3 and section IV.B.3; k = 1 is k-ary response.
     """
-    asked = problem(n_categories, attribute_epsilon)
-    lift = asked.expm1 / asked.n_categories
-    keep_excess, first_two, total = _base(asked, lift)
+    problem = checked_problem(n_categories, attribute_epsilon)
+    lift = problem.expm1 / problem.n_categories
+    keep_excess, first_two, total = _base(problem, lift)
     # E + a_i − 1 from expm1, because E itself rounds away the digits of a small level.
-    wanted = (total - lift) / (asked.expm1 + asked.n_categories)
+    wanted = (total - lift) / (problem.expm1 + problem.n_categories)
     wanted[: len(first_two)] = first_two
-    keep_excess, changed = _settle(asked, wanted, keep_excess, max(first_two))
-    achieved = asked.attribute_epsilon.copy()
-    achieved[changed] = np.log1p(asked.n_categories[changed] * total)
+    keep_excess, changed = _settle(problem, wanted, keep_excess, max(first_two))
+    achieved = problem.attribute_epsilon.copy()
+    achieved[changed] = np.log1p(problem.n_categories[changed] * total)
     change_excess = np.where(changed, 0.0, wanted)
     return HeuristicSolution(
-        keep_excess, change_excess, achieved, changed, _total_level(asked, keep_excess)
+        keep_excess, change_excess, achieved, changed, _total_level(problem, keep_excess)
     )
 
 
-def _base(asked: Problem, lift: FloatArray) -> tuple[float, list[float], float]:
+def _base(problem: Problem, lift: FloatArray) -> tuple[float, list[float], float]:
     """Return u_0, the settled u_j, and W after the first one or two attributes."""
-    if asked.n_attributes == 1:
+    if problem.n_attributes == 1:
         return float(lift[0]), [0.0], float(lift[0])
-    (m, n), (c, b) = asked.n_categories[:2].tolist(), asked.expm1[:2].tolist()
+    (m, n), (c, b) = problem.n_categories[:2].tolist(), problem.expm1[:2].tolist()
     keep, first, second, case = scaled_excess(m, n, c, b)
     # In cases I and II one of the two is settled at u_j = 0, where W = g_j exactly.
     if case == "I":
@@ -98,7 +98,7 @@ def _base(asked: Problem, lift: FloatArray) -> tuple[float, list[float], float]:
 
 
 def _settle(
-    asked: Problem, wanted: FloatArray, keep_excess: float, largest: float
+    problem: Problem, wanted: FloatArray, keep_excess: float, largest: float
 ) -> tuple[float, npt.NDArray[np.bool_]]:
     """Decide line 8 for attribute 3 and on; return the final u_0 and who fell back.
 
@@ -106,7 +106,7 @@ def _settle(
     attributes would otherwise cost up to a million units in the last place.
     """
     changed = wanted < 0.0
-    costs = (asked.n_categories - 1.0) * wanted
+    costs = (problem.n_categories - 1.0) * wanted
     candidates = np.flatnonzero(~changed)
     candidates = candidates[candidates >= 2]
     rejected = []
@@ -128,12 +128,12 @@ def _settle(
     return keep_excess + lost, changed
 
 
-def _total_level(asked: Problem, keep_excess: float) -> float:
+def _total_level(problem: Problem, keep_excess: float) -> float:
     """ln(1 + u_0 ∏ a_i), from logarithms once the number of records overflows."""
     if keep_excess <= 0.0:
         return 0.0
-    log_records = math.fsum(np.log(asked.n_categories).tolist())
+    log_records = math.fsum(np.log(problem.n_categories).tolist())
     if log_records < 700.0:
-        return math.log1p(keep_excess * math.prod(asked.n_categories.tolist()))
+        return math.log1p(keep_excess * math.prod(problem.n_categories.tolist()))
     log_excess = math.log(keep_excess) + log_records
     return log_excess if log_excess > 40.0 else math.log1p(math.exp(log_excess))

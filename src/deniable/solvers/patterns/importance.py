@@ -45,8 +45,8 @@ from deniable.solvers.problem import (
     FloatArray,
     Problem,
     SolverError,
+    checked_problem,
     optional_limits,
-    problem,
 )
 
 MAX_EXACT = 20
@@ -101,7 +101,7 @@ def solve(
         SolverError: if the search does not settle.
     """
     k = len(n_categories)
-    a = problem(n_categories, [1.0] * k).n_categories
+    a = checked_problem(n_categories, [1.0] * k).n_categories
     weights = np.asarray(importance, dtype=np.float64)
     if weights.shape != (k,):
         raise InputError(f"importance: {weights.size} were given for {k} attributes")
@@ -114,11 +114,11 @@ def solve(
     cost = weights * (1.0 - r) ** 2
     if k > MAX_EXACT:
         levels = _limit_levels(n_categories, epsilon, cost, caps)
-        gain = problem(n_categories, levels.tolist()).keep_excess
+        gain = checked_problem(n_categories, levels.tolist()).keep_excess
         return ImportanceSolution(levels, None, float((cost / gain**2).sum()), None)
     # ε as drawn is a few units in the last place above the law's own.
     height = epsilon * (1.0 - 1e-12)
-    top = problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
+    top = checked_problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
     mixture, bound = _decomposition(a.astype(np.int64), height, cost, top)
     height -= max(0.0, account(mixture).epsilon - epsilon) + drawing_slack(mixture)
     law = _capped(mixture.at_height(height), caps)
@@ -257,7 +257,7 @@ def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
         return law
     margin = 2.0 * (found.attribute_epsilon - found.attribute_epsilon_floor)
     target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
-    wanted = problem(law.n_categories.tolist(), target.tolist()).keep_excess
+    wanted = checked_problem(law.n_categories.tolist(), target.tolist()).keep_excess
     retention = np.where(over, wanted / law.moments().gain, 1.0)
     return replace(law, retention=np.minimum(retention, 1.0))
 
@@ -287,21 +287,21 @@ def _limit_levels(
         middle = 0.5 * (low + high)
         low, high = (
             (middle, high)
-            if _limit_epsilon(problem(n_categories, at(middle).tolist())) < epsilon
+            if _limit_epsilon(checked_problem(n_categories, at(middle).tolist())) < epsilon
             else (low, middle)
         )
     return at(low)
 
 
-def _limit_epsilon(asked: Problem) -> float:
+def _limit_epsilon(problem: Problem) -> float:
     """Return the optimum's level in the limit of many attributes, in nats; see the heading."""
-    a, level = asked.n_categories, asked.attribute_epsilon
-    kept = asked.keep_probability * np.log1p(asked.keep_excess * a)
+    a, level = problem.n_categories, problem.attribute_epsilon
+    kept = problem.keep_probability * np.log1p(problem.keep_excess * a)
     # Zero where nothing changes any more.
-    changed = xlog1py(asked.change_probability, -asked.keep_excess * a / (a - 1.0))
+    changed = xlog1py(problem.change_probability, -problem.keep_excess * a / (a - 1.0))
     entropy = math.fsum((kept + changed).tolist())
-    variance = float(level**2 @ (asked.keep_probability * asked.change_probability))
+    variance = float(level**2 @ (problem.keep_probability * problem.change_probability))
     deviation = math.sqrt(variance)
     # e^{σ²/2} Φ(−σ) = erfcx(σ/√2)/2
     tail = deviation / math.sqrt(2 * math.pi) - 0.5 * variance * float(erfcx(deviation / 2**0.5))
-    return float(np.logaddexp(0.0, entropy + math.log(float(level @ asked.keep_excess) / tail)))
+    return float(np.logaddexp(0.0, entropy + math.log(float(level @ problem.keep_excess) / tail)))

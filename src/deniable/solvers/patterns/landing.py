@@ -15,7 +15,7 @@ from deniable.laws.votes.accounts import attribute_levels
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
+from deniable.solvers.problem import FloatArray, Problem, SolverError, checked_problem
 
 Law = TypeVar("Law", GatedSum, VoteBlend, VoteMixture)
 
@@ -25,17 +25,17 @@ mixture of votes it is this part of the level, if that is below one nat and the 
 the height that a level of 0.001 needs would otherwise be found to six digits only."""
 
 
-def land(asked: Problem, law: Law) -> Law:
+def land(problem: Problem, law: Law) -> Law:
     """Return the law with its height and retention set so that every level is met.
 
     Args:
-        asked: the levels.
+        problem: the levels.
         law: retention all 1, whose levels are near the requested ones.
 
     Raises:
         SolverError: the levels cannot be met with this law.
     """
-    level = asked.attribute_epsilon
+    level = problem.attribute_epsilon
     above, below = attribute_levels(law)
     certain = float((above - below).max())
     unit = np.ones_like(level)
@@ -43,7 +43,7 @@ def land(asked: Problem, law: Law) -> Law:
         unit = np.minimum(level, 1.0).clip(min(2 * certain / TOLERANCE, 1.0))
     margin = 0.5 * certain + 0.002 * TOLERANCE * float(unit.min())
     for _ in range(4):
-        landed = _land(asked, law, margin, unit * TOLERANCE)
+        landed = _land(problem, law, margin, unit * TOLERANCE)
         over = float((attribute_levels(landed)[0] - level).max())
         if over <= 0:
             return landed
@@ -52,20 +52,20 @@ def land(asked: Problem, law: Law) -> Law:
     raise SolverError("the error bounds of this law are too wide to certify its levels")
 
 
-def _land(asked: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law:
+def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law:
     """Bring every level to at most ε_i − margin and at least ε_i − tolerance_i."""
     if np.any(margin > 0.45 * tolerance):
         raise SolverError("the error bounds of this law are too wide to certify its levels")
-    target = asked.attribute_epsilon - margin
+    target = problem.attribute_epsilon - margin
     law = _move_height(law, target, tolerance)
     moments = law.moments()
-    over = moments.levels(asked.counts) - target
+    over = moments.levels(problem.counts) - target
     if np.any(over < -0.5 * tolerance):
         raise SolverError("this law cannot reach the requested levels")
     if float(over.max()) <= 0:
         return law
     # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention.
-    wanted = problem(asked.counts.tolist(), target.tolist()).keep_excess
+    wanted = checked_problem(problem.counts.tolist(), target.tolist()).keep_excess
     shares = np.minimum(wanted / moments.gain, 1.0)
     return replace(law, retention=np.where(over > 0, shares, 1.0))
 
@@ -106,7 +106,7 @@ def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
 
 
 def vote_of(
-    asked: Problem, weights: FloatArray, start: float, width: float, log_height: float
+    problem: Problem, weights: FloatArray, start: float, width: float, log_height: float
 ) -> GatedSum:
     """Return the vote with real weights λ (integer part and dither), ln(e^E − 1) = log_height.
 
@@ -120,12 +120,12 @@ def vote_of(
             f"the record's level would exceed {LARGEST_HEIGHT} nats: split the attributes"
         )
     return GatedSum(
-        asked.counts,
+        problem.counts,
         n,
         dither,
         "vote",
         max(start, 0.0),
         width,
         height,
-        np.ones(asked.n_attributes),
+        np.ones(problem.n_attributes),
     )

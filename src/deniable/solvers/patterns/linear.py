@@ -23,7 +23,7 @@ from deniable.solvers.patterns.levels import Levels
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import solve_restricted
 from deniable.solvers.patterns.unrestricted import solve_unrestricted
-from deniable.solvers.problem import FloatArray, Problem, caps_given_rest, problem
+from deniable.solvers.problem import FloatArray, Problem, caps_given_rest, checked_problem
 from deniable.solvers.problem import SolverError as SolverError
 
 MAX_ATTRIBUTES = 20
@@ -87,8 +87,8 @@ def constraint_matrices(
     Raises:
         InputError: if the lengths differ, a number is out of its range, or k is too large.
     """
-    asked = _small(problem(n_categories, attribute_epsilon))
-    k = asked.n_attributes
+    problem = _small(checked_problem(n_categories, attribute_epsilon))
+    k = problem.n_attributes
     masks = np.arange(1 << k)
     changed = (masks[:, None] >> np.arange(k - 1, -1, -1)) & 1
     # With attribute 1 as the most significant bit, lexicographic order of sets of one size is
@@ -106,8 +106,8 @@ def constraint_matrices(
     b_ub = np.where(present[:, 1], 0.0, -1.0)
 
     members = changed[order].astype(np.bool_)
-    count = np.prod(np.where(members, asked.n_categories - 1.0, 1.0), axis=1)
-    growth = np.exp(asked.attribute_epsilon) / (asked.n_categories - 1.0)
+    count = np.prod(np.where(members, problem.n_categories - 1.0, 1.0), axis=1)
+    growth = np.exp(problem.attribute_epsilon) / (problem.n_categories - 1.0)
     rows = np.where(members, -growth, 1.0).T * count
     return ConstraintMatrices(
         Rows(start, columns[present], values[present]), b_ub, rows[:, :last], -rows[:, last]
@@ -142,48 +142,49 @@ def solve(
             the floor together.
         SolverError: if the result does not pass its checks.
     """
-    asked = _small(problem(n_categories, attribute_epsilon))
-    caps = _caps(asked, given_rest_cap)
+    problem = _small(checked_problem(n_categories, attribute_epsilon))
+    caps = _caps(problem, given_rest_cap)
     floor = _floor(pair_floor)
     # An attribute at level 0 is uniform whatever happens to the others; one whose cap equals its
     # level has X_S = e^{ε_i} X_{S∪i} throughout, that is, an independent k-ary response.
-    level = asked.attribute_epsilon
+    level = problem.attribute_epsilon
     independent = (level > 0.0) & (caps - level <= 1e-9)
     active = (level > 0.0) & ~independent
     if floor is not None and floor > 1.0 and independent.any() and (level > 0).sum() > 1:
         raise InputError(_infeasible(floor))
-    density = np.ones((2,) * asked.n_attributes)
+    density = np.ones((2,) * problem.n_attributes)
     for i in np.flatnonzero(independent):
         factor = np.exp(level[i]), 1.0
-        shape = [2 if j == i else 1 for j in range(asked.n_attributes)]
+        shape = [2 if j == i else 1 for j in range(problem.n_attributes)]
         density = density * np.reshape(factor, shape)
-    weights = np.zeros(asked.n_attributes)
+    weights = np.zeros(problem.n_attributes)
     bound = math.fsum(level[independent].tolist())
     if active.any():
-        inner = Problem(asked.n_categories[active], level[active])
+        inner = Problem(problem.n_categories[active], level[active])
         grouped = orbits(inner, caps[active].tolist())
         excess, group_weights, inner_bound = _optimum(inner, grouped, caps[active], floor, max_gap)
         weights[active] = (group_weights / grouped.size)[grouped.group_of]
         bound += inner_bound
         axes = tuple(int(i) for i in np.flatnonzero(~active))
         density = density * np.expand_dims(grouped.expand(1.0 + excess), axes)
-    return _solution(asked, density, weights, bound)
+    return _solution(problem, density, weights, bound)
 
 
-def _small(asked: Problem) -> Problem:
-    if asked.n_attributes > MAX_ATTRIBUTES:
+def _small(problem: Problem) -> Problem:
+    if problem.n_attributes > MAX_ATTRIBUTES:
         raise InputError(
-            f"linear program: it works on the table of all 2^k patterns, for at most "
-            f"{MAX_ATTRIBUTES} attributes, not {asked.n_attributes}; use the heuristic or Kronecker"
+            "linear program: it works on the table of all 2^k patterns, for at most "
+            f"{MAX_ATTRIBUTES} attributes, not {problem.n_attributes}; use the heuristic or "
+            "Kronecker"
         )
-    return asked
+    return problem
 
 
-def _caps(asked: Problem, given_rest_cap: Sequence[float | None] | None) -> FloatArray:
+def _caps(problem: Problem, given_rest_cap: Sequence[float | None] | None) -> FloatArray:
     """Caps with +∞ for none and for those that cannot bind, shape (k,)."""
-    caps = caps_given_rest(asked, given_rest_cap, "given_rest_cap")
+    caps = caps_given_rest(problem, given_rest_cap, "given_rest_cap")
     # No ratio of two probabilities of an optimal law exceeds that of the product law.
-    return np.where(caps >= math.fsum(asked.attribute_epsilon.tolist()), np.inf, caps)
+    return np.where(caps >= math.fsum(problem.attribute_epsilon.tolist()), np.inf, caps)
 
 
 def _floor(pair_floor: float | None) -> float | None:
@@ -202,10 +203,10 @@ def _infeasible(floor: float | None) -> str:
 
 
 def _optimum(
-    asked: Problem, grouped: Orbits, caps: FloatArray, floor: float | None, max_gap: float
+    problem: Problem, grouped: Orbits, caps: FloatArray, floor: float | None, max_gap: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the excess of every orbit, λ per group, and the lower bound in nats."""
-    counts, level = asked.n_categories.tolist(), asked.attribute_epsilon.tolist()
+    counts, level = problem.n_categories.tolist(), problem.attribute_epsilon.tolist()
     guess = certificate.best_known_bound(counts, level)
     _, first = np.unique(grouped.group_of, return_index=True)
     rules = _Rules(grouped, caps[first], floor)
@@ -230,7 +231,7 @@ def _optimum(
             return result
     if len(grouped.source) > MAX_EDGES:
         raise InputError(
-            f"linear program: caps and floors on {asked.n_attributes} different attributes need "
+            f"linear program: caps and floors on {problem.n_attributes} different attributes need "
             f"{len(grouped.source)} rows, more than the {MAX_EDGES} it can handle; ask without "
             "them, or use Kronecker"
         )
@@ -323,12 +324,12 @@ def _pair_slack(grouped: Orbits, mass: FloatArray, floor: float) -> FloatArray:
 
 
 def _solution(
-    asked: Problem, density: FloatArray, weights: FloatArray, bound: float
+    problem: Problem, density: FloatArray, weights: FloatArray, bound: float
 ) -> LinearSolution:
     """Normalise, and take ε from the table itself."""
     outputs: FloatArray = reduce(
         np.multiply.outer,
-        [np.array([1.0, a - 1.0]) for a in asked.n_categories.tolist()],
+        [np.array([1.0, a - 1.0]) for a in problem.n_categories.tolist()],
         np.ones(()),
     )
     law = outputs * density

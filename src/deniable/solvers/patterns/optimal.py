@@ -28,7 +28,7 @@ from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import land, vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote
-from deniable.solvers.problem import FloatArray, Problem, SolverError, problem
+from deniable.solvers.problem import FloatArray, Problem, SolverError, checked_problem
 
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""
@@ -120,52 +120,54 @@ def solve(
         InputError: if the lengths differ or a number is out of its range.
         SolverError: if no result passes its checks.
     """
-    asked = positive_levels(n_categories, attribute_epsilon)
-    if asked.n_attributes == 1:
-        return _certified(asked, [independent(asked, (0,))], np.ones(1), "single")
-    if alike(asked):
-        weights = np.ones(asked.n_attributes)
-        return _certified(asked, [_whole(asked, _identical(asked))], weights, "identical")
-    if asked.n_attributes <= MAX_EXACT:
-        return _exactly(asked, gap)
-    fit = fit_vote(asked, gap=gap)
+    problem = positive_levels(n_categories, attribute_epsilon)
+    if problem.n_attributes == 1:
+        return _certified(problem, [independent(problem, (0,))], np.ones(1), "single")
+    if alike(problem):
+        weights = np.ones(problem.n_attributes)
+        return _certified(problem, [_whole(problem, _identical(problem))], weights, "identical")
+    if problem.n_attributes <= MAX_EXACT:
+        return _exactly(problem, gap)
+    fit = fit_vote(problem, gap=gap)
     found: list[OptimalSolution] = []
     with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
-        vote = land(asked, _law_of(asked, fit))
-        found.append(_certified(asked, [_whole(asked, vote)], fit.lower_bound_weights, "vote"))
-    if fit.gap > LOOSE and asked.n_attributes <= blends.MAX_ATTRIBUTES:
+        vote = land(problem, _law_of(problem, fit))
+        found.append(_certified(problem, [_whole(problem, vote)], fit.lower_bound_weights, "vote"))
+    if fit.gap > LOOSE and problem.n_attributes <= blends.MAX_ATTRIBUTES:
         with suppress(SolverError):
-            blend = blends.fit_blend(asked, fit)
-            law = land(asked, blend.law)
-            found.append(_certified(asked, [_whole(asked, law)], blend.weights, "blend"))
+            blend = blends.fit_blend(problem, fit)
+            law = land(problem, blend.law)
+            found.append(_certified(problem, [_whole(problem, law)], blend.weights, "blend"))
     if not found or min(solution.gap for solution in found) > 1.0:
         try:
-            found.append(_certified(asked, _in_blocks(asked), fit.lower_bound_weights, "blocks"))
+            found.append(
+                _certified(problem, _in_blocks(problem), fit.lower_bound_weights, "blocks")
+            )
         except SolverError:
             if not found:
                 raise
     best = min(found, key=lambda solution: solution.epsilon)
     # Another search may have found the better proof.
     others = [one for one in found if one is not best]
-    proofs = [_certified(asked, best.parts, one.weights, best.method) for one in others]
+    proofs = [_certified(problem, best.parts, one.weights, best.method) for one in others]
     return max([best, *proofs], key=lambda solution: solution.lower_bound)
 
 
-def _exactly(asked: Problem, gap: float) -> OptimalSolution:
+def _exactly(problem: Problem, gap: float) -> OptimalSolution:
     """Generate columns, for the levels that the landed law delivers once more if need be.
 
     The optimal λ leaves some patterns on the threshold, Σ λ_i (Y_i − p_i) = 0. Where they outweigh
     all that lie above it (many categories, large levels), a p_i that is 1e−10 lower moves the bound
     by 1e−6 for that λ, although the optimum itself moves by 1e−10 only: at another λ.
     """
-    exact = solve_columns(asked, gap=min(gap, 1e-10))
-    whole = _whole(asked, land(asked, exact.law))
-    first = _certified(asked, [whole], exact.weights, "columns")
+    exact = solve_columns(problem, gap=min(gap, 1e-10))
+    whole = _whole(problem, land(problem, exact.law))
+    first = _certified(problem, [whole], exact.weights, "columns")
     if first.gap <= max(gap, _TIGHT):
         return first
-    floors = problem(asked.counts.tolist(), first.delivered.tolist())
+    floors = checked_problem(problem.counts.tolist(), first.delivered.tolist())
     again = solve_columns(floors, gap=min(gap, 1e-10))
-    second = _certified(asked, [whole], again.weights, "columns")
+    second = _certified(problem, [whole], again.weights, "columns")
     return max(first, second, key=lambda solution: solution.lower_bound)
 
 
@@ -175,51 +177,51 @@ def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
     Raises:
         InputError: if the lengths differ or a number is out of its range.
     """
-    asked = problem(n_categories, attribute_epsilon)
-    if not asked.attribute_epsilon.all():
-        i = int(np.argmin(asked.attribute_epsilon))
+    problem = checked_problem(n_categories, attribute_epsilon)
+    if not problem.attribute_epsilon.all():
+        i = int(np.argmin(problem.attribute_epsilon))
         raise InputError(
             f"attribute_epsilon[{i}]: a level of 0 leaves nothing to find; leave the attribute out"
         )
-    return asked
+    return problem
 
 
-def alike(asked: Problem) -> bool:
+def alike(problem: Problem) -> bool:
     """Whether all attributes have the same categories and the same level."""
-    a, level = asked.n_categories, asked.attribute_epsilon
+    a, level = problem.n_categories, problem.attribute_epsilon
     return bool(np.all(a == a[0]) and np.all(level == level[0]))
 
 
-def independent(asked: Problem, places: Sequence[int]) -> Part:
+def independent(problem: Problem, places: Sequence[int]) -> Part:
     """Return the part in which these attributes answer independently of all others."""
     chosen = list(places)
-    law = IndependentResponses(asked.counts[chosen], asked.attribute_epsilon[chosen])
+    law = IndependentResponses(problem.counts[chosen], problem.attribute_epsilon[chosen])
     return Part(tuple(chosen), law, account(law))
 
 
-def _whole(asked: Problem, law: GatedSum | VoteBlend | VoteMixture) -> Part:
-    return Part(tuple(range(asked.n_attributes)), law, account(law))
+def _whole(problem: Problem, law: GatedSum | VoteBlend | VoteMixture) -> Part:
+    return Part(tuple(range(problem.n_attributes)), law, account(law))
 
 
 def _certified(
-    asked: Problem, parts: Sequence[Part], weights: FloatArray, method: Method
+    problem: Problem, parts: Sequence[Part], weights: FloatArray, method: Method
 ) -> OptimalSolution:
-    bound = weighted_bound(asked.counts.tolist(), delivered(parts).tolist(), weights.tolist())
+    bound = weighted_bound(problem.counts.tolist(), delivered(parts).tolist(), weights.tolist())
     return OptimalSolution(tuple(parts), weights, bound, method)
 
 
-def _in_blocks(asked: Problem) -> list[Part]:
+def _in_blocks(problem: Problem) -> list[Part]:
     """Solve exactly in independent blocks of attributes with similar levels; their ε add up.
 
     Similar levels together cost less than dealt out: 58.8 against 65.6 nats for 30 attributes with
     levels from 0.001 to 12 whose optimum is at least 53.3.
     """
-    k = asked.n_attributes
-    order = np.argsort(asked.attribute_epsilon, kind="stable")
+    k = problem.n_attributes
+    order = np.argsort(problem.attribute_epsilon, kind="stable")
     parts: list[Part] = []
     for block in np.array_split(order, -(-k // MAX_EXACT)):
         places = block.tolist()
-        solved = solve(asked.counts[places].tolist(), asked.attribute_epsilon[places].tolist())
+        solved = solve(problem.counts[places].tolist(), problem.attribute_epsilon[places].tolist())
         parts += [
             replace(part, attributes=tuple(places[i] for i in part.attributes))
             for part in solved.parts
@@ -227,21 +229,21 @@ def _in_blocks(asked: Problem) -> list[Part]:
     return parts
 
 
-def _law_of(asked: Problem, fit: VoteFit) -> GatedSum:
+def _law_of(problem: Problem, fit: VoteFit) -> GatedSum:
     start = fit.threshold - fit.softness / 2
-    return vote_of(asked, fit.weights, start, fit.softness, fit.log_height)
+    return vote_of(problem, fit.weights, start, fit.softness, fit.log_height)
 
 
-def _identical(asked: Problem) -> GatedSum:
+def _identical(problem: Problem) -> GatedSum:
     """All alike: by symmetry λ = (1, …, 1) is optimal, and its vote {more than kp kept} too.
 
     One threshold meets all k equal levels exactly, so primal and dual values are the same number.
     """
-    k = asked.n_attributes
+    k = problem.n_attributes
     ones = np.ones(k)
-    keep = float(asked.keep_probability[0])
+    keep = float(problem.keep_probability[0])
     if not k * keep < k:
         raise SolverError("at these levels nearly nothing changes: beyond double precision")
     start = min(float(np.floor(k * keep)), k - 1.0)
-    tilt = saddle_tilt(asked.uniform_keep, ones, k * keep)
-    return land(asked, vote_of(asked, ones, start, 1.0, max(1.0, tilt)))
+    tilt = saddle_tilt(problem.uniform_keep, ones, k * keep)
+    return land(problem, vote_of(problem, ones, start, 1.0, max(1.0, tilt)))

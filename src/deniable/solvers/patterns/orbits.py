@@ -109,18 +109,18 @@ class Orbits:
         return table
 
 
-def orbits(asked: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
+def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
     """Group attributes with equal categories and levels, and equal entries of `also` if given.
 
     Args:
-        asked: k attributes.
+        problem: k attributes.
         also: anything else that tells attributes apart, such as a cap, shape (k,).
     """
     keys = list(
         zip(
-            asked.n_categories.tolist(),
-            asked.attribute_epsilon.tolist(),
-            also if also is not None else [None] * asked.n_attributes,
+            problem.n_categories.tolist(),
+            problem.attribute_epsilon.tolist(),
+            also if also is not None else [None] * problem.n_attributes,
             strict=True,
         )
     )
@@ -137,7 +137,7 @@ def orbits(asked: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
     for n, a in zip(size.tolist(), counts.tolist(), strict=True):
         law = [math.comb(n, c) * (a - 1.0) ** c for c in range(n + 1)]
         outputs = np.multiply.outer(outputs, law)
-    n_records = math.prod(asked.n_categories.tolist())
+    n_records = math.prod(problem.n_categories.tolist())
     index = np.arange(len(changed)).reshape(shape)
     source, target, edge_group = [], [], []
     for group in range(len(size)):

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray, problem
+from deniable.solvers.problem import FloatArray, checked_problem
 
 _GAP = 1e-11
 _STEPS = 100
@@ -61,7 +61,7 @@ def solve(
             that does not exist, an attribute is in no pair and not fixed, or fixed λ rule a demand
             out.
     """
-    sizes = problem(n_categories, [0.0] * len(n_categories)).n_categories
+    sizes = checked_problem(n_categories, [0.0] * len(n_categories)).n_categories
     known = dict(fixed or {})
     _check(len(sizes), shares, known)
     free = [i for i in range(len(sizes)) if i not in known]

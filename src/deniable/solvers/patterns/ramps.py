@@ -49,17 +49,17 @@ class _Response:
 
 
 class _Fitter:
-    def __init__(self, asked: Problem, resolution: float) -> None:
-        self.asked = asked
+    def __init__(self, problem: Problem, resolution: float) -> None:
+        self.problem = problem
         self.resolution = resolution
-        a, epsilon = asked.n_categories, asked.attribute_epsilon
+        a, epsilon = problem.n_categories, problem.attribute_epsilon
         self._alike = bool(np.all(a == a[0]) and np.all(epsilon == epsilon[0]))
 
     def law(self, state: _State) -> tuple[GatedSum, float]:
         """Return the ramp on its grid and the number of grid units in a nat."""
-        asked, slopes = self.asked, state.slopes
+        problem, slopes = self.problem, state.slopes
         deviation = math.sqrt(
-            float(slopes**2 @ (asked.keep_probability * asked.change_probability))
+            float(slopes**2 @ (problem.keep_probability * problem.change_probability))
         )
         unit = min(self.resolution / deviation, 2.0**27 / float(slopes.sum()))
         if self._alike:
@@ -67,23 +67,23 @@ class _Fitter:
         weights = np.ones(len(slopes)) if self._alike else slopes * unit
         n, dither = on_grid(weights)
         width = state.height * unit
-        top = float(weights @ asked.keep_probability) + state.offset * unit
+        top = float(weights @ problem.keep_probability) + state.offset * unit
         start = max(min(top, float(weights.sum())) - width, 0.0)
         law = GatedSum(
-            asked.counts,
+            problem.counts,
             n,
             dither,
             "ramp",
             start,
             width,
             state.height,
-            np.ones(asked.n_attributes),
+            np.ones(problem.n_attributes),
         )
         return law, unit
 
     def response(self, state: _State) -> _Response:
         """Evaluate one ramp and how its keep probabilities respond."""
-        asked = self.asked
+        problem = self.problem
         law, unit = self.law(state)
         sums, steps, reference, log_factor = law.tilted
         s = sums.support
@@ -96,11 +96,14 @@ class _Fitter:
         base, part = math.exp(-scale), math.exp(log_factor - scale)
         total = base + part * float(got.total[0])
         # E_μ[h (Y_i − p_i)] = (1−p_i) E_μ[h; kept] − p_i E_μ[h; changed]
-        value = (asked.change_probability * got.kept - asked.keep_probability * got.changed) * (
+        value = (problem.change_probability * got.kept - problem.keep_probability * got.changed) * (
             part / total
         )
         square = (
-            (asked.change_probability**2 * got.kept[1] + asked.keep_probability**2 * got.changed[1])
+            (
+                problem.change_probability**2 * got.kept[1]
+                + problem.keep_probability**2 * got.changed[1]
+            )
             * part
             / total
         )
@@ -108,10 +111,10 @@ class _Fitter:
         shift = 0.0
         if mass > 0:
             mean = float(sums.dot(on_ramp * s, sums.mass)) / mass
-            shift = (float((law.weights + law.dither) @ asked.keep_probability) - mean) / unit
+            shift = (float((law.weights + law.dither) @ problem.keep_probability) - mean) / unit
         return _Response(
             law,
-            asked.keep_excess * (base / total) - value[0],
+            problem.keep_excess * (base / total) - value[0],
             value[1] + value[2],
             np.maximum(square, 1e-300),
             shift,
@@ -130,8 +133,8 @@ class _Fitter:
 
         `rescale` says by what factor all slopes must be multiplied.
         """
-        asked = self.asked
-        k = asked.n_attributes
+        problem = self.problem
+        k = problem.n_attributes
         states: list[FloatArray] = []
         moves: list[FloatArray] = []
         best: tuple[_State, _Response, float] | None = None
@@ -141,7 +144,9 @@ class _Fitter:
             factor = rescale(state)
             state = _State(state.slopes * factor, state.offset, state.height)
             now = self.response(state)
-            size = float(np.abs(now.miss / (asked.keep_excess * asked.change_probability)).max())
+            size = float(
+                np.abs(now.miss / (problem.keep_excess * problem.change_probability)).max()
+            )
             if best is None or size < best[2]:
                 best, worse = (state, now, size), 0
             else:
@@ -172,7 +177,7 @@ class _Fitter:
                 new = new - (d_state + d_move) @ mix
             new = states[-1] + np.clip(new - states[-1], -0.4, 0.4)
             height = min(
-                math.exp(float(new[k + 1])), float(asked.attribute_epsilon.sum()), LARGEST_HEIGHT
+                math.exp(float(new[k + 1])), float(problem.attribute_epsilon.sum()), LARGEST_HEIGHT
             )
             slopes = np.minimum(np.exp(new[:k]), 3.0 * height)
             state = _State(slopes, float(new[k]) * height, height)
@@ -188,7 +193,7 @@ class _Fitter:
         kinks where an end of the ramp meets a value of s, and the place is searched for.
         """
         state, now, miss = self.fit(state, rescale, 1e-3, centring=True, steps=30)
-        if self.asked.n_attributes > SEARCHED and not self._alike:
+        if self.problem.n_attributes > SEARCHED and not self._alike:
             return self.fit(state, rescale, 1e-11, centring=False)
         found: dict[float, tuple[_State, _Response, float]] = {}
 
@@ -223,17 +228,17 @@ class RampFit:
     """Ramps for given levels and caps, each search warm from the last.
 
     Args:
-        asked: the levels, all above 0, of at least two attributes.
+        problem: the levels, all above 0, of at least two attributes.
         caps: γ_i in nats, each above its ε_i, shape (k,); infinite for none.
         start_height: the optimum without caps, in nats: where to start looking.
     """
 
-    def __init__(self, asked: Problem, caps: FloatArray, start_height: float) -> None:
-        self._fitter = _Fitter(asked, 0.5 * default_resolution(asked.n_attributes))
+    def __init__(self, problem: Problem, caps: FloatArray, start_height: float) -> None:
+        self._fitter = _Fitter(problem, 0.5 * default_resolution(problem.n_attributes))
         # Where there is no cap at all the scale is a gauge; slopes of several E are a vote.
         self._caps = np.minimum(caps, 8.0 * start_height)
         self._state = _State(
-            1.5 * asked.attribute_epsilon,
+            1.5 * problem.attribute_epsilon,
             min(2.0, 0.5 * start_height),
             start_height + min(0.05 * start_height, 0.5),
         )
@@ -241,7 +246,7 @@ class RampFit:
     @property
     def least_share(self) -> float:
         """No ramp keeps a share of the caps that leaves an attribute less than its own level."""
-        return float((self._fitter.asked.attribute_epsilon / self._caps).max())
+        return float((self._fitter.problem.attribute_epsilon / self._caps).max())
 
     def at(self, share: float) -> GatedSum | None:
         """Return the ramp of least record level whose slopes keep this share of the caps.

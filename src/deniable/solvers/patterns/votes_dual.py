@@ -77,16 +77,16 @@ class VoteSearch:
     """Evaluates soft votes on a grid, and remembers the best bounds.
 
     Args:
-        asked: the levels.
+        problem: the levels.
         resolution: standard deviation of z in grid units.
     """
 
-    def __init__(self, asked: Problem, resolution: float) -> None:
-        self.asked = asked
+    def __init__(self, problem: Problem, resolution: float) -> None:
+        self.problem = problem
         self.resolution = resolution
-        self.spread = np.sqrt(asked.keep_probability * asked.change_probability)
+        self.spread = np.sqrt(problem.keep_probability * problem.change_probability)
         self.n_evaluations = 0
-        self.best_lower: tuple[float, FloatArray] = (-math.inf, asked.attribute_epsilon)
+        self.best_lower: tuple[float, FloatArray] = (-math.inf, problem.attribute_epsilon)
         self.best: VotePoint | None = None
 
     def scaled(self, weights: FloatArray) -> FloatArray:
@@ -100,13 +100,17 @@ class VoteSearch:
 
     def at(self, weights: FloatArray, softness: float) -> VotePoint:
         """Evaluate the smoothed dual, both bounds, the stationarity and the curvature."""
-        asked = self.asked
+        problem = self.problem
         self.n_evaluations += 1
-        keep, change, gain = asked.keep_probability, asked.change_probability, asked.keep_excess
+        keep, change, gain = (
+            problem.keep_probability,
+            problem.change_probability,
+            problem.keep_excess,
+        )
         n = np.floor(weights).astype(np.int64)
         threshold = math.fsum(weights * keep)
-        tilt = saddle_tilt(asked.uniform_keep, weights, threshold)
-        steps = tilted_sum(asked.uniform_keep, n, weights - n, tilt)
+        tilt = saddle_tilt(problem.uniform_keep, weights, threshold)
+        steps = tilted_sum(problem.uniform_keep, n, weights - n, tilt)
         law = SumLaw(steps, floor=math.floor(threshold - softness / 2))
         z = law.support - threshold
         tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
@@ -208,7 +212,7 @@ class VoteSearch:
 
     def newton(self, weights: FloatArray, stage: float, gap: float, steps: int) -> FloatArray:
         """Run damped Newton steps on the hyperplane λ·d = const at one T."""
-        gain = self.asked.keep_excess
+        gain = self.problem.keep_excess
         weights = self.scaled(weights)
         # T in proportion to λ·d makes the objective depend on the direction of λ only.
         unit = self.softness(weights, stage) / float(weights @ gain)
@@ -262,7 +266,7 @@ def _newton_direction(point: VotePoint, gain: FloatArray) -> FloatArray:
 
 
 def fit_vote(
-    asked: Problem,
+    problem: Problem,
     *,
     gap: float = 1e-7,
     resolution: float | None = None,
@@ -271,18 +275,18 @@ def fit_vote(
     """Fit one soft vote; stops when the two bounds are within `gap` (nats) or nothing improves.
 
     Args:
-        asked: the levels, all above 0.
+        problem: the levels, all above 0.
         gap: the distance of the bounds at which to stop early.
         resolution: standard deviation of z in grid units.
         start: weights to start from; ε_i otherwise (right to 1 % from k = 50 on).
     """
-    k = asked.n_attributes
-    search = VoteSearch(asked, resolution or default_resolution(k))
-    weights = asked.attribute_epsilon if start is None else start
+    k = problem.n_attributes
+    search = VoteSearch(problem, resolution or default_resolution(k))
+    weights = problem.attribute_epsilon if start is None else start
     # Many attributes: smooth enough as it is.
     weights, settled = search.accelerate(weights, 0.0, 1e-11, 0.0, 24)
     if not settled and search.gap > gap:
-        weights = search.scaled(asked.attribute_epsilon if start is None else start)
+        weights = search.scaled(problem.attribute_epsilon if start is None else start)
         for stage in STAGES:
             last = stage == STAGES[-1]
             new, settled = search.accelerate(weights, stage, 1e-12 if last else 0.03, gap, 25)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.solvers.matrices.frontier_rows import Limits
+from deniable.solvers.matrices.certificate import Limits
 
 Array = NDArray[np.float64]
 

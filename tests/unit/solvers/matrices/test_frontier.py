@@ -7,13 +7,13 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers.matrices import frontier, response, schemes
-from deniable.solvers.matrices.frontier_certificate import verify
-from deniable.solvers.matrices.frontier_rows import (
+from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
     closed_form_bound,
     extreme_rows,
     local_limits,
+    verify,
 )
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
@@ -23,7 +23,7 @@ from unit.solvers.matrices.priors import (
     random_mechanism,
     within,
 )
-from unit.solvers.matrices.test_frontier_rows import random_limits, shrunk_into
+from unit.solvers.matrices.test_certificate import random_limits, shrunk_into
 
 EVERY_KIND = [
     average_limits([0.7, 0.3], 0.2),

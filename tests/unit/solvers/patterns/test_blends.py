@@ -8,34 +8,34 @@ import pytest
 from deniable.solvers.patterns.blends import fit_blend
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.votes_dual import fit_vote
-from deniable.solvers.problem import Problem, problem
+from deniable.solvers.problem import Problem, checked_problem
 
 
 def spread(seed: int, k: int) -> Problem:
     """Levels from 0.001 to 12 nats, evenly on a logarithmic scale."""
     random = np.random.default_rng(seed)
     levels = np.exp(random.uniform(math.log(1e-3), math.log(12), k))
-    return problem(random.integers(2, 20, k).tolist(), levels.tolist())
+    return checked_problem(random.integers(2, 20, k).tolist(), levels.tolist())
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_blend_meets_the_levels_and_its_bounds_hold_the_exact_optimum(seed: int) -> None:
-    asked = spread(seed, 9)
-    exact = solve_columns(asked)
-    vote = fit_vote(asked)
-    blend = fit_blend(asked, vote)
+    problem = spread(seed, 9)
+    exact = solve_columns(problem)
+    vote = fit_vote(problem)
+    blend = fit_blend(problem, vote)
     assert blend.lower_bound <= exact.upper_bound + 1e-9
     assert blend.upper_bound >= exact.lower_bound - 1e-9
     assert blend.upper_bound - blend.lower_bound < max(2e-3, 0.2 * vote.gap)
-    levels = blend.law.moments().levels(asked.counts)
-    assert np.all(levels >= asked.attribute_epsilon * (1 - 1e-6))
+    levels = blend.law.moments().levels(problem.counts)
+    assert np.all(levels >= problem.attribute_epsilon * (1 - 1e-6))
     assert blend.law.epsilon == pytest.approx(blend.upper_bound, rel=1e-9)
 
 
 def test_of_22_attributes_one_vote_is_most_of_a_nat_off_and_a_blend_a_thousandth() -> None:
-    asked = spread(1, 22)
-    vote = fit_vote(asked)
-    blend = fit_blend(asked, vote)
+    problem = spread(1, 22)
+    vote = fit_vote(problem)
+    blend = fit_blend(problem, vote)
     assert vote.gap > 0.5
     assert blend.upper_bound - blend.lower_bound < 5e-3
     assert blend.lower_bound >= vote.lower_bound

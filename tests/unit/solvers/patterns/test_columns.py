@@ -5,7 +5,7 @@ import pytest
 
 from deniable.solvers.patterns import linear
 from deniable.solvers.patterns.columns import solve_columns
-from deniable.solvers.problem import problem
+from deniable.solvers.problem import checked_problem
 
 
 def request(seed: int, most: int) -> tuple[list[int], list[float]]:
@@ -18,13 +18,13 @@ def request(seed: int, most: int) -> tuple[list[int], list[float]]:
 @pytest.mark.parametrize("seed", range(150))
 def test_the_optimum_equals_the_linear_program_and_no_level_is_missed(seed: int) -> None:
     counts, levels = request(seed, 9)
-    asked = problem(counts, levels)
-    found = solve_columns(asked)
+    problem = checked_problem(counts, levels)
+    found = solve_columns(problem)
     assert found.upper_bound - found.lower_bound < 1e-8
     assert found.lower_bound <= found.upper_bound + 1e-12
     expected = linear.solve(counts, levels)
     assert found.upper_bound == pytest.approx(expected.epsilon, rel=1e-7, abs=1e-8)
-    assert np.all(found.law.moments().keep >= asked.keep_probability * (1 - 1e-12))
+    assert np.all(found.law.moments().keep >= problem.keep_probability * (1 - 1e-12))
     assert len(found.law.multipliers) <= len(counts) + 1
 
 
@@ -39,7 +39,7 @@ def test_the_optimum_equals_the_linear_program_and_no_level_is_missed(seed: int)
 def test_levels_and_category_counts_far_apart_are_solved(
     counts: list[int], levels: list[float]
 ) -> None:
-    found = solve_columns(problem(counts, levels))
+    found = solve_columns(checked_problem(counts, levels))
     expected = linear.solve(counts, levels).epsilon
     assert found.upper_bound == pytest.approx(expected, abs=2e-6)
     assert found.lower_bound <= expected + 1e-9

@@ -5,32 +5,32 @@ import pytest
 
 from deniable.laws.votes.accounts import account
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
-from deniable.solvers.problem import SolverError, problem
+from deniable.solvers.problem import SolverError, checked_problem
 
 
 def test_a_vote_near_its_levels_is_brought_onto_them() -> None:
-    asked = problem([3, 5, 4, 2], [0.5, 0.7, 0.6, 0.4])
-    vote = vote_of(asked, np.array([300.2, 402.7, 350.0, 260.9]), 690.0, 200.0, 1.0)
-    found = account(land(asked, vote))
-    over = found.attribute_epsilon - asked.attribute_epsilon
+    problem = checked_problem([3, 5, 4, 2], [0.5, 0.7, 0.6, 0.4])
+    vote = vote_of(problem, np.array([300.2, 402.7, 350.0, 260.9]), 690.0, 200.0, 1.0)
+    found = account(land(problem, vote))
+    over = found.attribute_epsilon - problem.attribute_epsilon
     assert np.all(over <= 0)
     assert np.all(over >= -TOLERANCE - 1e-12)
 
 
 def test_a_law_already_on_its_levels_needs_no_retention() -> None:
-    asked = problem([5] * 8, [0.5] * 8)
-    vote = vote_of(asked, np.ones(8), 2.0, 1.0, 1.0)
-    landed = land(asked, vote)
+    problem = checked_problem([5] * 8, [0.5] * 8)
+    vote = vote_of(problem, np.ones(8), 2.0, 1.0, 1.0)
+    landed = land(problem, vote)
     assert np.all(landed.retention == 1.0)
 
 
 def test_a_vote_that_cannot_reach_a_level_is_an_error() -> None:
-    asked = problem([3, 3], [0.5, 2.0])
+    problem = checked_problem([3, 3], [0.5, 2.0])
     with pytest.raises(SolverError, match="cannot reach"):
-        land(asked, vote_of(asked, np.array([10.0, 0.0]), 5.0, 1.0, 1.0))
+        land(problem, vote_of(problem, np.array([10.0, 0.0]), 5.0, 1.0, 1.0))
 
 
 def test_a_height_beyond_every_law_is_an_error() -> None:
-    asked = problem([3, 3], [0.5, 2.0])
+    problem = checked_problem([3, 3], [0.5, 2.0])
     with pytest.raises(SolverError, match="split the attributes"):
-        vote_of(asked, np.ones(2), 1.0, 1.0, 1400.0)
+        vote_of(problem, np.ones(2), 1.0, 1.0, 1400.0)

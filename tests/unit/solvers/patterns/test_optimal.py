@@ -16,7 +16,7 @@ from deniable.solvers.patterns import certificate, closed_form, heuristic, linea
 from deniable.solvers.patterns.blends import BlendFit
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote
-from deniable.solvers.problem import Problem, SolverError, problem
+from deniable.solvers.problem import Problem, SolverError, checked_problem
 from unit.laws.votes import whole_law as oracle
 
 
@@ -120,7 +120,7 @@ def test_identical_attributes_need_no_search(k: int) -> None:
 
 def test_identical_attributes_equal_the_general_search() -> None:
     counts, levels = [4] * 6, [0.8] * 6
-    exact = solve_columns(problem(counts, levels)).upper_bound
+    exact = solve_columns(checked_problem(counts, levels)).upper_bound
     assert optimal.solve(counts, levels).epsilon == pytest.approx(exact, abs=1e-8)
 
 
@@ -132,8 +132,8 @@ def test_one_attribute_answers_by_itself() -> None:
 
 
 def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
-    asked = problem(*request(8, 18, 0.5, 1.5))
-    exact, fit = solve_columns(asked).upper_bound, fit_vote(asked, gap=1e-6)
+    problem = checked_problem(*request(8, 18, 0.5, 1.5))
+    exact, fit = solve_columns(problem).upper_bound, fit_vote(problem, gap=1e-6)
     assert fit.lower_bound <= exact + 1e-9
     assert exact <= fit.upper_bound + 1e-9
     assert fit.gap < 1e-3
@@ -295,11 +295,11 @@ def test_the_better_proof_is_kept_whichever_search_found_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     levels = [*np.linspace(0.5, 1.5, 24).tolist(), 12.0]
-    single = fit_vote(problem([4] * 25, levels))
+    single = fit_vote(checked_problem([4] * 25, levels))
     blended = optimal.blends.fit_blend
 
-    def with_a_poor_proof(asked: Problem, fit: VoteFit) -> BlendFit:
-        return replace(blended(asked, fit), weights=np.eye(25)[0])
+    def with_a_poor_proof(problem: Problem, fit: VoteFit) -> BlendFit:
+        return replace(blended(problem, fit), weights=np.eye(25)[0])
 
     monkeypatch.setattr(optimal.blends, "fit_blend", with_a_poor_proof)
     solution = optimal.solve([4] * 25, levels)

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.solvers.patterns.levels import bring_down, keep_masses
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.problem import problem
+from deniable.solvers.problem import checked_problem
 
 COUNTS = [3, 2, 3, 5, 2, 3]
 LEVELS = [1.0, 0.5, 1.0, 2.0, 0.5, 0.25]
@@ -19,16 +19,16 @@ def patterns() -> list[tuple[int, ...]]:
 
 
 def test_attributes_that_are_alike_share_a_group_unless_something_else_tells_them_apart() -> None:
-    asked = problem(COUNTS, LEVELS)
-    assert orbits(asked).size.tolist() == [2, 2, 1, 1]
-    assert orbits(asked).group_of.tolist() == [0, 1, 0, 2, 1, 3]
-    apart = orbits(asked, [1.5, 9.0, 2.5, 9.0, 9.0, 9.0])
+    problem = checked_problem(COUNTS, LEVELS)
+    assert orbits(problem).size.tolist() == [2, 2, 1, 1]
+    assert orbits(problem).group_of.tolist() == [0, 1, 0, 2, 1, 3]
+    apart = orbits(problem, [1.5, 9.0, 2.5, 9.0, 9.0, 9.0])
     assert apart.size.tolist() == [1, 2, 1, 1, 1]
 
 
 def test_chances_and_averages_are_those_of_the_patterns_in_each_orbit() -> None:
-    asked = problem(COUNTS, LEVELS)
-    grouped = orbits(asked)
+    problem = checked_problem(COUNTS, LEVELS)
+    grouped = orbits(problem)
     n, m = grouped.changed.shape
     expanded = grouped.expand(np.arange(n, dtype=np.float64)).astype(int)
     chance = np.zeros(n)
@@ -45,7 +45,7 @@ def test_chances_and_averages_are_those_of_the_patterns_in_each_orbit() -> None:
         signs = [-1 / (a - 1) if s else 1.0 for s, a in zip(pattern, COUNTS, strict=True)]
         for group in range(m):
             first = int(np.flatnonzero(grouped.group_of == group)[0])
-            drift[group, orbit] += mu * ((1 - pattern[first]) - asked.keep_probability[first])
+            drift[group, orbit] += mu * ((1 - pattern[first]) - problem.keep_probability[first])
         for i, j in pair:
             left = np.flatnonzero(grouped.group_of == i)
             right = np.flatnonzero(grouped.group_of == j)
@@ -61,7 +61,7 @@ def test_chances_and_averages_are_those_of_the_patterns_in_each_orbit() -> None:
 
 
 def test_the_edges_are_all_pairs_that_differ_by_one_more_changed_attribute() -> None:
-    grouped = orbits(problem(COUNTS, LEVELS))
+    grouped = orbits(checked_problem(COUNTS, LEVELS))
     found = set(zip(grouped.source.tolist(), grouped.target.tolist(), strict=True))
     expected = set()
     for a, b in itertools.permutations(range(len(grouped.chance)), 2):
@@ -78,7 +78,7 @@ def test_the_edges_are_all_pairs_that_differ_by_one_more_changed_attribute() -> 
 
 def test_bringing_a_group_down_is_an_independent_response_for_each_of_its_attributes() -> None:
     counts, levels = [4, 4, 4, 3], [0.3, 0.3, 0.3, 1.0]
-    grouped = orbits(problem(counts, levels))
+    grouped = orbits(checked_problem(counts, levels))
     generator = np.random.default_rng(1)
     # A falling law that keeps the first group too often.
     high = np.exp(2.0 * (grouped.size - grouped.changed) @ np.array([1.0, 1.3])) - 1.0
