@@ -51,8 +51,8 @@ _RAMP_GAP = 0.02
 DEFAULT_METHOD: Method = "balanced"
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
-"""What ``balanced`` keeps unless told otherwise: see theory of the vanishing eigenvalues in
-docs/proofs/clipped.md."""
+"""What ``balanced`` keeps unless told otherwise: why a floor is needed is
+docs/proofs/clipped.md, Proposition 5."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Covariances of two attributes: what randomization leaves of them, and how to get them back.
 
 For the table π of two attributes with margins α and β, C = π − αβᵀ is the covariance of their
-indicator vectors, and sᵀCt that of scores s, t. A pattern law gives (theory of pattern laws)
+indicator vectors, and sᵀCt that of scores s, t. A pattern law gives
+(docs/proofs/interactions.md, Theorem 7)
 
     C' = φ_ij C + (φ_ij − φ_i φ_j)(α − 1/a_i)(β − 1/a_j)ᵀ.
 

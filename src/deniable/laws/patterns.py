@@ -47,8 +47,8 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
 
 
 def keep_probability(n_categories: int, attribute_epsilon: float) -> float:
-    """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats (theory of k-ary
-    randomized response; Warner 1965 for a = 2)."""
+    """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats
+    (docs/proofs/lambda.md, Theorem 1; Warner 1965 for a = 2)."""
     return 1.0 / (1.0 + (n_categories - 1) * exp(-attribute_epsilon))
 
 

@@ -183,8 +183,9 @@ class Channel:
     def inverse(self) -> TableMap:
         """L with L·M = 1, whose columns sum to 1 too: unbiased, and consistent with its margins.
 
-        Theory of pattern laws: the component T of the table is divided by φ(T). Not defined where
-        an eigenvalue is zero; call :meth:`check` first. Where parts are missing, SL.
+        The component T of the table is divided by φ(T) (docs/proofs/interactions.md, Corollary 2).
+        Not defined where an eigenvalue is zero; call :meth:`check` first. Where parts are missing,
+        SL (Theorem 9 there).
         """
         return TableMap(
             self.n_categories,

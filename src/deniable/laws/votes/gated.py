@@ -305,7 +305,8 @@ class GatedSum:
         return other
 
     def attenuation(self, attributes: Sequence[int], normalizer: float | None = None) -> float:
-        """Return φ(T), the eigenvalue on the set T of attributes (theory, section 6)."""
+        """Return φ(T), the eigenvalue on the set T of attributes (docs/proofs/clipped.md,
+        section 5)."""
         chosen = sorted(set(attributes))
         if not chosen:
             return 1.0

@@ -3,7 +3,7 @@
 Beside the levels, every attribute's `epsilon_given_rest` is capped, and every pair's attenuation is
 at least a part of the product of its singles, so that every table of two attributes can be
 estimated. The law is a clipped ramp (`ramps`): within about 2 % of the exact capped optimum, which
-the linear program finds up to a dozen attributes. Theory: docs/proofs/clipped.md.
+the linear program finds up to a dozen attributes. Proofs: docs/proofs/clipped.md.
 """
 
 import math

@@ -1,8 +1,9 @@
 """The exact optimum for up to about 20 attributes by column generation on the mixture form.
 
 Master (HiGHS): minimise Σ w_c subject to Σ w_c v(D_c)_i ≥ d_i, w ≥ 0. Rows are ≥ d, not = d: the
-multipliers λ are then ≥ 0, which loses nothing (docs/proofs/optimal.md) and leads to sets that are
-closed under keeping more attributes; what a row exceeds d by is brought down afterwards.
+multipliers λ are then ≥ 0, which loses nothing (docs/proofs/optimal.md, Theorem 3) and leads to
+sets that are closed under keeping more attributes; what a row exceeds d by is brought down
+afterwards.
 Pricing: the best set for λ is the vote {Σ λ_i (Y_i − p_i) > 0}; λ is rounded to integers *before*
 the vote is evaluated, so columns and bounds are those of the integers.
 

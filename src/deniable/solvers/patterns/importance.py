@@ -14,7 +14,8 @@ the multipliers λ of that program. For *any* λ ≥ 0 a lower bound on F is
 
     Σ_i min_{0 < x ≤ cap_i} (cost_i/x² + λ_i x) − max_{p∈P} λ·(p − r),   cost_i = c_i (1 − r_i)²,
 
-so the gap is known at every step. Theory: docs/proofs/optimal.md.
+so the gap is known at every step. The proof is
+docs/proofs/optimal.md, Theorem 11.
 
 Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes. There the
 record's level is K = Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, and a correction that varies

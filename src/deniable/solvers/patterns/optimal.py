@@ -5,7 +5,7 @@ column generation over patterns (`columns`) up to `MAX_EXACT` attributes, one so
 (`votes_dual`) beyond, several (`blends`) where one is not near enough, and independent blocks where
 no single law does. Whatever was found is then
 landed on the levels (`landing`), accounted for as it is drawn, and compared with a lower bound that
-is rounded down and knows nothing of the search (`certificate`). Theory: docs/proofs/optimal.md.
+is rounded down and knows nothing of the search (`certificate`). Proofs: docs/proofs/optimal.md.
 """
 
 import math

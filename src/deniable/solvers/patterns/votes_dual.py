@@ -12,7 +12,7 @@ standard deviation of z is `resolution` units.  Steps:
 Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii with
   H_ii = E_μ[Φ_T''(z) (Y_i − p_i)²] (the curvature's diagonal; its off-diagonal part is near rank
   one for many attributes, which acceleration absorbs), T shrinking in stages;
-Newton steps with the full H where that does not converge (asked that differ by orders of
+Newton steps with the full H where that does not converge (levels that differ by orders of
   magnitude: few attributes decide, the curvature is far from diagonal).
 """
 
