@@ -1,13 +1,62 @@
-"""Shared settings."""
+"""Shared settings, and one budget of false alarms for all workers of a run."""
 
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
-# No deadline: a slow machine is not a defect.
+from statistical.budget import BUDGET, TOTAL
+
+# No deadline: a slow machine is not a defect. Fresh examples in every run, also where continuous
+# integration would have hypothesis repeat the same ones.
 settings.register_profile(
     "deniable",
     deadline=None,
     max_examples=60,
+    derandomize=False,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
 settings.load_profile("deniable")
+
+STATISTICAL = Path(__file__).parent / "statistical"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(STATISTICAL):
+            item.add_marker("statistical")
+
+
+# Every worker has a budget of its own. Together they keep to the same total: each reports what it
+# spent, and the process that leads them adds up. A module that several workers import and that
+# spends on import spends once.
+
+_SPENT: dict[str, Fraction] = {}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        spent = {name: str(part) for name, part in BUDGET.spent.items()}
+        session.config.workeroutput["spent"] = spent
+        return
+    _SPENT.update(BUDGET.spent)
+    if sum(_SPENT.values()) > TOTAL:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    spent = getattr(node, "workeroutput", {}).get("spent", {})
+    _SPENT.update({name: Fraction(part) for name, part in spent.items()})
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if _SPENT:
+        total = sum(_SPENT.values(), Fraction(0))
+        terminalreporter.write_line(
+            f"{len(_SPENT)} statistical checks raise a false alarm or miss a defect with "
+            f"probability at most {float(total):.1e}; at most {float(TOTAL):.1e} is declared"
+        )
