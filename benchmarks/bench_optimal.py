@@ -14,7 +14,6 @@ import time
 
 import numpy as np
 
-from deniable.laws import law_of_votes
 from deniable.randomness import SystemRandomness
 from deniable.solvers.patterns import balanced, linear, optimal
 
@@ -100,7 +99,7 @@ def main() -> None:
     print(f"\n{'draws k':>10} {'ε':>9} {'records/s':>10}")
     for k, levels, count in DRAWS:
         solution = optimal.solve(*instance(k, levels, 0))
-        sampler = law_of_votes(solution.parts[0].law).sampler()
+        sampler = solution.parts[0].law.sampler()
         true = [np.zeros(count, dtype=np.uint8)] * k
         source = SystemRandomness()
         start = time.perf_counter()

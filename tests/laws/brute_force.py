@@ -12,17 +12,15 @@ from itertools import combinations, product
 from math import inf, isinf, nextafter
 
 from deniable.laws import (
-    BlendedVotesLaw,
-    GatedSumLaw,
     Identity,
     JointLaw,
     Law,
     MatrixChannel,
-    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
 )
+from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism.mechanism import Mechanism
 from unit.laws.votes import whole_law
 
@@ -84,18 +82,18 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
             for changed, n in zip(pattern, law.n_categories, strict=True):
                 ways *= n - 1 if changed else 1
             found[pattern] = (1 - keep) * ways / others if any(pattern) else keep
-    elif isinstance(law, BlendedVotesLaw | GatedSumLaw | MixedVotesLaw):
+    elif isinstance(law, VoteLaw):
         return _vote_probabilities(law)
     else:
         raise TypeError(type(law))
     return found
 
 
-def _vote_probabilities(law: BlendedVotesLaw | GatedSumLaw | MixedVotesLaw) -> PatternProbabilities:
+def _vote_probabilities(law: VoteLaw) -> PatternProbabilities:
     """q(S) of a law of votes: f(S) from its definition in floating point, the rest in fractions."""
-    sizes, numbers = law.n_categories, law.numbers
+    sizes = law.n_categories
     found = {}
-    for pattern, density in zip(patterns(len(sizes)), whole_law.density(numbers), strict=True):
+    for pattern, density in zip(patterns(len(sizes)), whole_law.density(law), strict=True):
         chance = Fraction(float(density))
         for changed, n in zip(pattern, sizes, strict=True):
             chance *= Fraction(n - 1, n) if changed else Fraction(1, n)
@@ -103,7 +101,7 @@ def _vote_probabilities(law: BlendedVotesLaw | GatedSumLaw | MixedVotesLaw) -> P
     total = sum(found.values())
     found = {pattern: chance / total for pattern, chance in found.items()}
     for i, n in enumerate(sizes):
-        kept = Fraction(float(numbers.retention[i]))
+        kept = Fraction(float(law.retention[i]))
         mixed = {}
         for pattern, chance in found.items():
             both = chance + found[(*pattern[:i], 1 - pattern[i], *pattern[i + 1 :])]

@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.laws import (
-    BlendedVotesLaw,
-    GatedSumLaw,
     Identity,
     JointLaw,
     Law,
     MatrixChannel,
-    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
@@ -87,7 +84,7 @@ def retentions(draw: st.DrawFn, k: int) -> np.ndarray:
 
 
 @st.composite
-def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSumLaw:
+def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSum:
     k = len(n)
     weights = np.array([draw(st.integers(0, 60)) for _ in n])
     weights[draw(st.integers(0, k - 1))] += 1
@@ -98,24 +95,22 @@ def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSumLaw:
     width = draw(st.sampled_from([1.0, 0.25 * top, top, 3.0 * top]))
     height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
     retention = draw(retentions(k))
-    return GatedSumLaw(
-        GatedSum(np.array(n), weights, dither, gate, start, width, height, retention)
-    )
+    return GatedSum(tuple(n), weights, dither, gate, start, width, height, retention)
 
 
 @st.composite
-def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> MixedVotesLaw:
+def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteMixture:
     k, n_votes = len(n), draw(st.integers(1, 4))
     votes = np.array([[draw(st.integers(0, 60)) for _ in n] for _ in range(n_votes)])
     votes[:, draw(st.integers(0, k - 1))] += 1
     thresholds = np.array([draw(st.integers(1, int(total))) for total in votes.sum(axis=1)])
     multipliers = np.array([draw(st.sampled_from([1e-3, 1.0, 7.5, 1e9])) for _ in range(n_votes)])
     retention = draw(retentions(k))
-    return MixedVotesLaw(VoteMixture(np.array(n), votes, thresholds, multipliers, retention))
+    return VoteMixture(tuple(n), votes, thresholds, multipliers, retention)
 
 
 @st.composite
-def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> BlendedVotesLaw:
+def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
     k, n_votes = len(n), draw(st.integers(1, 3))
     height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
     parts = []
@@ -125,11 +120,9 @@ def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> BlendedVotesLaw:
         dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.999])) for _ in n])
         start = draw(st.floats(0.0, 0.95)) * float(weights.sum())
         width = draw(st.sampled_from([1.0, 20.0]))
-        parts.append(
-            GatedSum(np.array(n), weights, dither, "vote", start, width, height, np.ones(k))
-        )
+        parts.append(GatedSum(tuple(n), weights, dither, "vote", start, width, height, np.ones(k)))
     shares = np.array([draw(st.sampled_from([1e-9, 0.5, 1.0])) for _ in range(n_votes)])
-    return BlendedVotesLaw(VoteBlend(tuple(parts), shares, draw(retentions(k))))
+    return VoteBlend(tuple(parts), shares, draw(retentions(k)))
 
 
 @st.composite

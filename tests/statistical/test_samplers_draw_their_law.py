@@ -12,12 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.laws import (
-    BlendedVotesLaw,
-    GatedSumLaw,
     Identity,
     Law,
     MatrixChannel,
-    MixedVotesLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
@@ -62,36 +59,32 @@ def blocks_out_of_order() -> Mechanism:
     )
 
 
-def dithered_vote(n_categories: tuple[int, ...]) -> GatedSumLaw:
+def dithered_vote(n_categories: tuple[int, ...]) -> GatedSum:
     """A vote with dither and retention, all attributes of some weight."""
     k = len(n_categories)
     numbers = np.arange(k)
-    return GatedSumLaw(
-        GatedSum(
-            np.array(n_categories),
-            5 + numbers % 4,
-            np.where(numbers % 3 == 1, 0.4, 0.0),
-            "vote",
-            2.4 * k,
-            1.0,
-            3.0,
-            np.where(numbers % 2 == 0, 0.85, 1.0),
-        )
+    return GatedSum(
+        n_categories,
+        5 + numbers % 4,
+        np.where(numbers % 3 == 1, 0.4, 0.0),
+        "vote",
+        2.4 * k,
+        1.0,
+        3.0,
+        np.where(numbers % 2 == 0, 0.85, 1.0),
     )
 
 
-def ramp(n_categories: tuple[int, ...]) -> GatedSumLaw:
+def ramp(n_categories: tuple[int, ...]) -> GatedSum:
     """A ramp with dither, clipped at both ends."""
     k = len(n_categories)
     numbers = np.arange(k)
     dither = np.where(numbers % 2 == 0, 0.7, 0.0)
     shape = (1.0 * k, 2.5 * k, 2.5)
-    return GatedSumLaw(
-        GatedSum(np.array(n_categories), 4 + numbers % 3, dither, "ramp", *shape, np.ones(k))
-    )
+    return GatedSum(n_categories, 4 + numbers % 3, dither, "ramp", *shape, np.ones(k))
 
 
-def votes(n_categories: tuple[int, ...]) -> MixedVotesLaw:
+def votes(n_categories: tuple[int, ...]) -> VoteMixture:
     """Three votes of different weights, and retention."""
     k = len(n_categories)
     numbers = np.arange(k)
@@ -99,21 +92,17 @@ def votes(n_categories: tuple[int, ...]) -> MixedVotesLaw:
     thresholds = (weights.sum(axis=1) + 1) // 2
     retention = np.where(numbers % 3 == 2, 0.8, 1.0)
     multipliers = np.array([4.0, 2.0, 7.0])
-    return MixedVotesLaw(
-        VoteMixture(np.array(n_categories), weights, thresholds, multipliers, retention)
-    )
+    return VoteMixture(n_categories, weights, thresholds, multipliers, retention)
 
 
-def blend(n_categories: tuple[int, ...]) -> BlendedVotesLaw:
+def blend(n_categories: tuple[int, ...]) -> VoteBlend:
     """Two soft votes of different weights, and retention."""
     k = len(n_categories)
     numbers, none = np.arange(k), np.ones(k)
-    first = GatedSum(
-        np.array(n_categories), 3 + numbers % 4, 0.3 * none, "vote", 1.9 * k, 2.0, 3.0, none
-    )
+    first = GatedSum(n_categories, 3 + numbers % 4, 0.3 * none, "vote", 1.9 * k, 2.0, 3.0, none)
     second = replace(first, weights=2 + numbers[::-1] % 3, start=1.2 * k, width=1.0)
     retention = np.where(numbers % 3 == 2, 0.8, 1.0)
-    return BlendedVotesLaw(VoteBlend((first, second), np.array([1.0, 0.6]), retention))
+    return VoteBlend((first, second), np.array([1.0, 0.6]), retention)
 
 
 MECHANISMS = {

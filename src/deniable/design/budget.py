@@ -15,7 +15,6 @@ from deniable._checks import check_level, check_positive
 from deniable.design.methods import METHODS, Found
 from deniable.design.plan import Design, Plan
 from deniable.errors import InputError
-from deniable.laws import law_of_votes
 from deniable.solvers.problem import MAX_LEVEL, SolverError
 
 _NEAR = 1e-6
@@ -139,7 +138,7 @@ def _by_importance(
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
         alone = METHODS["optimal"](plan.task, solution.attribute_epsilon.tolist())
-        found = plan.of(Found.one(law_of_votes(solution.law), alone.weights))
+        found = plan.of(Found.one(solution.law, alone.weights))
         rival = plan.of(alone)
         if rival.epsilon < found.epsilon * (1 - _NEAR):
             found = rival

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable._checks import check_level
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture, law_of_votes
+from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 
 _Solution = TypeVar("_Solution")
 
@@ -175,7 +175,7 @@ class _OutOfReachError(InputError):
 
 
 def _laws(parts: Sequence[Any]) -> tuple[tuple[tuple[int, ...], PatternLaw], ...]:
-    return tuple((part.attributes, law_of_votes(part.law)) for part in parts)
+    return tuple((part.attributes, part.law) for part in parts)
 
 
 def _solved(solve: Callable[[], _Solution]) -> _Solution:

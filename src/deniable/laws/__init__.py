@@ -16,11 +16,7 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.product import ProductLaw
 from deniable.laws.single_change import SingleChangeMixture
 from deniable.laws.votes.blend import VoteBlend
-from deniable.laws.votes.blended_votes import BlendedVotesLaw
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.gated_sum import GatedSumLaw
-from deniable.laws.votes.independent import IndependentResponses
-from deniable.laws.votes.mixed_votes import MixedVotesLaw
 from deniable.laws.votes.mixture import VoteMixture
 
 FAMILIES: dict[str, type[Law]] = {
@@ -34,9 +30,9 @@ FAMILIES: dict[str, type[Law]] = {
         DesignedChannel,
         Identity,
         InvariantChannel,
-        BlendedVotesLaw,
-        GatedSumLaw,
-        MixedVotesLaw,
+        VoteBlend,
+        GatedSum,
+        VoteMixture,
     )
 }
 
@@ -56,35 +52,23 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
     return family.from_plain(plain, n_categories)
 
 
-def law_of_votes(found: GatedSum | VoteBlend | VoteMixture | IndependentResponses) -> PatternLaw:
-    """Return the law that a search among votes has found."""
-    if isinstance(found, GatedSum):
-        return GatedSumLaw(found)
-    if isinstance(found, VoteBlend):
-        return BlendedVotesLaw(found)
-    if isinstance(found, VoteMixture):
-        return MixedVotesLaw(found)
-    return ProductLaw.from_levels(found.n_categories.tolist(), found.attribute_epsilon.tolist())
-
-
 __all__ = [
     "FAMILIES",
-    "BlendedVotesLaw",
     "BoundedLaw",
     "DesignedChannel",
-    "GatedSumLaw",
+    "GatedSum",
     "Identity",
     "InvariantChannel",
     "JointLaw",
     "Law",
     "MatrixChannel",
-    "MixedVotesLaw",
     "PatternLaw",
     "PatternTable",
     "ProductLaw",
     "Ratio",
     "ResponseLaw",
     "SingleChangeMixture",
+    "VoteBlend",
+    "VoteMixture",
     "law_from_plain",
-    "law_of_votes",
 ]

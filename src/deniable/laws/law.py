@@ -109,6 +109,21 @@ class PatternLaw(Law):
         n = np.asarray(self.n_categories, dtype=np.float64)
         return (n * self.keep_probabilities() - 1) / (n - 1)
 
+    def least_pair_ratio(self) -> float:
+        """Return min over pairs of φ_ij/(φ_i φ_j); 1 of a single attribute.
+
+        Independent responses have 1; 0 means that a table of two attributes cannot be estimated.
+        """
+        k, single = len(self.n_categories), self.attenuations()
+        return min(
+            (
+                float(self.eigenvalues((i, j))[1, 1] / (single[i] * single[j]))
+                for i in range(k)
+                for j in range(i)
+            ),
+            default=1.0,
+        )
+
 
 class BoundedLaw(PatternLaw):
     """A pattern law whose promises are bounds, not exact ratios of integers.
@@ -179,6 +194,11 @@ class ShiftSampler(ABC):
             rotate(codes, shift, n)
             for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True)
         ]
+
+
+def next_above(value: float) -> float:
+    """Return the next double: what a bound computed in floats is rounded up to."""
+    return math.nextafter(value, math.inf)
 
 
 def largest(ratios: Sequence[Ratio]) -> Ratio:

@@ -20,7 +20,7 @@ from deniable.laws.law import (
     integers_from_plain,
     largest,
 )
-from deniable.laws.patterns import other_outputs
+from deniable.laws.patterns import other_outputs, pattern_eigenvalues
 from deniable.randomness import BitSource, ExactCategorical
 
 MAX_ATTRIBUTES = 20
@@ -143,14 +143,7 @@ class PatternTable(PatternLaw):
         )
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        rest = tuple(i for i in range(len(self.n_categories)) if i not in subset)
-        law = self._probability.sum(axis=rest) if rest else self._probability
-        ascending = sorted(subset)
-        law = np.transpose(law, [ascending.index(i) for i in subset])
-        for axis, i in enumerate(subset):
-            kept, changed = np.take(law, 0, axis=axis), np.take(law, 1, axis=axis)
-            law = np.stack([kept + changed, kept - changed / (self.n_categories[i] - 1)], axis=axis)
-        return np.asarray(law)
+        return pattern_eigenvalues(self._probability, self.n_categories, subset)
 
     def sampler(self) -> "PatternTableSampler":
         return PatternTableSampler(self)

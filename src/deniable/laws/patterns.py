@@ -60,6 +60,27 @@ def attenuation(n_categories: int, attribute_epsilon: float) -> float:
     return excess / (excess + n_categories)
 
 
+def pattern_eigenvalues(
+    probability: NDArray[np.float64], n_categories: Sequence[int], subset: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S) for every T ⊆ subset, shape (2,)·m; h_i = 1 if i is
+    kept and −1/(a_i − 1) if it is changed; index 1 on axis j puts ``subset[j]`` into T.
+
+    Args:
+        probability: q of every pattern, shape (2,)·k.
+        n_categories: shape (k,).
+        subset: positions, each once, shape (m,).
+    """
+    rest = tuple(i for i in range(len(n_categories)) if i not in subset)
+    law = probability.sum(axis=rest) if rest else probability
+    ascending = sorted(subset)
+    law = np.transpose(law, [ascending.index(i) for i in subset])
+    for axis, i in enumerate(subset):
+        kept, changed = np.take(law, 0, axis=axis), np.take(law, 1, axis=axis)
+        law = np.stack([kept + changed, kept - changed / (n_categories[i] - 1)], axis=axis)
+    return np.asarray(law)
+
+
 def n_records(n_categories: Sequence[int]) -> int:
     """Return ∏ a_i, the number of possible records, as an exact integer."""
     return prod(n_categories)

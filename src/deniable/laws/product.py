@@ -135,6 +135,9 @@ class ProductLaw(PatternLaw):
     def _attenuations(self) -> NDArray[np.float64]:
         return self.attenuations()
 
+    def least_pair_ratio(self) -> float:
+        return 1.0
+
     def sampler(self) -> "ProductSampler":
         return ProductSampler(self)
 

@@ -14,11 +14,14 @@ States whose outcome is settled (g is 1 for good, or e^E already) share one entr
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from deniable.laws.votes.gated import GatedSum
 
 
 class Backward:
@@ -29,10 +32,10 @@ class Backward:
         order: positions of all attributes, shape (k,); None for the order they have.
     """
 
-    def __init__(self, law: GatedSum, order: Sequence[int] | None = None) -> None:
+    def __init__(self, law: "GatedSum", order: Sequence[int] | None = None) -> None:
         self.law = law
         places = np.arange(law.n_attributes) if order is None else np.asarray(order, dtype=np.intp)
-        self.n_categories: list[int] = law.n_categories[places].tolist()
+        self.n_categories: list[int] = law.counts[places].tolist()
         self.weights: list[int] = law.weights[places].tolist()
         self.dither: list[float] = law.dither[places].tolist()
         most = law.weights[places] + (law.dither[places] > 0)
@@ -90,17 +93,13 @@ def _clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
     return np.concatenate([np.full(left, back[0]), middle, np.full(right, back[-1])])
 
 
-def eigenvalues(law: GatedSum, subset: Sequence[int]) -> FloatArray:
-    """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] into T.
-
-    φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g], see :func:`components`.
-    """
-    found = components(law, subset)
-    return normalized(found, law.retention[list(subset)])
-
-
 def normalized(found: FloatArray, retention: FloatArray) -> FloatArray:
-    """Return φ(T) from the expectations of :func:`components`, and the subset's retention, (m,)."""
+    """Return φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g] for every T, shape (2,)·m.
+
+    Args:
+        found: the expectations, as from :func:`components`.
+        retention: of the subset, shape (m,).
+    """
     m = found.ndim
     found = found / found[(0,) * m]
     for axis in range(m):
@@ -109,7 +108,7 @@ def normalized(found: FloatArray, retention: FloatArray) -> FloatArray:
     return np.asarray(found)
 
 
-def components(law: GatedSum, subset: Sequence[int]) -> FloatArray:
+def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:
     """Return E_μ[g ∏_{i∈T} h_i] e^{−E/2} for every T ⊆ subset, shape (2,)·m.
 
     h_i = 1 if i is kept, −1/(a_i − 1) if not (the interaction transform). The attributes outside
@@ -151,8 +150,8 @@ def components(law: GatedSum, subset: Sequence[int]) -> FloatArray:
     return np.asarray(values[:, 0].reshape((2,) * m))
 
 
-def subset_level(law: GatedSum, subset: Sequence[int]) -> float:
-    """Return ln(max f_A/min f_A) of the law projected to the columns A, in nats, not rounded up.
+def extremes(law: "GatedSum", subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
+    """Return the largest and the smallest f_A e^{−E/2} of the law projected to the columns A.
 
     f falls when one more attribute is changed, and so does its projection f_A(y_A) = E_μ[f | y_A]:
     given y_A the other attributes are independent of it, so f_A is an average, with the same
@@ -163,21 +162,12 @@ def subset_level(law: GatedSum, subset: Sequence[int]) -> float:
         f_A = E_μ[f ∏_{i∈A} w_i],   w_i = (λ_i/r_i + 1 − λ_i, 1 − λ_i) on (kept, changed) if all
         kept, and (1 − λ_i, λ_i/(1 − r_i) + 1 − λ_i) if all changed: non-negative numbers only.
 
-    Its relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
-    """
-    if not len(subset):
-        return 0.0
-    all_kept, all_changed = extremes(law, subset, law.retention)
-    return math.log(all_kept / all_changed)
-
-
-def extremes(law: GatedSum, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
-    """Return f_A e^{−E/2} where all of A is kept and where all of it is changed.
+    The relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
 
     Args:
         law: the gated sum; its own retention plays no part.
         subset: positions, each once, at least one.
-        retention: of every attribute, shape (k,).
+        retention: λ of every attribute, shape (k,).
     """
     chosen = [int(i) for i in subset]
     inside = set(chosen)

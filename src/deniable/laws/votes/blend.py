@@ -9,21 +9,29 @@ record's level is E at most; every part falls when one more attribute is changed
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.law import floats_from_plain
 from deniable.laws.votes import backward
-from deniable.laws.votes.gated import GatedSum, Moments, after_response
-from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
+from deniable.laws.votes.sums import UNIT, FloatArray
+from deniable.laws.votes.vote_law import Moments, VoteLaw, after_response
 
 
 @dataclass(frozen=True, eq=False)
-class VoteBlend:
-    """A law as in the module's heading. Frozen; equal if all its numbers are equal.
+class VoteBlend(VoteLaw):
+    """A uniform record, reweighted by several votes over which attributes it keeps.
+
+    Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote; for more attributes
+    than :class:`~deniable.laws.votes.mixture.VoteMixture` can hold. The formulas are in the
+    module's heading.
 
     Args:
         parts: votes over the same attributes, of one height, without retention of their own.
@@ -34,9 +42,12 @@ class VoteBlend:
         InputError: if the parts do not fit together or a number is out of its range.
     """
 
+    family: ClassVar[str] = "blended-votes"
+
     parts: tuple[GatedSum, ...]
     shares: FloatArray
     retention: FloatArray
+    n_categories: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
@@ -45,39 +56,15 @@ class VoteBlend:
         if not (np.all(self.shares > 1e-200) and math.fsum(self.shares.tolist()) < 1e200):
             raise InputError("the shares of a blend of votes are positive and finite")
         first = self.parts[0]
+        object.__setattr__(self, "n_categories", first.n_categories)
         for part in self.parts:
             if part.gate != "vote" or part.height != first.height or np.any(part.retention != 1.0):
                 raise InputError("the parts of a blend are votes of one height, without retention")
-            if not np.array_equal(part.n_categories, first.n_categories):
+            if part.n_categories != first.n_categories:
                 raise InputError("the parts of a blend of votes are over the same attributes")
         fits = len(self.retention) == first.n_attributes
         if not fits or not np.all((self.retention > 0) & (self.retention <= 1)):
             raise InputError("retention probabilities lie in (0, 1]")
-
-    @cached_property
-    def _values(self) -> tuple[object, ...]:
-        return (self.parts, self.shares.tobytes(), self.retention.tobytes())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, VoteBlend) and self._values == other._values
-
-    def __hash__(self) -> int:
-        return hash(self._values)
-
-    @property
-    def n_attributes(self) -> int:
-        """k."""
-        return self.parts[0].n_attributes
-
-    @property
-    def n_categories(self) -> IntArray:
-        """a_i, shape (k,)."""
-        return self.parts[0].n_categories
-
-    @property
-    def uniform_keep(self) -> FloatArray:
-        """r_i = 1/a_i, shape (k,)."""
-        return self.parts[0].uniform_keep
 
     @property
     def height(self) -> float:
@@ -85,12 +72,24 @@ class VoteBlend:
         return self.parts[0].height
 
     @property
-    def epsilon(self) -> float:
-        """The record's level E before rounding, nats."""
+    def ideal_epsilon(self) -> float:
+        """E."""
         return self.height
 
+    @property
+    def opens(self) -> bool:
+        return all(part.opens for part in self.parts)
+
+    @property
+    def density_slack(self) -> float:
+        # The weights of the parts: two products; what a part is divided by first cancels.
+        return 1.01 * (STEP_ROUNDINGS + 4) * UNIT
+
+    @property
+    def attribute_weights(self) -> FloatArray:
+        return np.asarray(self.shares @ np.array([part.attribute_weights for part in self.parts]))
+
     def at_height(self, height: float) -> "VoteBlend":
-        """Return the law with another E, in the same proportions."""
         return replace(self, parts=tuple(part.at_height(height) for part in self.parts))
 
     @cached_property
@@ -101,12 +100,9 @@ class VoteBlend:
         return np.asarray(masses / masses.sum())
 
     def moments(self) -> Moments:
-        """Return every attribute's keep and change probability, retention included.
-
-        Sums over parts of non-negative numbers. E_μ[g_c] is good to half a part's error bound and
-        the roundings of its logarithm and exponential, at most (2 |ln E_μ[g_c]| + 8) u; twice, for
-        numerator and denominator, and C + 8 roundings of products and sums.
-        """
+        # Sums over parts of non-negative numbers. E_μ[g_c] is good to half a part's error bound and
+        # the roundings of its logarithm and exponential, at most (2 |ln E_μ[g_c]| + 8) u; twice,
+        # for numerator and denominator, and C + 8 roundings of products and sums.
         found = [part.moments() for part in self.parts]
         logs = [abs(one.log_normalizer) for one in found]
         top = max(one.log_normalizer for one in found)
@@ -126,12 +122,10 @@ class VoteBlend:
         )
 
     def given_rest(self) -> FloatArray:
-        """Return an upper bound on each attribute's level against full knowledge, (k,) nats."""
         live = np.any([(part.weights > 0) | (part.dither > 0) for part in self.parts], axis=0)
         return after_response(np.where(live, self.height, 0.0), self.uniform_keep, self.retention)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
-        """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] in."""
         chosen = [int(i) for i in subset]
         found = sum(
             share * backward.components(part, chosen)
@@ -140,20 +134,17 @@ class VoteBlend:
         return backward.normalized(np.asarray(found), self.retention[chosen])
 
     def pair_attenuations(self) -> FloatArray:
-        """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN."""
         found = [part.pair_attenuations() for part in self.parts]
         mixed = np.tensordot(self._normalizers, found, axes=1)
         return np.asarray(mixed * np.outer(self.retention, self.retention))
 
-    def subset_level(self, subset: Sequence[int]) -> float:
-        """Return ln(max f_A/min f_A) of the law projected to the columns A, nats, not rounded up.
-
-        By monotonicity (see `backward.subset_level`) the extremes are where all of A is kept and
-        where all of it is changed, for every part and so for their sum.
-        """
+    def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
+        # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and
+        # where all of it is changed, for every part and so for their sum.
         ends = [backward.extremes(part, subset, self.retention) for part in self.parts]
         kept, changed = self.shares @ np.array(ends)
-        return math.log(kept / changed)
+        wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT
+        return math.log(kept / changed), 2.02 * wrong
 
     def weights_of_parts(self) -> FloatArray:
         """Return α_c G^c_0, the parts' weights as a sampler computes them, shape (C,).
@@ -163,3 +154,31 @@ class VoteBlend:
         """
         first = [float(backward.Backward(part).after(0)[0]) for part in self.parts]
         return np.asarray(self.shares * np.array(first))
+
+    def sampler(self) -> VoteSampler:
+        patterns = BlendSampler(self.parts, self.weights_of_parts())
+        return VoteSampler(self.n_categories, self.retention, patterns)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "height": float(self.height).hex(),
+            "votes": [part.gate_to_plain() for part in self.parts],
+            "shares": [value.hex() for value in self.shares.tolist()],
+            "retention": [value.hex() for value in self.retention.tolist()],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteBlend":
+        votes = plain.get("votes")
+        if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
+            raise InputError("the mechanism's votes should be a list of votes")
+        (height,) = floats_from_plain([plain.get("height")], "height", 1).tolist()
+        ones = np.ones(len(n_categories))
+        parts = [
+            GatedSum.gate_from_plain(vote, n_categories, "vote", height, ones) for vote in votes
+        ]
+        retention = floats_from_plain(plain.get("retention"), "retention", len(n_categories))
+        return cls(
+            tuple(parts), floats_from_plain(plain.get("shares"), "shares", len(parts)), retention
+        )

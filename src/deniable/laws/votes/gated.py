@@ -8,7 +8,7 @@ then, optionally, every output i is replaced by a uniform category with probabil
     "vote":  g = 1 + (e^E − 1) x      (width 1: the uniform law mixed with one weighted vote)
     "ramp":  g = e^{E x}              (no clipping: the Kronecker product; width → 0: the vote)
 
-What it promises before rounding (`accounts` has it as drawn):
+What it promises before rounding (:class:`VoteLaw` has it as drawn):
 record    1 <= g <= e^E, averages over B and post-processing keep the ratio: ε <= E.
 knowing   for a ramp g(s + m) <= e^{E m / width} g(s) because clip is 1-Lipschitz, hence
 the rest  f(S) <= ((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) f(S ∪ i) with c = E/width.
@@ -18,15 +18,18 @@ clipped); staircase mechanisms of two steps (Kairouz, Oh and Viswanath 2014) are
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.law import floats_from_plain, integers_from_plain
+from deniable.laws.votes import backward
 from deniable.laws.votes.counts import CountLaw
+from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
     LARGEST_WEIGHT,
     UNIT,
@@ -38,6 +41,7 @@ from deniable.laws.votes.sums import (
     saddle_tilt,
     tilted_sum,
 )
+from deniable.laws.votes.vote_law import MAX_ALL_PAIRS, Moments, VoteLaw, after_response
 
 LARGEST_HEIGHT = 1200.0
 LEAST_DITHER = 2.0**-60
@@ -52,51 +56,14 @@ def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
     return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
 
 
-def after_response(
-    level: FloatArray, uniform_keep: FloatArray, retention: FloatArray
-) -> FloatArray:
-    """Return levels against full knowledge after every attribute's own response, (k,), nats.
-
-    With retention λ a ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m), m = rR + 1 − r; divided by R
-    everywhere so that nothing overflows. A level over 700 counts as 700 in it: its e^{−level} would
-    underflow; hence the minimum.
-    """
-    fall = np.exp(-np.minimum(level, 700.0))
-    blur = (1.0 - retention) * (uniform_keep + (1.0 - uniform_keep) * fall)
-    after = np.log((retention + blur) / (retention * fall + blur))
-    return np.where(retention < 1, np.minimum(after, level), level)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Keep and change probabilities after everything, with one relative error bound for all.
-
-    Attributes:
-        keep, change: p_i and 1 − p_i, each without cancellation, shape (k,).
-        gain: p_i − 1/a_i from what the gate adds to the uniform law, shape (k,).
-        log_normalizer: ln E_μ[g].
-        relative_error: of `keep` and `change`.
-    """
-
-    keep: FloatArray
-    change: FloatArray
-    gain: FloatArray
-    log_normalizer: float
-    relative_error: float
-
-    def levels(self, n_categories: IntArray) -> FloatArray:
-        """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats.
-
-        Infinite where 1 − p_i is too small for double precision.
-        """
-        with np.errstate(divide="ignore"):
-            level = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
-        return np.asarray(level)
-
-
 @dataclass(frozen=True, eq=False)
-class GatedSum:
-    """A law as in the module's heading. Frozen; equal if all its numbers are equal.
+class GatedSum(VoteLaw):
+    """A uniform record, reweighted by how many of the important attributes it keeps.
+
+    A pattern's density grows with the sum of the weights of the kept attributes: in one step (the
+    optimum for given levels, a weighted vote), or along a clipped exponential ramp (which also caps
+    what full knowledge of the rest can reveal). It needs 3 k + 3 numbers; the formulas are in the
+    module's heading.
 
     Args:
         n_categories: a_i, shape (k,).
@@ -112,7 +79,9 @@ class GatedSum:
         InputError: if the shapes differ or a number is out of its range.
     """
 
-    n_categories: IntArray
+    family: ClassVar[str] = "gated-sum"
+
+    n_categories: tuple[int, ...]
     weights: IntArray
     dither: FloatArray
     gate: Literal["vote", "ramp"]
@@ -126,7 +95,7 @@ class GatedSum:
         sizes = {len(self.weights), len(self.dither), len(self.retention)}
         if sizes != {k} or k == 0:
             raise InputError("a gated sum needs one weight, dither and retention per attribute")
-        if not (np.all(self.n_categories >= 2) and np.all(self.weights >= 0)):
+        if not (min(self.n_categories) >= 2 and np.all(self.weights >= 0)):
             raise InputError("a gated sum needs category counts >= 2 and weights >= 0")
         if int(self.weights.max()) > LARGEST_WEIGHT or not (
             0 < float(self.weights.sum() + self.dither.sum()) <= LARGEST_WEIGHT
@@ -146,27 +115,6 @@ class GatedSum:
             raise InputError(f"a dither probability is 0 or at least {LEAST_DITHER:.1e}")
         if not self.gate_excess(self.weights.sum() + np.count_nonzero(self.dither)) > 0:
             raise InputError("a gate must be reached by the sum of all weights")
-
-    @cached_property
-    def _values(self) -> tuple[object, ...]:
-        arrays = (self.n_categories, self.weights, self.dither, self.retention)
-        return (*(a.tobytes() for a in arrays), self.gate, self.start, self.width, self.height)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GatedSum) and self._values == other._values
-
-    def __hash__(self) -> int:
-        return hash(self._values)
-
-    @property
-    def n_attributes(self) -> int:
-        """k."""
-        return len(self.n_categories)
-
-    @property
-    def uniform_keep(self) -> FloatArray:
-        """r_i = 1/a_i, shape (k,)."""
-        return np.asarray(1.0 / self.n_categories, dtype=np.float64)
 
     def gate_exponent(self, s: IntArray | FloatArray) -> FloatArray:
         """Return ln g(s), in [0, E], within (4 E + 4) u of the exact value."""
@@ -190,15 +138,21 @@ class GatedSum:
     def _alike(self) -> bool:
         """All attributes count one and have the same categories: only how many are kept matters."""
         return bool(
-            np.all(self.weights == 1)
-            and not self.dither.any()
-            and np.all(self.n_categories == self.n_categories[0])
+            np.all(self.weights == 1) and not self.dither.any() and len(set(self.n_categories)) == 1
         )
 
     @property
-    def epsilon(self) -> float:
-        """The record's level E before rounding, nats."""
+    def ideal_epsilon(self) -> float:
+        """E: 1 <= g <= e^E, whatever is averaged."""
         return self.height
+
+    @property
+    def opens(self) -> bool:
+        return bool(self.weights.sum() >= self.start + self.width)
+
+    @property
+    def attribute_weights(self) -> FloatArray:
+        return self.weights + self.dither
 
     def slope_bounds(self) -> FloatArray:
         """Return ln((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) of a ramp, before clipping (k,)."""
@@ -208,7 +162,6 @@ class GatedSum:
         return np.asarray(self.weights * slope + noise, dtype=np.float64)
 
     def given_rest(self) -> FloatArray:
-        """Return an upper bound on each attribute's level against full knowledge, (k,) nats."""
         if self.gate == "ramp":
             level = np.minimum(self.slope_bounds(), self.height)
         else:
@@ -266,7 +219,6 @@ class GatedSum:
         return self.tilted[0].expectations(self.weighted_excess())
 
     def moments(self) -> Moments:
-        """Return every attribute's keep and change probability, retention included."""
         log_factor = self.tilted[3]
         got = self.excess
         # f = c (1 + (g − 1)), c = 1/(1 + A): both parts are sums of non-negative numbers.  Divided
@@ -304,29 +256,99 @@ class GatedSum:
         )
         return other
 
-    def attenuation(self, attributes: Sequence[int], normalizer: float | None = None) -> float:
-        """Return φ(T), the eigenvalue on the set T of attributes (docs/proofs/clipped.md,
-        section 5)."""
-        chosen = sorted(set(attributes))
-        if not chosen:
-            return 1.0
+    def pair_attenuation(self, first: int, second: int) -> float:
+        # Through `sums`: relatively right where φ is tiny, which `eigenvalues` are not.
+        chosen = [first, second]
         law, _, _, log_factor = self.tilted
-        if normalizer is None:
-            normalizer = self.moments().log_normalizer
-        factors = {i: (1.0, -1.0 / (int(self.n_categories[i]) - 1)) for i in chosen}
+        factors = {i: (1.0, -1.0 / (self.n_categories[i] - 1)) for i in chosen}
         value = law.product_expectation(self.weighted_excess(), factors)
-        # E_μ[∏ h_i] = 0 for T not empty: the constant part of g drops out.
-        return float(np.prod(self.retention[chosen])) * value * math.exp(log_factor - normalizer)
+        # E_μ[∏ h_i] = 0: the constant part of g drops out.
+        factor = math.exp(log_factor - self.moments().log_normalizer)
+        return float(np.prod(self.retention[chosen])) * value * factor
 
     def pair_attenuations(self) -> FloatArray:
-        """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN. O(k²) vectors."""
+        # O(k²) vectors.
         law, _, _, log_factor = self.tilted
         factor = math.exp(log_factor - self.moments().log_normalizer)
         pairs = law.pair_expectations(
             self.weighted_excess(),
             np.ones(self.n_attributes),
-            np.asarray(-1.0 / (self.n_categories - 1), dtype=np.float64),
+            np.asarray(-1.0 / (self.counts - 1), dtype=np.float64),
         )
         pairs *= factor * np.outer(self.retention, self.retention)
         np.fill_diagonal(pairs, np.nan)
         return pairs
+
+    def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
+        all_kept, all_changed = backward.extremes(self, subset, self.retention)
+        return math.log(all_kept / all_changed), 2.02 * path_slack(self.n_attributes, self.height)
+
+    def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
+        if len(subset) == 2 and self.n_attributes <= MAX_ALL_PAIRS:
+            single = self._attenuations[list(subset)]
+            pair = self._pair_attenuations[subset[0], subset[1]]
+            return np.array([[1.0, single[1]], [single[0], pair]])
+        found = backward.components(self, subset)
+        return backward.normalized(found, self.retention[list(subset)])
+
+    @cached_property
+    def _attenuations(self) -> FloatArray:
+        return self.attenuations()
+
+    @cached_property
+    def _pair_attenuations(self) -> FloatArray:
+        return self.pair_attenuations()
+
+    def sampler(self) -> VoteSampler:
+        return VoteSampler(self.n_categories, self.retention, SumSampler(self))
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "gate": self.gate,
+            "height": float(self.height).hex(),
+            **self.gate_to_plain(),
+            "retention": [value.hex() for value in self.retention.tolist()],
+        }
+
+    def gate_to_plain(self) -> dict[str, Any]:
+        """Return where the gate rises and what the attributes weigh, as plain values."""
+        return {
+            "start": float(self.start).hex(),
+            "width": float(self.width).hex(),
+            "weights": [f"{weight:x}" for weight in self.weights.tolist()],
+            "dither": [value.hex() for value in self.dither.tolist()],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "GatedSum":
+        gate = plain.get("gate")
+        if gate not in ("vote", "ramp"):
+            raise InputError("the mechanism's gate should be 'vote' or 'ramp'")
+        (height,) = floats_from_plain([plain.get("height")], "height", 1).tolist()
+        retention = floats_from_plain(plain.get("retention"), "retention", len(n_categories))
+        return cls.gate_from_plain(plain, n_categories, gate, height, retention)
+
+    @classmethod
+    def gate_from_plain(
+        cls,
+        plain: Mapping[str, Any],
+        n_categories: tuple[int, ...],
+        gate: Literal["vote", "ramp"],
+        height: float,
+        retention: FloatArray,
+    ) -> "GatedSum":
+        """Rebuild a law from :meth:`gate_to_plain` and what else it needs.
+
+        Raises:
+            InputError: if the values do not describe one.
+        """
+        k = len(n_categories)
+        ends = floats_from_plain([plain.get("start"), plain.get("width")], "gate", 2)
+        start, width = ends.tolist()
+        weights = integers_from_plain(plain.get("weights"), "weights", k)
+        if max(weights, default=0) > 1 << 60:
+            raise InputError("the mechanism's weights are too large")
+        dither = floats_from_plain(plain.get("dither"), "dither", k)
+        whole = np.array(weights, dtype=np.int64)
+        return cls(n_categories, whole, dither, gate, start, width, height, retention)

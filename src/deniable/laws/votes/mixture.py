@@ -8,25 +8,34 @@ linear program is of this form with at most k votes (docs/proofs/optimal.md).
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.votes.gated import Moments
+from deniable.laws.law import floats_from_plain, integers_from_plain
+from deniable.laws.patterns import pattern_eigenvalues
 from deniable.laws.votes.halves import Halves, kept_sums, product_masses
+from deniable.laws.votes.sampling import TableSampler, VoteSampler
 from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+from deniable.laws.votes.vote_law import Moments, VoteLaw
 
 MAX_ATTRIBUTES = 20
 """All 2^k patterns are held."""
 
 MAX_WEIGHT = 1 << 52
+_LIMIT = 1 << 60
 
 
 @dataclass(frozen=True, eq=False)
-class VoteMixture:
-    """A law as in the module's heading. Frozen; equal if all its numbers are equal.
+class VoteMixture(VoteLaw):
+    """A uniform record, or a uniform record conditioned on winning one of several weighted votes.
+
+    The optimum of Yamamoto and Shibuya's linear program is such a law, with at most k votes. The
+    formulas are in the module's heading.
 
     Args:
         n_categories: a_i, shape (k,), k up to `MAX_ATTRIBUTES`.
@@ -39,7 +48,9 @@ class VoteMixture:
         InputError: if the shapes differ or a number is out of its range.
     """
 
-    n_categories: IntArray
+    family: ClassVar[str] = "mixed-votes"
+
+    n_categories: tuple[int, ...]
     votes: IntArray
     thresholds: IntArray
     multipliers: FloatArray
@@ -52,7 +63,7 @@ class VoteMixture:
             raise InputError(f"a mixture of votes has 1 to {MAX_ATTRIBUTES} attributes, not {k}")
         if n_votes == 0 or self.votes.shape != (n_votes, k) or len(self.thresholds) != n_votes:
             raise InputError("a mixture of votes needs k weights and one threshold per vote")
-        if not (np.all(self.n_categories >= 2) and np.all(self.votes >= 0)):
+        if not (min(self.n_categories) >= 2 and np.all(self.votes >= 0)):
             raise InputError("a mixture of votes needs category counts >= 2 and weights >= 0")
         if np.any(self.votes > MAX_WEIGHT):
             raise InputError("the weights of a vote are at most 2^52")
@@ -63,43 +74,26 @@ class VoteMixture:
         if len(self.retention) != k or not np.all((self.retention > 0) & (self.retention <= 1)):
             raise InputError("retention probabilities lie in (0, 1]")
 
-    @cached_property
-    def _values(self) -> tuple[bytes, ...]:
-        return tuple(
-            array.tobytes()
-            for array in (
-                self.n_categories,
-                self.votes,
-                self.thresholds,
-                self.multipliers,
-                self.retention,
-            )
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, VoteMixture) and self._values == other._values
-
-    def __hash__(self) -> int:
-        return hash(self._values)
-
     @property
-    def n_attributes(self) -> int:
-        """k."""
-        return len(self.n_categories)
-
-    @property
-    def uniform_keep(self) -> FloatArray:
-        """r_i = 1/a_i, shape (k,)."""
-        return np.asarray(1.0 / self.n_categories, dtype=np.float64)
-
-    @property
-    def epsilon(self) -> float:
-        """The record's level before rounding, nats; retention cannot raise it.
+    def ideal_epsilon(self) -> float:
+        """ln(1 + Σ m_c), nats; retention cannot raise it.
 
         Votes with 0 < θ_c <= Σ n^c_i are won by the empty pattern and lost by the full one, and by
         monotonicity those two are the largest and the smallest f.
         """
         return math.log1p(math.fsum(self.multipliers.tolist()))
+
+    @property
+    def opens(self) -> bool:
+        return True
+
+    @property
+    def density_slack(self) -> float:
+        return 1.01 * self.density_roundings * UNIT
+
+    @property
+    def attribute_weights(self) -> FloatArray:
+        return self.multipliers @ self.votes
 
     @cached_property
     def density(self) -> FloatArray:
@@ -123,7 +117,7 @@ class VoteMixture:
         """
         f = self.density.reshape((2,) * self.n_attributes)
         for i in np.flatnonzero(self.retention < 1).tolist():
-            a, kept = int(self.n_categories[i]), float(self.retention[i])
+            a, kept = self.n_categories[i], float(self.retention[i])
             mean = np.take(f, [0], axis=i) / a + np.take(f, [1], axis=i) * ((a - 1) / a)
             f = kept * f + (1.0 - kept) * mean
         return f
@@ -141,14 +135,12 @@ class VoteMixture:
         return np.asarray(q / q.sum())
 
     def at_height(self, height: float) -> "VoteMixture":
-        """Return the law with Σ m_c = e^height − 1, in the same proportions."""
         factor = math.expm1(height) / math.fsum(self.multipliers.tolist())
         other = replace(self, multipliers=self.multipliers * factor)
         other.__dict__["_parts"] = self._parts
         return other
 
     def moments(self) -> Moments:
-        """Return every attribute's keep and change probability."""
         r = self.uniform_keep
         won, kept, changed = self._parts
         m = self.multipliers
@@ -178,32 +170,65 @@ class VoteMixture:
         won, kept, changed = zip(*parts, strict=True)
         return np.array(won), np.array(kept), np.array(changed)
 
-    def eigenvalues(self, subset: list[int]) -> FloatArray:
-        """Return φ(T) for every T ⊆ subset, shape (2,)·m, index 1 on axis j puts subset[j] in."""
-        rest = tuple(i for i in range(self.n_attributes) if i not in subset)
-        law = self.pattern_probability.sum(axis=rest)
-        ascending = sorted(subset)
-        law = np.transpose(law, [ascending.index(i) for i in subset])
-        for axis, i in enumerate(subset):
-            kept, changed = np.take(law, 0, axis=axis), np.take(law, 1, axis=axis)
-            a = int(self.n_categories[i])
-            law = np.stack([kept + changed, kept - changed / (a - 1)], axis=axis)
-        return np.asarray(law)
+    def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
+        return pattern_eigenvalues(self.pattern_probability, self.n_categories, subset)
 
-    def subset_level(self, subset: list[int]) -> float:
-        """Return ln(max f_A/min f_A) of the law projected to the columns A, nats, not rounded up.
+    def pair_attenuations(self) -> FloatArray:
+        k = self.n_attributes
+        pairs = np.full((k, k), np.nan)
+        for i in range(k):
+            for j in range(i):
+                pairs[i, j] = pairs[j, i] = self.pair_attenuation(i, j)
+        return pairs
 
-        By monotonicity (see `backward.subset_level`) the extremes are where all of A is kept and
-        where all of it is changed; f_A averages f over the other attributes.
-        """
-        f, r = self.final_density, self.uniform_keep
-        index = [slice(None) if i not in subset else None for i in range(self.n_attributes)]
-        kept = f[tuple(0 if at is None else at for at in index)]
-        changed = f[tuple(1 if at is None else at for at in index)]
-        masses = product_masses(np.delete(r, subset)).reshape(kept.shape)
-        return math.log(float((kept * masses).sum()) / float((changed * masses).sum()))
+    def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
+        # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and
+        # where all of it is changed; f_A averages f over the other attributes.
+        chosen, k = list(subset), self.n_attributes
+        ends = []
+        for changed in (0, 1):
+            f = self.final_density[tuple(changed if i in chosen else slice(None) for i in range(k))]
+            masses = product_masses(np.delete(self.uniform_keep, chosen)).reshape(f.shape)
+            ends.append(float((f * masses).sum()))
+        # Products of k masses, and numpy's pairwise sums, on each side of the quotient.
+        wrong = 2.02 * (3 * k + 160 + self.density_roundings) * UNIT
+        return math.log(ends[0] / ends[1]), wrong
 
     def given_rest(self) -> FloatArray:
-        """Return each attribute's level against full knowledge, shape (k,), nats, not rounded."""
         f = np.log(self.final_density)
-        return np.array([float(np.abs(np.diff(f, axis=i)).max()) for i in range(self.n_attributes)])
+        steps = [float(np.abs(np.diff(f, axis=i)).max()) for i in range(self.n_attributes)]
+        # |d ln f| of each of the two entries, two logarithms of up to ε, one difference.
+        return np.array(steps) + (2.02 * self.density_roundings + 6 * (self.ideal_epsilon + 1)) * (
+            UNIT
+        )
+
+    def sampler(self) -> VoteSampler:
+        patterns = TableSampler(self.n_categories, self.density)
+        return VoteSampler(self.n_categories, self.retention, patterns)
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "votes": [[f"{weight:x}" for weight in vote] for vote in self.votes.tolist()],
+            "thresholds": [f"{threshold:x}" for threshold in self.thresholds.tolist()],
+            "multipliers": [value.hex() for value in self.multipliers.tolist()],
+            "retention": [value.hex() for value in self.retention.tolist()],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteMixture":
+        k = len(n_categories)
+        votes = plain.get("votes")
+        if not isinstance(votes, list) or not votes:
+            raise InputError("the mechanism's votes should be a list with at least one vote")
+        weights = [integers_from_plain(vote, "votes", k) for vote in votes]
+        thresholds = integers_from_plain(plain.get("thresholds"), "thresholds", len(votes))
+        if max(map(max, weights), default=0) > _LIMIT or max(thresholds) > _LIMIT:
+            raise InputError("the mechanism's votes are too large")
+        return cls(
+            n_categories,
+            np.array(weights, dtype=np.int64).reshape(len(votes), k),
+            np.array(thresholds, dtype=np.int64),
+            floats_from_plain(plain.get("multipliers"), "multipliers", len(votes)),
+            floats_from_plain(plain.get("retention"), "retention", k),
+        )

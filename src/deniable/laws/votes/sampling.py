@@ -21,16 +21,20 @@ more in 2^64 where a word leaves a choice open.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.laws.law import ShiftSampler
 from deniable.laws.votes.backward import Backward
-from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
-from deniable.randomness import BitSource
+from deniable.randomness import BitSource, ExactCategorical
+
+if TYPE_CHECKING:
+    from deniable.laws.votes.gated import GatedSum
 
 BoolArray = NDArray[np.bool_]
 
@@ -42,6 +46,8 @@ MEMORY = 1 << 28
 """Bytes of tables that a sampler keeps; larger ones are built again for every batch."""
 
 _BYTES_PER_STATE = 66
+_MANY = 64
+"""From this many different category counts on, lookup tables are small instead of large."""
 _FLIP = np.uint64(1 << 63)
 _FULL_PRECISION = 2.0**-960
 """Quotients below this may lose digits to underflow."""
@@ -124,7 +130,7 @@ class SumSampler:
         memory: tables of at most so many bytes are kept, larger ones built again for every batch.
     """
 
-    def __init__(self, law: GatedSum, memory: int = MEMORY) -> None:
+    def __init__(self, law: "GatedSum", memory: int = MEMORY) -> None:
         k = law.n_attributes
         self.law = law
         self.backward = Backward(law)
@@ -190,10 +196,10 @@ class TableSampler:
         density: f of every pattern on any scale, flattened in C order, shape (2^k,).
     """
 
-    def __init__(self, n_categories: IntArray, density: FloatArray) -> None:
+    def __init__(self, n_categories: Sequence[int], density: FloatArray) -> None:
         back = density / math.sqrt(float(density.min()) * float(density.max()))
         choices = []
-        for a in n_categories[::-1].tolist():
+        for a in reversed(n_categories):
             kept, changed = back[0::2] / a, back[1::2] * ((a - 1) / a)
             choices.append(Choice(changed, kept))
             back = changed + kept
@@ -207,3 +213,82 @@ class TableSampler:
             pattern[i] = choice.draw(prefix, source)
             prefix = 2 * prefix + pattern[i]
         return pattern
+
+
+class BlendSampler:
+    """Draws a vote, then a pattern under it.
+
+    The votes' weights are doubles, drawn by exactly, as integers times a power of two. Which vote a
+    row falls to has nothing to do with its values; the bits used depend on that alone.
+
+    Args:
+        parts: the votes.
+        weights_of_parts: shape (C,).
+    """
+
+    def __init__(self, parts: Sequence["GatedSum"], weights_of_parts: FloatArray) -> None:
+        weights = [float(weight).as_integer_ratio() for weight in weights_of_parts.tolist()]
+        common = max(denominator for _, denominator in weights)  # all are powers of two
+        self._vote = ExactCategorical([top * (common // bottom) for top, bottom in weights])
+        memory = MEMORY // len(parts)
+        self._patterns = [SumSampler(part, memory) for part in parts]
+        self._n_attributes = parts[0].n_attributes
+
+    def draw(self, count: int, source: BitSource) -> NDArray[np.bool_]:
+        """Return patterns, True where the attribute is changed, shape (k, count)."""
+        vote = self._vote.draw(count, source)
+        pattern = np.empty((self._n_attributes, count), dtype=np.bool_)
+        for c, patterns in enumerate(self._patterns):
+            rows = np.flatnonzero(vote == c)
+            if rows.size:
+                pattern[:, rows] = patterns.draw(rows.size, source)
+        return pattern
+
+
+class PatternDraws(Protocol):
+    """Tables for drawing patterns."""
+
+    def draw(self, count: int, source: BitSource) -> NDArray[np.bool_]:
+        """Return patterns, True where the attribute is changed, shape (k, count)."""
+        ...
+
+
+class VoteSampler(ShiftSampler):
+    """Draws the pattern, and a uniform other category for every attribute, used where it changed;
+    where retention is below 1 also a uniform category of all, used where it is not retained.
+
+    Everything is drawn whether or not it is used, so that the work is the same for every pattern.
+
+    Args:
+        n_categories: a_i, shape (k,).
+        retention: probability of not replacing the output, shape (k,).
+        patterns: draws patterns.
+    """
+
+    def __init__(
+        self, n_categories: Sequence[int], retention: FloatArray, patterns: PatternDraws
+    ) -> None:
+        super().__init__(n_categories)
+        self._patterns = patterns
+        sizes = set(self.n_categories)
+        prefix_bits = 16 if len(sizes) < _MANY else 8
+        self._other = {n: ExactCategorical([1] * (n - 1), prefix_bits=prefix_bits) for n in sizes}
+        replaced = {n for n, kept in zip(self.n_categories, retention, strict=True) if kept < 1.0}
+        self._any = {n: ExactCategorical([1] * n, prefix_bits=prefix_bits) for n in replaced}
+        self._retained = [
+            Choice.of_probability(kept) if kept < 1.0 else None for kept in retention.tolist()
+        ]
+
+    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+        pattern = self._patterns.draw(count, source)
+        only = np.zeros(count, dtype=np.int64)
+        shifts = []
+        for n, changed, retained in zip(self.n_categories, pattern, self._retained, strict=True):
+            shift = self._other[n].draw(count, source)
+            shift += 1
+            shift *= changed
+            if retained is not None:
+                uniform = self._any[n].draw(count, source)
+                shift = np.where(retained.draw(only, source), shift, uniform)
+            shifts.append(shift)
+        return shifts

@@ -1,58 +1,253 @@
-"""What laws of votes have in common: their accounts and their moments come from ``votes``."""
+"""What every law of votes answers, and what it promises *as drawn*.
 
+A law of votes reweights a uniform record by which attributes it keeps, f(S), and then lets every
+attribute answer once more on its own: its output is replaced by a uniform category with probability
+1 − retention_i. It says what the ideal law does, each number with its error bound; what follows for
+the law as drawn is worked out here, once for all of them, every rounding the safe way.
+
+As drawn, the probability of every pattern is within e^{±δ} of the ideal law's up to one constant
+that normalises; δ is `path_slack` and what the law's own density is off by (`density_slack`). The
+logarithm of a quotient of two sums of such probabilities therefore moves by 2 δ at most, and every
+level here is one: of two patterns, of p_i and 1 − p_i, of two values of a projected law. An own
+response is drawn exactly, with probabilities that are doubles, and only averages.
+"""
+
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, fields
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.laws.law import BoundedLaw
-from deniable.laws.votes import accounts
-from deniable.laws.votes.blend import VoteBlend
-from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.law import BoundedLaw, next_above
+from deniable.laws.votes.sampling import path_slack
+from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
 
-Numbers = TypeVar("Numbers", GatedSum, VoteBlend, VoteMixture)
+MAX_ALL_PAIRS = 64
+"""Attributes up to which every pair is looked at."""
 
 
 @dataclass(frozen=True)
-class VoteLaw(BoundedLaw, Generic[Numbers]):
-    """A law that reweights a uniform record by which attributes it keeps.
+class Moments:
+    """Keep and change probabilities after everything, with one relative error bound for all.
 
-    Args:
-        numbers: gates or votes, their weights, and the attributes' own responses.
+    Attributes:
+        keep, change: p_i and 1 − p_i, each without cancellation, shape (k,).
+        gain: p_i − 1/a_i from what the votes add to the uniform law, shape (k,).
+        log_normalizer: ln E_μ[f], μ the uniform law.
+        relative_error: of `keep` and `change`.
     """
 
-    numbers: Numbers
-    n_categories: tuple[int, ...] = field(init=False, repr=False)
+    keep: FloatArray
+    change: FloatArray
+    gain: FloatArray
+    log_normalizer: float
+    relative_error: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_categories", tuple(self.numbers.n_categories.tolist()))
+    def levels(self, n_categories: IntArray) -> FloatArray:
+        """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats.
+
+        Infinite where 1 − p_i is too small for double precision.
+        """
+        with np.errstate(divide="ignore"):
+            level = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
+        return np.asarray(level)
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """Bounds in nats for a law as drawn.
+
+    Attributes:
+        epsilon: the record's level, rounded up.
+        attribute_epsilon: ε_i, rounded up, shape (k,).
+        attribute_epsilon_floor: ε_i, rounded down: what is certainly delivered, shape (k,).
+        epsilon_given_rest: level against full knowledge of the rest, rounded up, shape (k,).
+    """
+
+    epsilon: float
+    attribute_epsilon: FloatArray
+    attribute_epsilon_floor: FloatArray
+    epsilon_given_rest: FloatArray
+
+
+class VoteLaw(BoundedLaw):
+    """A uniform record, reweighted by which attributes it keeps. Frozen; equal if all its numbers
+    are equal.
+
+    A subclass is a frozen dataclass (``eq=False``) with the fields `n_categories`, shape (k,), and
+    `retention`, the probability in (0, 1] of *not* replacing the output, shape (k,).
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    retention: FloatArray
+
+    @property
+    @abstractmethod
+    def ideal_epsilon(self) -> float:
+        """The record's level of the ideal law before retention, not rounded, nats."""
+
+    @property
+    @abstractmethod
+    def opens(self) -> bool:
+        """Whether the ideal level is reached, by the record that keeps everything."""
+
+    @property
+    def density_slack(self) -> float:
+        """How far ln f may be off before drawing starts, up to a constant."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def attribute_weights(self) -> FloatArray:
+        """What every attribute weighs in the votes, on any one scale, shape (k,)."""
+
+    @abstractmethod
+    def at_height(self, height: float) -> Self:
+        """Return the law with another `ideal_epsilon`, its votes and their proportions kept."""
+
+    @abstractmethod
+    def moments(self) -> Moments:
+        """Return every attribute's keep and change probability, retention included."""
+
+    @abstractmethod
+    def given_rest(self) -> FloatArray:
+        """Return bounds on the ideal law's levels given the rest, shape (k,), nats."""
+
+    @abstractmethod
+    def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
+        """Return ln(max f_A/min f_A) of the ideal law projected to the columns A, at least one, and
+        how far it may be off, in nats."""
+
+    @abstractmethod
+    def pair_attenuations(self) -> FloatArray:
+        """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN."""
+
+    @property
+    def n_attributes(self) -> int:
+        """k."""
+        return len(self.n_categories)
 
     @cached_property
-    def _account(self) -> accounts.Account:
-        return accounts.account(self.numbers)
+    def counts(self) -> IntArray:
+        """a_i, shape (k,)."""
+        return np.array(self.n_categories, dtype=np.int64)
 
-    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
-        if subset is None:
-            return self._account.epsilon
-        return accounts.subset_epsilon(self.numbers, subset)
+    @property
+    def uniform_keep(self) -> FloatArray:
+        """r_i = 1/a_i, shape (k,)."""
+        return np.asarray(1.0 / self.counts, dtype=np.float64)
 
-    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon.tolist())
+    @cached_property
+    def _values(self) -> tuple[Any, ...]:
+        values = [getattr(self, field.name) for field in fields(self)]
+        return tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in values)
 
-    def attribute_epsilon_floors(self) -> tuple[float, ...]:
-        return tuple(self._account.attribute_epsilon_floor.tolist())
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoteLaw) and (type(self), self._values) == (
+            type(other),
+            other._values,
+        )
 
-    def given_rest_bounds(self) -> tuple[float, ...]:
-        return tuple(self._account.epsilon_given_rest.tolist())
+    def __hash__(self) -> int:
+        return hash(self._values)
 
-    def keep_probabilities(self) -> NDArray[np.float64]:
-        return self.numbers.moments().keep
+    def keep_probabilities(self) -> FloatArray:
+        return self.moments().keep
 
-    def attenuations(self) -> NDArray[np.float64]:
+    def attenuations(self) -> FloatArray:
         # φ_i = (p_i − r_i)/(1 − r_i), from the part of p_i that is added to the uniform record's:
         # exact at small ε.
-        return np.asarray(self.numbers.moments().gain / (1.0 - self.numbers.uniform_keep))
+        return np.asarray(self.moments().gain / (1.0 - self.uniform_keep))
+
+    @property
+    def drawing_slack(self) -> float:
+        """How far the logarithm of a ratio of pattern probabilities moves by drawing, nats."""
+        return 2.0 * (path_slack(self.n_attributes, self.ideal_epsilon) + self.density_slack)
+
+    @cached_property
+    def account(self) -> Account:
+        """What the law promises as drawn."""
+        above, below = self.attribute_bounds()
+        epsilon = self._record_level
+        given = self.given_rest() * (1 + 32 * UNIT) + self.drawing_slack
+        # Two patterns that differ in one attribute are two patterns.
+        return Account(epsilon, above, below, np.minimum(given, epsilon))
+
+    def attribute_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return ε_i as drawn, rounded up and rounded down, shapes (k,), in nats."""
+        moments = self.moments()
+        level = moments.levels(self.counts)
+        # ln of a quotient of two numbers with that relative error; three rounded logarithms.
+        logarithms = 4 * UNIT * (np.abs(level) + np.log(self.counts) + 2)
+        wrong = 2.02 * moments.relative_error + self.drawing_slack + logarithms
+        return level + wrong, np.maximum(level - wrong, 0.0)
+
+    @cached_property
+    def _record_level(self) -> float:
+        """The record's level, rounded up: the ideal law's, or, where own responses or votes that
+        are never fully won leave less, that of all columns."""
+        height = next_above(self.ideal_epsilon * (1 + 4 * UNIT) + self.drawing_slack)
+        if self.opens and np.all(self.retention == 1.0):
+            return height
+        return min(height, self._projected(range(self.n_attributes)))
+
+    def _projected(self, subset: Sequence[int]) -> float:
+        level, wrong = self.subset_level(subset)
+        return next_above(level + wrong + self.drawing_slack + 4 * UNIT * (1 + abs(level)))
+
+    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
+        if subset is None or len(subset) == self.n_attributes:
+            return self._record_level
+        # A projection never reveals more than the whole.
+        return min(self._projected(subset), self._record_level) if len(subset) else 0.0
+
+    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
+        return tuple(self.account.attribute_epsilon.tolist())
+
+    def attribute_epsilon_floors(self) -> tuple[float, ...]:
+        return tuple(self.account.attribute_epsilon_floor.tolist())
+
+    def given_rest_bounds(self) -> tuple[float, ...]:
+        return tuple(self.account.epsilon_given_rest.tolist())
+
+    def pair_attenuation(self, first: int, second: int) -> float:
+        """Return φ({first, second})."""
+        return float(self.eigenvalues((first, second))[1, 1])
+
+    def least_pair_ratio(self) -> float:
+        """Return min over pairs of φ_ij/(φ_i φ_j), which own responses do not change; 1 if k = 1.
+
+        0 means that a table of two attributes cannot be estimated. All pairs up to `MAX_ALL_PAIRS`
+        attributes; beyond, those among the attributes of the smallest, middle and largest weights:
+        there the ratio is a smooth function of the two weights.
+        """
+        k = self.n_attributes
+        if k == 1:
+            return 1.0
+        single = self.attenuations()
+        if k <= MAX_ALL_PAIRS:
+            return float(np.nanmin(self.pair_attenuations() / np.outer(single, single)))
+        order = np.argsort(self.attribute_weights).tolist()
+        chosen = [order[0], order[1], order[k // 2], order[k // 2 + 1], order[-2], order[-1]]
+        return min(
+            self.pair_attenuation(i, j) / float(single[i] * single[j])
+            for at, i in enumerate(chosen)
+            for j in chosen[at + 1 :]
+        )
+
+
+def after_response(
+    level: FloatArray, uniform_keep: FloatArray, retention: FloatArray
+) -> FloatArray:
+    """Return levels against full knowledge after every attribute's own response, (k,), nats.
+
+    With retention λ a ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m), m = rR + 1 − r; divided by R
+    everywhere so that nothing overflows. A level over 700 counts as 700 in it: its e^{−level} would
+    underflow; hence the minimum.
+    """
+    fall = np.exp(-np.minimum(level, 700.0))
+    blur = (1.0 - retention) * (uniform_keep + (1.0 - uniform_keep) * fall)
+    after = np.log((retention + blur) / (retention * fall + blur))
+    return np.where(retention < 1, np.minimum(after, level), level)

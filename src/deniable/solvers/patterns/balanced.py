@@ -14,11 +14,8 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.votes.accounts import account
-from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.law import PatternLaw
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
-from deniable.laws.votes.pairs import least_pair_ratio
 from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.landing import land
@@ -91,7 +88,7 @@ def solve(
 
     What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
     hold for the law as drawn. (The floor is looked at for all pairs up to 64 attributes, and for
-    representative ones beyond; see `deniable.laws.votes.pairs`.)
+    representative ones beyond; see `VoteLaw.least_pair_ratio`.)
 
     Args:
         n_categories: a_i, shape (k,).
@@ -140,7 +137,7 @@ def _with_room(
         if law is None and by_floor:
             return [product], "floor"
         if law is not None:
-            part = Part(tuple(range(problem.n_attributes)), law, account(law))
+            part = Part(tuple(range(problem.n_attributes)), law, law.account)
             if part.account.epsilon < product.account.epsilon:
                 return [part], "ramp"
     return [product], "independent"
@@ -179,7 +176,7 @@ def _ramp(
             low = share
         elif _floor_kept(law, floor):
             low, best = share, law
-            if least_pair_ratio(law) < floor + 0.01:
+            if law.least_pair_ratio() < floor + 0.01:
                 break
         else:
             high = share
@@ -191,11 +188,11 @@ def _landed(problem: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | 
         law = land(problem, ramp)
     except SolverError:
         return None
-    return law if bool(np.all(account(law).epsilon_given_rest <= limits)) else None
+    return law if bool(np.all(law.account.epsilon_given_rest <= limits)) else None
 
 
-def _floor_kept(law: GatedSum | VoteBlend | VoteMixture, floor: float | None) -> bool:
-    return floor is None or least_pair_ratio(law) >= floor + _FLOOR_MARGIN
+def _floor_kept(law: PatternLaw, floor: float | None) -> bool:
+    return floor is None or law.least_pair_ratio() >= floor + _FLOOR_MARGIN
 
 
 def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) -> bool:
@@ -203,8 +200,6 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
     for part in parts:
         if np.any(part.account.epsilon_given_rest > limits[list(part.attributes)]):
             return False
-        if isinstance(part.law, GatedSum | VoteBlend | VoteMixture) and not _floor_kept(
-            part.law, floor
-        ):
+        if not _floor_kept(part.law, floor):
             return False
     return True

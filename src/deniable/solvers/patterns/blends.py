@@ -124,4 +124,4 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
         start = math.fsum(at * problem.keep_probability) - soft / 2
         parts.append(vote_of(problem, at, start, soft, log_height))
     law = VoteBlend(tuple(parts), shares / shares.sum(), np.ones(k))
-    return BlendFit(law, center, best, law.epsilon)
+    return BlendFit(law, center, best, law.ideal_epsilon)

@@ -269,7 +269,7 @@ def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> Co
         raise SolverError("the column generation found no feasible mixture")
     law = _refined(problem, pricing, units, weights)
     weights = best_weights.astype(np.float64)
-    return ColumnSolution(law, weights, best, law.epsilon, len(pricing.votes))
+    return ColumnSolution(law, weights, best, law.ideal_epsilon, len(pricing.votes))
 
 
 def _basis(problem: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -304,7 +304,7 @@ def _refined(
     used, values = _basis(problem, pricing, weights)
     chosen = polished(values, weights[used], units)
     return VoteMixture(
-        problem.counts,
+        tuple(problem.counts.tolist()),
         np.array([pricing.votes[c] for c in used]),
         np.array([pricing.thresholds[c] for c in used], dtype=np.int64),
         chosen * math.exp(pricing.shift),

@@ -37,7 +37,6 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
-from deniable.laws.votes.accounts import account, drawing_slack
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import IntArray
@@ -121,9 +120,9 @@ def solve(
     height = epsilon * (1.0 - 1e-12)
     top = checked_problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
     mixture, bound = _decomposition(a.astype(np.int64), height, cost, top)
-    height -= max(0.0, account(mixture).epsilon - epsilon) + drawing_slack(mixture)
+    height -= max(0.0, mixture.account.epsilon - epsilon) + mixture.drawing_slack
     law = _capped(mixture.at_height(height), caps)
-    levels = account(law).attribute_epsilon
+    levels = law.account.attribute_epsilon
     gain = law.moments().gain
     return ImportanceSolution(levels, law, float((cost / gain**2).sum()), bound)
 
@@ -242,7 +241,7 @@ class _Oracle:
         used = np.flatnonzero(mixture > _NEGLIGIBLE)
         share = np.array([mixture[j] / self._votes[j][2] for j in used])
         return VoteMixture(
-            n_categories,
+            tuple(n_categories.tolist()),
             np.array([self._votes[j][0] for j in used]),
             np.array([self._votes[j][1] for j in used], dtype=np.int64),
             self._excess * share / share.sum(),
@@ -252,13 +251,13 @@ class _Oracle:
 
 def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
     """Bring levels above their caps down by own responses."""
-    found = account(law)
+    found = law.account
     over = found.attribute_epsilon > caps
     if not over.any():
         return law
     margin = 2.0 * (found.attribute_epsilon - found.attribute_epsilon_floor)
     target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
-    wanted = checked_problem(law.n_categories.tolist(), target.tolist()).keep_excess
+    wanted = checked_problem(law.n_categories, target.tolist()).keep_excess
     retention = np.where(over, wanted / law.moments().gain, 1.0)
     return replace(law, retention=np.minimum(retention, 1.0))
 

@@ -11,40 +11,38 @@ from typing import TypeVar
 
 import numpy as np
 
-from deniable.laws.votes.accounts import attribute_levels
-from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
-from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.problem import FloatArray, Problem, SolverError, checked_problem
 
-Law = TypeVar("Law", GatedSum, VoteBlend, VoteMixture)
+Law = TypeVar("Law", bound=VoteLaw)
 
 TOLERANCE = 9e-10
-"""A level that is met lies at most this far (nats) below the request, and never above it. For a
-mixture of votes it is this part of the level, if that is below one nat and the error bounds allow:
-the height that a level of 0.001 needs would otherwise be found to six digits only."""
+"""A level that is met lies at most this far (nats) below the request, and never above it."""
 
 
-def land(problem: Problem, law: Law) -> Law:
+def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
     """Return the law with its height and retention set so that every level is met.
 
     Args:
         problem: the levels.
         law: retention all 1, whose levels are near the requested ones.
+        relative: take `TOLERANCE` as a part of levels below one nat, if the error bounds allow: the
+            height that a level of 0.001 needs would otherwise be found to six digits only.
 
     Raises:
         SolverError: the levels cannot be met with this law.
     """
     level = problem.attribute_epsilon
-    above, below = attribute_levels(law)
+    above, below = law.attribute_bounds()
     certain = float((above - below).max())
     unit = np.ones_like(level)
-    if isinstance(law, VoteMixture):
+    if relative:
         unit = np.minimum(level, 1.0).clip(min(2 * certain / TOLERANCE, 1.0))
     margin = 0.5 * certain + 0.002 * TOLERANCE * float(unit.min())
     for _ in range(4):
         landed = _land(problem, law, margin, unit * TOLERANCE)
-        over = float((attribute_levels(landed)[0] - level).max())
+        over = float((landed.attribute_bounds()[0] - level).max())
         if over <= 0:
             return landed
         # `over` may be less than what rounding moves the level by from one attempt to the next.
@@ -78,7 +76,7 @@ def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
     """
 
     def miss(at: Law) -> float:
-        levels = at.moments().levels(at.n_categories)
+        levels = at.moments().levels(at.counts)
         return float(((levels - target) / tolerance).min()) + 0.4
 
     low, high = 0.0, LARGEST_HEIGHT
@@ -89,15 +87,15 @@ def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
     for step in range(120):
         if abs(best_value) <= 0.04:
             break
-        low, high = (law.epsilon, high) if value < 0 else (low, law.epsilon)
-        height = law.epsilon - value / slope
+        low, high = (law.ideal_epsilon, high) if value < 0 else (low, law.ideal_epsilon)
+        height = law.ideal_epsilon - value / slope
         if not low < height < high or step % 3 == 2:
-            height = 0.5 * (low + min(high, 2 * law.epsilon + 1))
-        if height == law.epsilon:
+            height = 0.5 * (low + min(high, 2 * law.ideal_epsilon + 1))
+        if height == law.ideal_epsilon:
             break
         new = law.at_height(height)
         new_value = miss(new)
-        change = (new_value - value) / (height - law.epsilon)
+        change = (new_value - value) / (height - law.ideal_epsilon)
         slope = change if least_slope < change < math.inf else slope
         law, value = new, new_value
         if abs(value) < abs(best_value):
@@ -120,7 +118,7 @@ def vote_of(
             f"the record's level would exceed {LARGEST_HEIGHT} nats: split the attributes"
         )
     return GatedSum(
-        problem.counts,
+        tuple(problem.counts.tolist()),
         n,
         dither,
         "vote",

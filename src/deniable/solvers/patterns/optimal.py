@@ -17,12 +17,11 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.votes.accounts import Account, account
-from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.law import PatternLaw, next_above
+from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.independent import IndependentResponses
-from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import saddle_tilt
+from deniable.laws.votes.vote_law import Account, VoteLaw
 from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
@@ -39,7 +38,6 @@ LOOSE = 5e-4
 """A gap in nats beyond which one vote is not near enough."""
 
 Method = Literal["single", "identical", "columns", "vote", "blend", "blocks"]
-VoteLaw = GatedSum | VoteBlend | VoteMixture | IndependentResponses
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +46,12 @@ class Part:
 
     Attributes:
         attributes: positions in the request, in the law's order.
-        law: numbers that `deniable.laws` makes a law of.
+        law: how they are randomized.
         account: what it promises as drawn.
     """
 
     attributes: tuple[int, ...]
-    law: VoteLaw
+    law: PatternLaw
     account: Account
 
 
@@ -93,7 +91,7 @@ class OptimalSolution:
 def record_level(parts: Sequence[Part]) -> float:
     """Return the record's level as drawn, in nats, rounded up: independent parts add up."""
     total = math.fsum(part.account.epsilon for part in parts)
-    return total if len(parts) == 1 else math.nextafter(total, math.inf)
+    return total if len(parts) == 1 else next_above(total)
 
 
 def delivered(parts: Sequence[Part]) -> FloatArray:
@@ -161,7 +159,7 @@ def _exactly(problem: Problem, gap: float) -> OptimalSolution:
     by 1e−6 for that λ, although the optimum itself moves by 1e−10 only: at another λ.
     """
     exact = solve_columns(problem, gap=min(gap, 1e-10))
-    whole = _whole(problem, land(problem, exact.law))
+    whole = _whole(problem, land(problem, exact.law, relative=True))
     first = _certified(problem, [whole], exact.weights, "columns")
     if first.gap <= max(gap, _TIGHT):
         return first
@@ -195,12 +193,15 @@ def alike(problem: Problem) -> bool:
 def independent(problem: Problem, places: Sequence[int]) -> Part:
     """Return the part in which these attributes answer independently of all others."""
     chosen = list(places)
-    law = IndependentResponses(problem.counts[chosen], problem.attribute_epsilon[chosen])
-    return Part(tuple(chosen), law, account(law))
+    levels = problem.attribute_epsilon[chosen]
+    law = ProductLaw.from_levels(problem.counts[chosen].tolist(), levels.tolist())
+    # No level is exceeded, and each is met to within a part in 2^56.
+    total = next_above(math.fsum(levels.tolist()))
+    return Part(tuple(chosen), law, Account(total, levels, levels * (1 - 2.0**-50), levels))
 
 
-def _whole(problem: Problem, law: GatedSum | VoteBlend | VoteMixture) -> Part:
-    return Part(tuple(range(problem.n_attributes)), law, account(law))
+def _whole(problem: Problem, law: VoteLaw) -> Part:
+    return Part(tuple(range(problem.n_attributes)), law, law.account)
 
 
 def _certified(

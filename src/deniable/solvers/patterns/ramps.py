@@ -70,7 +70,7 @@ class _Fitter:
         top = float(weights @ problem.keep_probability) + state.offset * unit
         start = max(min(top, float(weights.sum())) - width, 0.0)
         law = GatedSum(
-            problem.counts,
+            tuple(problem.counts.tolist()),
             n,
             dither,
             "ramp",

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.laws.votes.accounts import drawing_slack
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sampling import Choice, SumSampler, TableSampler, path_slack
+from deniable.laws.votes.vote_law import VoteLaw
 from unit.laws.votes import whole_law as oracle
 from unit.scripted import ScriptedBits
 
@@ -66,19 +66,19 @@ def drawn_by_votes(law: VoteBlend) -> Drawn:
     return out
 
 
-def check(law: GatedSum | VoteBlend | VoteMixture, drawn: Drawn) -> None:
+def check(law: VoteLaw, drawn: Drawn) -> None:
     k = law.n_attributes
     assert sum(drawn.values()) == 1
     assert len(drawn) == 2**k
     each, ratio = [], []
     ideal = oracle.density(law)
     for f, row in zip(ideal, itertools.product((0, 1), repeat=k), strict=True):
-        others = [int(a) - 1 for a, changed in zip(law.n_categories, row, strict=True) if changed]
+        others = [a - 1 for a, changed in zip(law.n_categories, row, strict=True) if changed]
         each.append(drawn[row] / math.prod(others))
         ratio.append(float(each[-1]) / f)
     # 1e-13 is the oracle's own rounding.
-    assert math.log(max(ratio) / min(ratio)) <= drawing_slack(law) + 1e-13
-    assert math.log(max(each) / min(each)) <= law.epsilon + drawing_slack(law)
+    assert math.log(max(ratio) / min(ratio)) <= law.drawing_slack + 1e-13
+    assert math.log(max(each) / min(each)) <= law.ideal_epsilon + law.drawing_slack
 
 
 @pytest.mark.parametrize("memory", [0, 1 << 28])

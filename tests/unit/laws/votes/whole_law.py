@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.vote_law import VoteLaw
 
 FloatArray = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def gate(law: GatedSum, s: float) -> float:
     return math.exp(law.height * x)
 
 
-def density(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
+def density(law: VoteLaw) -> FloatArray:
     """f(S), not normalised, before retention, by enumerating the dither, shape (2^k,)."""
     if isinstance(law, VoteBlend):
         shares = law.shares / law.shares.sum()
@@ -47,6 +48,7 @@ def density(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
         ):
             f = f + multiplier * ((1 - table) @ vote >= threshold)
         return f
+    assert isinstance(law, GatedSum)
     found = []
     for row in table:
         masses = {0: 1.0}
@@ -61,13 +63,13 @@ def density(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
     return np.array(found)
 
 
-def pattern_law(law: GatedSum | VoteBlend | VoteMixture) -> FloatArray:
+def pattern_law(law: VoteLaw) -> FloatArray:
     """q(S) with retention, by mixing along every axis, shape (2^k,)."""
-    q = uniform_law(law.n_categories.tolist()) * density(law)
+    q = uniform_law(law.n_categories) * density(law)
     k = law.n_attributes
     q = (q / q.sum()).reshape((2,) * k)
     for i in range(k):
-        keep, r = float(law.retention[i]), 1 / int(law.n_categories[i])
+        keep, r = float(law.retention[i]), 1 / law.n_categories[i]
         total = q.sum(axis=i, keepdims=True)
         q = keep * q + (1 - keep) * np.concatenate([total * r, total * (1 - r)], axis=i)
     return q.reshape(-1)
@@ -107,7 +109,7 @@ def random_sum(seed: int, largest: int = 6) -> GatedSum:
     top = float((weights + dither).sum())
     vote = seed % 2 == 1
     return GatedSum(
-        random.integers(2, 9, k),
+        tuple(random.integers(2, 9, k).tolist()),
         weights,
         dither,
         "vote" if vote else "ramp",
@@ -125,7 +127,7 @@ def random_mixture(seed: int, largest: int = 6) -> VoteMixture:
     votes = random.integers(0, 20, (n_votes, k))
     votes[:, 0] += 1
     return VoteMixture(
-        random.integers(2, 9, k),
+        tuple(random.integers(2, 9, k).tolist()),
         votes,
         random.integers(1, votes.sum(axis=1) + 1),
         random.exponential(size=n_votes) * float(random.choice([0.1, 3.0, 1e6])),
@@ -137,7 +139,7 @@ def random_blend(seed: int, largest: int = 6) -> VoteBlend:
     """A blend of one to four votes, with dither, soft or sharp, and some retention."""
     random = np.random.default_rng(seed)
     k, n_votes = int(random.integers(1, largest + 1)), int(random.integers(1, 5))
-    n_categories = random.integers(2, 9, k)
+    n_categories = tuple(random.integers(2, 9, k).tolist())
     height = float(random.choice([0.1, 1.0, 4.0, 30.0]))
     parts = []
     for _ in range(n_votes):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.independent import IndependentResponses
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.laws.votes.pairs import least_pair_ratio
 from deniable.solvers.patterns import balanced, linear, ramps
 from unit.laws.votes import whole_law as oracle
 
@@ -59,7 +58,7 @@ def test_a_hundred_and_twenty_attributes_are_capped_for_a_few_per_cent() -> None
     assert np.all(part.account.attribute_epsilon <= levels)
     assert np.all(part.account.attribute_epsilon >= np.array(levels) - 1e-9)
     assert 0 < solution.cost < 0.05 * solution.optimum.epsilon
-    assert least_pair_ratio(part.law) >= 0.5
+    assert part.law.least_pair_ratio() >= 0.5
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_caps_equal_to_the_levels_make_attributes_independent() -> None:
     solution = balanced.solve(counts, levels, caps, 0.5)
     first, rest = sorted(solution.parts, key=lambda part: part.attributes)
     assert first.attributes == (0, 1)
-    assert isinstance(first.law, IndependentResponses)
+    assert isinstance(first.law, ProductLaw)
     assert rest.attributes == (2, 3, 4, 5)
     everything = balanced.solve(counts, levels, levels, None)
     assert everything.method == "independent"

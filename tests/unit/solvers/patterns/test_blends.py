@@ -29,7 +29,7 @@ def test_a_blend_meets_the_levels_and_its_bounds_hold_the_exact_optimum(seed: in
     assert blend.upper_bound - blend.lower_bound < max(2e-3, 0.2 * vote.gap)
     levels = blend.law.moments().levels(problem.counts)
     assert np.all(levels >= problem.attribute_epsilon * (1 - 1e-6))
-    assert blend.law.epsilon == pytest.approx(blend.upper_bound, rel=1e-9)
+    assert blend.law.ideal_epsilon == pytest.approx(blend.upper_bound, rel=1e-9)
 
 
 def test_of_22_attributes_one_vote_is_most_of_a_nat_off_and_a_blend_a_thousandth() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.laws.votes.accounts import account
 from deniable.solvers.patterns import importance, optimal
 
 ADULT = np.array([7, 16, 7, 14, 6, 5, 2, 41, 2])
@@ -24,7 +23,7 @@ def test_adult_reaches_the_expected_variances_within_its_budget(
     assert found.lower_bound is not None
     assert found.objective / 45_222 / 9 <= variance
     assert 0 <= found.objective - found.lower_bound <= 1e-7 * found.objective
-    assert epsilon * (1 - 1e-11) <= account(found.law).epsilon <= epsilon
+    assert epsilon * (1 - 1e-11) <= found.law.account.epsilon <= epsilon
 
 
 def test_the_law_is_the_cheapest_at_its_own_levels() -> None:
@@ -64,7 +63,7 @@ def test_caps_hold_as_drawn_and_free_the_budget_for_others(epsilon: float) -> No
     assert capped.lower_bound is not None
     for got, cap in zip(capped.attribute_epsilon, caps, strict=True):
         assert cap is None or got <= cap
-    assert account(capped.law).epsilon <= epsilon
+    assert capped.law.account.epsilon <= epsilon
     assert capped.objective <= capped.lower_bound * (1 + 1e-7)
     assert capped.lower_bound >= free.lower_bound * (1 - 1e-7)
     assert capped.attribute_epsilon[0] > free.attribute_epsilon[0]

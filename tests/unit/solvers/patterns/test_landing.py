@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from deniable.laws.votes.accounts import account
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
 from deniable.solvers.problem import SolverError, checked_problem
 
@@ -11,7 +10,7 @@ from deniable.solvers.problem import SolverError, checked_problem
 def test_a_vote_near_its_levels_is_brought_onto_them() -> None:
     problem = checked_problem([3, 5, 4, 2], [0.5, 0.7, 0.6, 0.4])
     vote = vote_of(problem, np.array([300.2, 402.7, 350.0, 260.9]), 690.0, 200.0, 1.0)
-    found = account(land(problem, vote))
+    found = land(problem, vote).account
     over = found.attribute_epsilon - problem.attribute_epsilon
     assert np.all(over <= 0)
     assert np.all(over >= -TOLERANCE - 1e-12)

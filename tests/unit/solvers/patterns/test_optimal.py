@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.laws.votes.accounts import account
+from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.solvers.patterns import certificate, closed_form, heuristic, linear, optimal
@@ -177,6 +177,17 @@ def test_raising_a_level_never_lowers_the_record_level(seed: int) -> None:
         assert optimal.solve(counts, raised).epsilon >= before - 1e-8
 
 
+def test_independent_responses_add_up() -> None:
+    levels = np.array([0.5, 1.0, 0.25])
+    part = optimal.independent(optimal.positive_levels([3, 4, 2], levels.tolist()), range(3))
+    assert part.law == ProductLaw.from_levels((3, 4, 2), levels.tolist())
+    promised = part.account
+    assert 1.75 <= promised.epsilon <= 1.75 * (1 + 1e-15)
+    np.testing.assert_array_equal(promised.attribute_epsilon, levels)
+    np.testing.assert_array_equal(promised.epsilon_given_rest, levels)
+    assert np.all(promised.attribute_epsilon_floor < levels)
+
+
 @pytest.mark.parametrize("k", [6, 30])
 def test_a_law_with_a_number_nudged_no_longer_has_its_levels(k: int) -> None:
     counts, levels = request(k, k, 0.3, 1.5)
@@ -185,7 +196,7 @@ def test_a_law_with_a_number_nudged_no_longer_has_its_levels(k: int) -> None:
     assert isinstance(law, GatedSum | VoteMixture)
     retention = law.retention.copy()
     retention[1] *= 0.999
-    nudged = [replace(law, retention=retention), law.at_height(law.epsilon + 1e-6)]
+    nudged = [replace(law, retention=retention), law.at_height(law.ideal_epsilon + 1e-6)]
     if isinstance(law, VoteMixture):
         votes = law.votes.copy()
         votes[0, 0] = votes[0].max()
@@ -196,7 +207,7 @@ def test_a_law_with_a_number_nudged_no_longer_has_its_levels(k: int) -> None:
         dither[0] = 0.5 * dither[0]
         nudged.append(replace(law, dither=dither))
     for other in nudged:
-        over = account(other).attribute_epsilon - np.array(levels)
+        over = other.account.attribute_epsilon - np.array(levels)
         assert over.max() > 0 or over.min() < -1e-9
 
 

@@ -1,7 +1,9 @@
-"""Laws of votes as families: read back, refused, privately bounded, drawn."""
+"""Laws of votes: what they promise, against the exact law as drawn; and their records."""
 
+import itertools
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -9,31 +11,146 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.laws import (
-    BlendedVotesLaw,
-    GatedSumLaw,
-    MixedVotesLaw,
-    ProductLaw,
-    law_from_plain,
-    law_of_votes,
-)
+from deniable.laws import law_from_plain
+from deniable.laws.product import ProductLaw
+from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.independent import IndependentResponses
+from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism import privacy
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
 from unit.laws.votes import whole_law as oracle
-
-SUM = GatedSumLaw(oracle.random_sum(3, 4))
-MIXTURE = MixedVotesLaw(oracle.random_mixture(3, 4))
-BLEND = BlendedVotesLaw(oracle.random_blend(3, 4))
-LAWS = [SUM, MIXTURE, BLEND]
+from unit.laws.votes.test_sampling import Drawn, drawn_by_sums, drawn_by_table, drawn_by_votes
 
 
-@pytest.mark.parametrize("law", LAWS, ids=["sum", "mixture", "blend"])
-def test_a_law_survives_json_and_is_another_if_a_number_is(law: GatedSumLaw) -> None:
+def as_drawn(law: VoteLaw) -> Drawn:
+    """Pr of every pattern with retention, exactly, from the samplers' tables."""
+    if isinstance(law, GatedSum):
+        drawn = drawn_by_sums(law, 1 << 28)
+    elif isinstance(law, VoteBlend):
+        drawn = drawn_by_votes(law)
+    else:
+        assert isinstance(law, VoteMixture)
+        drawn = drawn_by_table(law)
+    for i, (a, kept) in enumerate(zip(law.n_categories, law.retention, strict=True)):
+        keep, r = Fraction(float(kept)), Fraction(1, a)
+        after: Drawn = {}
+        for row, mass in drawn.items():
+            for changed, share in ((0, r), (1, 1 - r)):
+                to = (*row[:i], changed, *row[i + 1 :])
+                after[to] = after.get(to, Fraction(0)) + (1 - keep) * share * mass
+            after[row] = after.get(row, Fraction(0)) + keep * mass
+        drawn = after
+    return drawn
+
+
+def log(ratio: Fraction) -> float:
+    excess = ratio - 1
+    return math.log1p(float(excess)) if abs(excess) < 1 else math.log(ratio)
+
+
+LAWS = [oracle.random_sum(seed, 5) for seed in range(24)]
+LAWS_AND_MIXTURES: list[VoteLaw] = [
+    *LAWS,
+    *(oracle.random_mixture(seed, 5) for seed in range(24)),
+    *(oracle.random_blend(seed, 5) for seed in range(24)),
+]
+
+
+@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(72))
+def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: VoteLaw) -> None:
+    k, a = law.n_attributes, law.n_categories
+    drawn, promised = as_drawn(law), law.account
+    each = {
+        row: mass / math.prod(n - 1 for n, changed in zip(a, row, strict=True) if changed)
+        for row, mass in drawn.items()
+    }
+    whole = log(max(each.values()) / min(each.values()))
+    assert promised.epsilon >= whole * (1 - 1e-15)
+    for i in range(k):
+        keep = sum(mass for row, mass in drawn.items() if not row[i])
+        exact = log(keep * (a[i] - 1) / (1 - keep))
+        slack = 1e-15 * (1 + abs(exact))
+        assert promised.attribute_epsilon[i] >= exact - slack
+        assert promised.attribute_epsilon[i] <= exact + 1e-12
+        assert promised.attribute_epsilon_floor[i] <= exact + slack
+        assert promised.attribute_epsilon_floor[i] >= exact - 1e-12
+        steps = [
+            abs(log(each[row] / each[(*row[:i], 1, *row[i + 1 :])])) for row in each if not row[i]
+        ]
+        assert promised.epsilon_given_rest[i] >= max(steps) * (1 - 1e-15)
+    for size in range(1, k + 1):
+        for subset in itertools.combinations(range(k), size):
+            seen: dict[tuple[int, ...], Fraction] = {}
+            for row, mass in drawn.items():
+                key = tuple(row[i] for i in subset)
+                seen[key] = seen.get(key, Fraction(0)) + mass
+            values = [
+                mass
+                / math.prod(a[i] - 1 for i, changed in zip(subset, key, strict=True) if changed)
+                for key, mass in seen.items()
+            ]
+            exact = log(max(values) / min(values))
+            bound = law.record_epsilon_bound(subset)
+            assert bound >= exact * (1 - 1e-15)
+            assert bound <= exact + 1e-11
+    assert law.record_epsilon_bound(()) == 0.0
+
+
+def test_a_larger_set_of_columns_never_reveals_less() -> None:
+    law = oracle.random_sum(8, 6)
+    k = law.n_attributes
+    levels = [law.record_epsilon_bound(range(m)) for m in range(k + 1)]
+    assert levels == sorted(levels)
+    assert levels[-1] <= law.account.epsilon
+
+
+@pytest.mark.parametrize("kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_least_pair_ratio_equals_the_enumerated_law(
+    kind: Callable[[int], VoteLaw], seed: int
+) -> None:
+    law = kind(seed)
+    a, k, q = law.n_categories, law.n_attributes, oracle.pattern_law(law)
+    single = [oracle.attenuation(a, q, (i,)) for i in range(k)]
+    if np.min(np.abs(single)) < 1e-6:
+        return
+    ratios = [
+        oracle.attenuation(a, q, (i, j)) / (single[i] * single[j])
+        for i, j in itertools.combinations(range(k), 2)
+    ]
+    assert law.least_pair_ratio() == pytest.approx(min(ratios, default=1.0), rel=1e-6, abs=1e-6)
+
+
+def test_many_attributes_are_represented_by_their_extremes() -> None:
+    random = np.random.default_rng(1)
+    k = 70
+    law = oracle.GatedSum(
+        tuple(random.integers(2, 9, k).tolist()),
+        np.sort(random.integers(50, 200, k)),
+        np.zeros(k),
+        "vote",
+        3500.0,
+        1.0,
+        6.0,
+        np.ones(k),
+    )
+    single = law.attenuations()
+    every = np.nanmin(law.pair_attenuations() / np.outer(single, single))
+    assert law.least_pair_ratio() == pytest.approx(every, rel=0.02)
+
+
+SUM = oracle.random_sum(3, 4)
+MIXTURE = oracle.random_mixture(3, 4)
+BLEND = oracle.random_blend(3, 4)
+THREE = [SUM, MIXTURE, BLEND]
+
+
+@pytest.mark.parametrize("law", THREE, ids=["sum", "mixture", "blend"])
+def test_a_law_survives_json_and_is_another_if_a_number_is(law: VoteLaw) -> None:
     plain = json.loads(json.dumps(law.to_plain()))
     again = law_from_plain(plain, law.n_categories)
     assert again == law
@@ -46,8 +163,8 @@ def test_a_law_survives_json_and_is_another_if_a_number_is(law: GatedSumLaw) -> 
 def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
     random = np.random.default_rng(1)
     k = 1000
-    numbers = GatedSum(
-        random.integers(2, 9, k),
+    law = GatedSum(
+        tuple(random.integers(2, 9, k).tolist()),
         random.integers(100, 2000, k),
         random.random(k),
         "vote",
@@ -56,9 +173,9 @@ def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
         8.0,
         random.uniform(0.9, 1.0, k),
     )
-    text = json.dumps(GatedSumLaw(numbers).to_plain())
+    text = json.dumps(law.to_plain())
     assert len(text) < 2_000_000
-    assert law_from_plain(json.loads(text), tuple(numbers.n_categories.tolist())).numbers == numbers
+    assert law_from_plain(json.loads(text), law.n_categories) == law
 
 
 @pytest.mark.parametrize(
@@ -87,7 +204,7 @@ def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
     ],
 )
 def test_an_edited_record_of_a_law_is_refused(
-    law: GatedSumLaw, field: str, value: Any, sentence: str
+    law: VoteLaw, field: str, value: Any, sentence: str
 ) -> None:
     if isinstance(value, list) and len(value) == 4:
         value = value[:1] * len(law.n_categories)
@@ -97,7 +214,7 @@ def test_an_edited_record_of_a_law_is_refused(
 
 
 def test_a_missing_field_is_refused() -> None:
-    for law in LAWS:
+    for law in THREE:
         for field in set(law.to_plain()) - {"family"}:
             plain = law.to_plain()
             del plain[field]
@@ -105,19 +222,12 @@ def test_a_missing_field_is_refused() -> None:
                 law_from_plain(plain, law.n_categories)
 
 
-def test_what_a_search_finds_becomes_a_law() -> None:
-    assert law_of_votes(SUM.numbers) == SUM
-    assert law_of_votes(MIXTURE.numbers) == MIXTURE
-    found = law_of_votes(IndependentResponses(np.array([3, 5]), np.array([0.5, 1.0])))
-    assert found == ProductLaw.from_levels((3, 5), (0.5, 1.0))
-
-
 @pytest.mark.parametrize("k", [5, 40])
 def test_a_designed_mechanism_keeps_its_own_promise_and_breaks_a_smaller_one(k: int) -> None:
     random = np.random.default_rng(k)
     counts, levels = random.integers(2, 9, k).tolist(), random.uniform(0.2, 1.0, k).tolist()
     (part,) = optimal.solve(counts, levels).parts
-    law = law_of_votes(part.law)
+    law = part.law
     block = Block(tuple(range(k)), law)
     mechanism = Mechanism(Schema.anonymous(tuple(counts)), (block,))
     promise = mechanism.promise()
@@ -149,7 +259,7 @@ def test_exact_laws_are_tolerated_nothing() -> None:
 
 
 def test_the_ratios_of_a_bounded_law_are_its_bounds_rounded_up() -> None:
-    for law in LAWS:
+    for law in THREE:
         bound = law.record_epsilon_bound()
         (ratio,) = law.record_ratio()
         assert math.log(Fraction(*ratio)) == pytest.approx(bound, rel=1e-12)
@@ -158,7 +268,7 @@ def test_the_ratios_of_a_bounded_law_are_its_bounds_rounded_up() -> None:
 
 
 @pytest.mark.parametrize("law", [SUM, MIXTURE], ids=["sum", "mixture"])
-def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: GatedSumLaw) -> None:
+def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: VoteLaw) -> None:
     class Counting(SeededRandomness):
         def __init__(self, seed: int) -> None:
             super().__init__(seed)
@@ -179,7 +289,7 @@ def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: GatedSum
 
 
 def test_pairs_agree_however_they_are_asked_for() -> None:
-    law = SUM if len(SUM.n_categories) > 1 else GatedSumLaw(oracle.random_sum(5, 6))
+    law = SUM if len(SUM.n_categories) > 1 else oracle.random_sum(5, 6)
     every = law.eigenvalues(range(len(law.n_categories)))
     pair = law.eigenvalues((1, 0))
     rest = (0,) * (len(law.n_categories) - 2)
