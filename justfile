@@ -1,0 +1,44 @@
+# What one does every day. Each recipe is a plain command that also works without just.
+# `.venv/bin/just` lists them; `sh scripts/setup dev,docs` makes .venv with all they need.
+
+bin := ".venv/bin"
+
+# List the recipes.
+default:
+    @just --list
+
+# Format the code and put right what ruff can.
+fmt:
+    {{bin}}/ruff format .
+    {{bin}}/ruff check --fix .
+
+# Style, types, spelling, and the lock.
+lint:
+    {{bin}}/ruff check .
+    {{bin}}/ruff format --check .
+    {{bin}}/mypy
+    {{bin}}/codespell
+    {{bin}}/uv lock --check
+
+# The tests that every change runs.
+test:
+    {{bin}}/pytest
+
+# All tests, with the ones that take long by nature.
+test-all:
+    {{bin}}/pytest
+    {{bin}}/pytest -m slow
+
+# Build the site into site/; a warning is an error.
+docs:
+    {{bin}}/mkdocs build --strict
+
+# The figures of the README, measured here.
+bench:
+    {{bin}}/python benchmarks/bench_optimal.py
+    {{bin}}/python benchmarks/bench_design.py
+    {{bin}}/python benchmarks/bench_lambda.py
+    {{bin}}/python benchmarks/bench_frontier.py
+    {{bin}}/python benchmarks/bench_randomize.py
+    {{bin}}/python benchmarks/bench_files.py --rows 0.1 1
+    {{bin}}/python benchmarks/bench_estimate.py

@@ -1,0 +1,102 @@
+"""The files around the code say what is so: recipes, lock, versions, hooks, workflows."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+# The packages of the dev and docs extras that bring a command of another name than their own.
+COMMANDS = {"mkdocs": "mkdocs", "just": "rust-just", "python": "", "pip": "", "deniable": ""}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def recipes() -> dict[str, list[str]]:
+    """The justfile: the commands of every recipe, as they are typed without just."""
+    found: dict[str, list[str]] = {}
+    for line in text("justfile").splitlines():
+        if heading := re.fullmatch(r"([a-z-]+):", line):
+            found[heading.group(1)] = []
+        elif line.startswith("    "):
+            found[list(found)[-1]].append(line.strip().replace("{{bin}}", ".venv/bin"))
+    return found
+
+
+def installed_commands() -> set[str]:
+    """What `sh scripts/setup dev,docs` puts into .venv/bin, of what the project asks for."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    names = {re.split(r"[\[<>=]", wanted)[0] for wanted in extras["dev"] + extras["docs"]}
+    return names | {command for command, package in COMMANDS.items() if package in {*names, ""}}
+
+
+def missing(command: str) -> list[str]:
+    """What a command names that does not exist."""
+    words = command.split()
+    files = [word for word in words[1:] if re.search(r"\.(py|sh|toml|yml)$", word)]
+    gone = [file for file in files if not (ROOT / file).is_file()]
+    if words[0].startswith(".venv/bin/") and words[0][10:] not in installed_commands():
+        gone.append(words[0])
+    return gone
+
+
+@pytest.mark.parametrize("name", ["fmt", "lint", "test", "test-all", "docs", "bench"])
+def test_every_command_of_a_recipe_names_what_exists(name: str) -> None:
+    commands = recipes()[name]
+    assert commands
+    assert [gone for command in commands for gone in missing(command)] == []
+
+
+def test_a_recipe_that_names_nothing_would_be_noticed() -> None:
+    assert missing(".venv/bin/python benchmarks/bench_nothing.py") == [
+        "benchmarks/bench_nothing.py"
+    ]
+    assert missing(".venv/bin/flake8 src") == [".venv/bin/flake8"]
+
+
+def test_every_benchmark_is_run_by_a_recipe() -> None:
+    run = " ".join(recipes()["bench"])
+    assert [p.name for p in (ROOT / "benchmarks").glob("bench_*.py") if p.name not in run] == []
+
+
+def test_hooks_and_workflows_use_what_setting_up_installs() -> None:
+    hooks = re.findall(r"entry: (.+)", text(".pre-commit-config.yaml"))
+    steps = re.findall(r"(?:run: |&& )(\.venv/bin/.+)", text(".github/workflows/ci.yml"))
+    assert len(hooks) == 4
+    assert steps
+    assert [gone for command in hooks + steps for gone in missing(command)] == []
+    for recipe in re.findall(r"\.venv/bin/just (\S+)", text(".github/workflows/ci.yml")):
+        assert recipe in recipes()
+
+
+def test_the_gate_checks_what_just_lint_checks() -> None:
+    gate = text(".ci/run")
+    assert [command for command in recipes()["lint"] if command not in gate] == []
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    version = PROJECT["project"]["version"]
+    assert tomllib.loads(text("studies/pyproject.toml"))["project"]["version"] == version
+    assert re.search(r"^version: (.+)$", text("CITATION.cff"), re.MULTILINE)[1] == version
+    date = re.search(r"^date-released: (.+)$", text("CITATION.cff"), re.MULTILINE)[1]
+    headings = re.findall(r"^## (.+)$", text("CHANGELOG.md"), re.MULTILINE)
+    assert headings[:2] == ["[Unreleased]", f"[{version}] - {date}"]
+
+
+def test_the_lock_names_the_public_index_and_no_other() -> None:
+    lock = text("uv.lock")
+    hosts = set(re.findall(r"https?://[^/\"]+", lock))
+    assert hosts == {"https://pypi.org", "https://files.pythonhosted.org"}
+    assert 'path = "' not in lock
+    assert set(re.findall(r'registry = "([^"]+)"', lock)) == {"https://pypi.org/simple"}
+
+
+def test_the_project_gives_one_address_everywhere() -> None:
+    urls = PROJECT["project"]["urls"]
+    assert f"repo_url: {urls['Repository']}\n" in text("mkdocs.yml")
+    assert f"repository-code: {urls['Repository']}\n" in text("CITATION.cff")
+    assert all(url.startswith(urls["Repository"]) for url in urls.values())
