@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import PatternTable
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
@@ -90,7 +90,7 @@ def main() -> None:
         mechanism, tabulation = mechanism_of(sizes), counted(sizes)
         names = mechanism.schema.names
         took = seconds(
-            lambda m=mechanism, t=tabulation, n=names: estimate_table(t, m, n),
+            lambda m=mechanism, t=tabulation, n=names: estimate_table(Counts.of(m, t), n),
             5 if cells <= 10**5 else 2,
         )
         print(f"{k:>15} of 10 each {cells:>12,} {took:>10.4f} {took / cells * 1e9:>12.1f}")
@@ -109,13 +109,15 @@ def main() -> None:
         mechanism, tabulation = mechanism_of(sizes), counted(sizes)
         names = mechanism.schema.names
         dense = dense_estimate(mechanism, tabulation)
-        ours = estimate_table(tabulation, mechanism, names)
+        ours = estimate_table(Counts.of(mechanism, tabulation), names)
         difference = max(
             float(np.abs(ours.values - dense[0]).max()),
             float(np.abs(ours.standard_error - dense[1]).max()),
         )
         slow = seconds(lambda m=mechanism, t=tabulation: dense_estimate(m, t), 1)
-        fast = seconds(lambda m=mechanism, t=tabulation, n=names: estimate_table(t, m, n), 5)
+        fast = seconds(
+            lambda m=mechanism, t=tabulation, n=names: estimate_table(Counts.of(m, t), n), 5
+        )
         print(
             f"{k:>15} of  4 each {cells:>8,} {slow:>9.3f} {fast:>12.5f} {slow / fast:>9.0f}"
             f" {difference:>19.1e}"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.design.lambda_protocol import product_law
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import JointLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -110,7 +110,7 @@ def inverses(largest: int, dense: int) -> None:
             mechanism: Mechanism = mechanism,
             names: tuple[str, ...] = names,
         ) -> object:
-            return estimate_table(tabulation, mechanism, names)
+            return estimate_table(Counts.of(mechanism, tabulation), names)
 
         fast = seconds(transform, 5 if cells <= 10**5 else 2)
         line = f"{len(shape):>9} of {shape[0]:>2} each {cells:>12,} {fast:>10.4f}"
@@ -119,7 +119,7 @@ def inverses(largest: int, dense: int) -> None:
             terms = seconds(
                 lambda s=shape, t=tabulation: dense_estimate(property_2_inverse(s), t), 1
             )
-            ours = estimate_table(tabulation, mechanism, names)
+            ours = estimate_table(Counts.of(mechanism, tabulation), names)
             theirs = dense_estimate(kronecker_inverse(shape), tabulation)
             difference = max(
                 float(np.abs(ours.values - theirs[0]).max()),
@@ -130,7 +130,9 @@ def inverses(largest: int, dense: int) -> None:
         if cells == 10**7:
             law = JointLaw.from_attenuation(shape, 0.5)
             joint = Mechanism(mechanism.schema, (Block(tuple(range(len(shape))), law),))
-            took = seconds(lambda m=joint, t=tabulation, n=names: estimate_table(t, m, n), 2)
+            took = seconds(
+                lambda m=joint, t=tabulation, n=names: estimate_table(Counts.of(m, t), n), 2
+            )
             print(f"{'the same, one response on whole records':>42} {took:>1.4f}")
 
 

@@ -12,16 +12,17 @@ from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
 from deniable.design.record import read_design
 from deniable.errors import InputError
-from deniable.estimate.covariance import CovarianceEstimate, PairScores
-from deniable.estimate.independence import IndependenceTest
-from deniable.estimate.inference import Target
-from deniable.estimate.ordered import Summary
-from deniable.estimate.question import Answer, Question, answer
-from deniable.estimate.shares import Estimate
+from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
+from deniable.estimate.independence import Independence, IndependenceTest
+from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
+from deniable.estimate.source import Release, open_release
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
+from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
 from deniable.release.curator import pram as write_treated
@@ -233,14 +234,18 @@ def estimate(
     Raises:
         InputError: if the question does not fit the release.
     """
-    _refuse_kept(plan, by)
-    question = Question(
-        tuple(of), tuple(by), dict(where or {}), weights, method=method, target=target
+    question = Shares(
+        tuple(of), by=tuple(by), where=where or {}, weights=weights, method=method, target=target
     )
-    (found,) = _answers(question, released, plan)
-    if not isinstance(found, Estimate):
-        raise TypeError("a table was asked for")
-    return found
+    release = _release(released, plan)
+    schema = release.strata.schema
+    if kept := [name for name in by if name in schema.keep and name not in schema.names]:
+        raise InputError(
+            f"'{kept[0]}' is a kept column without declared categories; select one group of rows "
+            f"at a time with where={{'{kept[0]}': …}}"
+        )
+    (table,) = question.ask(release)
+    return table
 
 
 def estimate_mean(
@@ -267,8 +272,8 @@ def estimate_mean(
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
     """
-    question = Question((of,), tuple(by), target=target, level=level, mean=True, scores=scores)
-    return [s for s in _answers(question, released, plan) if isinstance(s, Summary)]
+    question = Mean((of,), by=tuple(by), target=target, level=level, scores=scores)
+    return question.ask(_release(released, plan))
 
 
 def estimate_quantile(
@@ -295,8 +300,8 @@ def estimate_quantile(
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
     """
-    question = Question((of,), tuple(by), target=target, level=level, quantile=probability)
-    return [s for s in _answers(question, released, plan) if isinstance(s, Summary)]
+    question = Quantile((of,), by=tuple(by), target=target, level=level, probability=probability)
+    return question.ask(_release(released, plan))
 
 
 def estimate_covariance(
@@ -326,18 +331,11 @@ def estimate_covariance(
     Raises:
         InputError: if an attribute has no scores, or the question does not fit the release.
     """
-    question = Question(
-        tuple(of),
-        where=dict(where or {}),
-        weights=weights,
-        target=target,
-        covariance=True,
-        pair_scores=scores,
+    question = Covariance(
+        tuple(of), where=where or {}, weights=weights, target=target, scores=scores
     )
-    (found,) = _answers(question, released, plan)
-    if not isinstance(found, CovarianceEstimate):
-        raise TypeError("a covariance was asked for")
-    return found
+    (covariance,) = question.ask(_release(released, plan))
+    return covariance
 
 
 def independence_test(
@@ -363,23 +361,9 @@ def independence_test(
         InputError: if the question does not fit the release, or the randomization has wiped out
             how the two go together.
     """
-    question = Question(tuple(of), where=dict(where or {}), target="population", independence=True)
-    (found,) = _answers(question, released, plan)
-    if not isinstance(found, IndependenceTest):
-        raise TypeError("a test was asked for")
-    return found
+    (test,) = Independence(tuple(of), where=where or {}).ask(_release(released, plan))
+    return test
 
 
-def _answers(question: Question, released: Any, plan: Design | Mechanism | None) -> list[Answer]:
-    return answer(question, released, None if plan is None else _mechanism(plan))
-
-
-def _refuse_kept(plan: Design | Mechanism | None, by: Sequence[str]) -> None:
-    if plan is None:
-        return
-    schema = _mechanism(plan).schema
-    if kept := [name for name in by if name in schema.keep and name not in schema.names]:
-        raise InputError(
-            f"'{kept[0]}' is a kept column without declared categories; select one group of rows "
-            f"at a time with where={{'{kept[0]}': …}}"
-        )
+def _release(released: Any, plan: Design | Mechanism | None) -> Release:
+    return open_release(released, None if plan is None else Strata.one(_mechanism(plan)))

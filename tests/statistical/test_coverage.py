@@ -20,13 +20,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from deniable.estimate.inference import Inference, Target
+from deniable.estimate.inference import Inference
 from deniable.estimate.ordered import estimate_mean
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation, Tabulator
+from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Attribute, Schema
@@ -141,7 +142,7 @@ def intervals(mechanism: Mechanism, questions: Sequence[tuple[str, ...]], target
     """The intervals of the joint table, as users get them."""
 
     def answer(j: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        estimate = estimate_table(counted, mechanism, questions[j], target=target)
+        estimate = estimate_table(Counts.of(mechanism, counted), questions[j], target=target)
         return estimate.confidence_interval(LEVEL)
 
     return answer
@@ -205,8 +206,10 @@ def test_intervals_of_shares_and_means_of_subgroups_cover(target: Target) -> Non
     inside = []
 
     def answer(_: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        estimate = estimate_table(counted, mechanism, ["a2"], ["a1"], target=target)
-        means = estimate_mean(counted, mechanism, "a2", ["a1"], scores=scores, target=target)
+        estimate = estimate_table(Counts.of(mechanism, counted), ["a2"], ["a1"], target=target)
+        means = estimate_mean(
+            Counts.of(mechanism, counted), "a2", ["a1"], scores=scores, target=target
+        )
         low, high = (end.ravel() for end in estimate.confidence_interval(LEVEL))
         low = np.concatenate([low, [float(mean.low or 0) for mean in means]])
         high = np.concatenate([high, [float(mean.high or 0) for mean in means]])
@@ -241,7 +244,7 @@ def plain(mechanism: Mechanism, names: tuple[str, ...], target: Target) -> Answe
     """Estimates and so many standard errors to either side."""
 
     def answer(_: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        inference = Inference(Channel(mechanism, names), counted, target)
+        inference = Inference(Counts.of(mechanism, counted), names, target)
         half = Z * inference.standard_error
         return inference.values - half, inference.values + half
 
@@ -357,7 +360,9 @@ def typical_errors(law_name: str, target: Target) -> NDArray[np.float64]:
     channel = Channel(mechanism, PAIR)
     n = len(columns[0])
     expected = Tabulation(n * channel.forward.apply(true), None, n)
-    return Inference(channel, expected, target).standard_error[n * true >= FEWEST]
+    return Inference(
+        Counts.of(channel.mechanism, expected), channel.attributes, target
+    ).standard_error[n * true >= FEWEST]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +391,7 @@ def test_intervals_that_forget_the_randomization_are_caught() -> None:
     n = len(columns[0])
 
     def naive(_: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        values = Inference(Channel(mechanism, PAIR), counted, "population").values
+        values = Inference(Counts.of(mechanism, counted), PAIR, "population").values
         clipped = np.clip(values, 0, 1)
         half = Z * np.sqrt(clipped * (1 - clipped) / n)
         return values - half, values + half

@@ -17,8 +17,7 @@ from scipy.stats import norm
 from deniable.design.design import design
 from deniable.estimate.covariance import estimate_covariance, indicator_covariance
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.strata import StratifiedTabulation
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
@@ -79,14 +78,13 @@ class Drawing:
         return self.randomizer.randomize(columns)
 
 
-Answer = Callable[[StratifiedTabulation], tuple[NDArray[np.float64], NDArray[np.float64]]]
+Answer = Callable[[Counts], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
-def answer(found: StratifiedTabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def answer(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Every cell, the shares of b within a, and the covariance; then their standard errors."""
-    mechanism = found.parts[0][0]
-    joint = estimate_table(found, mechanism, ["a", "b"])
-    covariance = estimate_covariance(found, mechanism, ("a", "b"))
+    joint = estimate_table(found, ["a", "b"])
+    covariance = estimate_covariance(found, ("a", "b"))
     return (
         np.append(joint.values.ravel(), covariance.estimate),
         np.append(joint.standard_error.ravel(), covariance.standard_error),
@@ -114,7 +112,7 @@ def simulate(
             )
             for i in (0, 1)
         )
-        values, standard_errors = estimate(StratifiedTabulation(parts))
+        values, standard_errors = estimate(Counts(parts))
         errors.append(values - true)
         said.append(standard_errors)
     return np.array(errors), np.array(said)
@@ -137,16 +135,16 @@ def test_estimates_have_no_bias_and_their_intervals_cover(kind: str) -> None:
     check_coverage(np.abs(errors) <= norm.isf(0.025) * said, cover_share)
 
 
-def pooled(found: StratifiedTabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def pooled(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """As if all rows had been randomized by the first stratum's mechanism."""
     first = found.parts[0][0]
-    return answer(StratifiedTabulation(tuple((first, part) for _, part in found.parts)))
+    return answer(Counts(tuple((first, part) for _, part in found.parts)))
 
 
-def as_first_stage(found: StratifiedTabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def as_first_stage(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """As if the second stage of invariant PRAM had not been drawn."""
     plain = design(SCHEMA, attenuation=0.6).mechanism
-    return answer(StratifiedTabulation(tuple((plain, part) for _, part in found.parts)))
+    return answer(Counts(tuple((plain, part) for _, part in found.parts)))
 
 
 @pytest.mark.parametrize(("kind", "defect"), [("strata", pooled), ("invariant", as_first_stage)])
@@ -164,7 +162,7 @@ def test_an_estimate_with_the_wrong_matrix_is_caught(kind: str, defect: Answer) 
         expected = Channel(mechanism, ("a", "b")).forward.apply(true)
         parts.append((mechanism, Tabulation(expected, None, len(cells))))
     truth = np.bincount(codes[0] * 3 + codes[1], minlength=6) / len(strata)
-    bias = defect(StratifiedTabulation(tuple(parts)))[0][:6] - truth
+    bias = defect(Counts(tuple(parts)))[0][:6] - truth
     spread = errors.std(axis=0, ddof=1)
     limit = SLACK + norm.isf(share / (2 * errors.shape[1])) / np.sqrt(len(errors))
     assert (np.abs(bias) / spread[:6]).max() > limit + norm.isf(missed) / np.sqrt(len(errors))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from deniable.estimate.covariance import CovarianceEstimate
     from deniable.estimate.independence import IndependenceTest
     from deniable.estimate.ordered import Summary
-    from deniable.estimate.question import Answer
     from deniable.estimate.shares import Estimate
     from deniable.mechanism.prediction import CovariancePrediction
 
@@ -271,7 +270,7 @@ def say(text: str) -> None:
     stdout().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def show_answers(answers: Sequence["Answer"], level: float) -> None:
+def show_answers(answers: Sequence[Any], level: float) -> None:
     """Print estimates and tests, one table per group, or means and quantiles in one table."""
     from deniable.estimate.covariance import CovarianceEstimate
     from deniable.estimate.independence import IndependenceTest

@@ -1,6 +1,6 @@
 """estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -15,6 +15,9 @@ from deniable.cli.arguments import (
 )
 from deniable.errors import InputError
 from deniable.schema.names import split_names
+
+if TYPE_CHECKING:
+    from deniable.estimate.question import Question
 
 
 @app.command
@@ -58,28 +61,66 @@ def estimate(
     Example: deniable estimate release --of race,hhi
     """
     from deniable.cli import console, options
-    from deniable.estimate import question as analysis
+    from deniable.estimate.inference import target_named
+    from deniable.estimate.source import open_release
 
-    question = analysis.Question(
-        of=tuple(split_names(of)),
-        by=tuple(split_names(by or "")),
-        where=options.pairs(where or [], "--where"),
-        weights=weights,
+    rows: dict[str, Any] = {
+        "by": tuple(split_names(by or "")),
+        "where": options.pairs(where or [], "--where"),
+        "weights": weights,
+        "level": level,
+        "target": target_named(target),
+    }
+    question = _question(
+        tuple(split_names(of)),
+        rows,
         method=method,
-        target=target,
-        level=level,
         mean=mean,
         quantile=quantile,
         covariance=covariance,
-        scores=None if scores is None or covariance else options.numbers(scores, "--scores"),
-        pair_scores=_pair_scores(scores) if covariance else (None, None),
-        show_values=show_values,
+        scores=scores,
     )
-    answers = analysis.answer(question, source, mechanism, counts)
+    answers = question.ask(open_release(source, mechanism, counts, show_values=show_values))
     if as_json:
-        print_json(analysis.to_plain(answers, level))
+        print_json(question.to_plain(answers))
     else:
         console.show_answers(answers, level)
+
+
+def _question(
+    of: tuple[str, ...],
+    rows: dict[str, Any],
+    *,
+    method: str,
+    mean: bool,
+    quantile: float | None,
+    covariance: bool,
+    scores: str | None,
+) -> "Question[Any]":
+    """Return the question that the options ask; ``rows`` is what all questions have in common."""
+    from deniable.cli import options
+    from deniable.estimate.covariance import Covariance
+    from deniable.estimate.ordered import Mean, Quantile
+    from deniable.estimate.shares import Shares, method_named
+
+    if covariance:
+        if mean or quantile is not None:
+            raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
+        if method != "inversion":
+            raise InputError("covariances are estimated by method inversion only")
+        return Covariance(of, **rows, scores=_pair_scores(scores))
+    if not mean and quantile is None:
+        if scores is not None:
+            raise InputError("scores are for a mean; ask for the mean too")
+        return Shares(of, **rows, method=method_named(method))
+    if mean and quantile is not None:
+        raise InputError("ask for the mean or for a quantile, not for both at once")
+    if method != "inversion":
+        raise InputError("means and quantiles are estimated by method inversion only")
+    if quantile is not None:
+        return Quantile(of, **rows, probability=quantile)
+    given = None if scores is None else options.numbers(scores, "--scores")
+    return Mean(of, **rows, scores=given)
 
 
 def _pair_scores(text: str | None) -> Any:

@@ -41,19 +41,17 @@ def independence(
     Example: deniable test release --of race,hhi
     """
     from deniable.cli import console, options
-    from deniable.estimate import question as analysis
+    from deniable.estimate.independence import Independence
+    from deniable.estimate.source import open_release
 
-    question = analysis.Question(
-        of=tuple(split_names(of)),
+    question = Independence(
+        tuple(split_names(of)),
         by=tuple(split_names(by or "")),
         where=options.pairs(where or [], "--where"),
-        target="population",
         level=level,
-        independence=True,
-        show_values=show_values,
     )
-    answers = analysis.answer(question, source, mechanism, counts)
+    answers = question.ask(open_release(source, mechanism, counts, show_values=show_values))
     if as_json:
-        print_json(analysis.to_plain(answers, level))
+        print_json(question.to_plain(answers))
     else:
         console.show_answers(answers, level)

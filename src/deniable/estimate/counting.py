@@ -1,7 +1,6 @@
 """From a released table to counts: what an estimate starts from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.shares import check_filter
-from deniable.estimate.strata import Counts, StratifiedTabulation
-from deniable.estimate.tabulate import Tabulation, Tabulator
+from deniable.estimate.tabulate import Counts, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.strata import Strata
@@ -22,21 +19,7 @@ from deniable.tables.rows import groups_of, numbers_of
 MAX_GROUPS = 10_000
 
 
-@dataclass(frozen=True)
-class Count:
-    """The counts of one group of rows.
-
-    Args:
-        group: kept columns and the values that the rows have in them; empty for all rows.
-        tabulation: the rows, counted by the released values of the attributes asked for; stratum
-            by stratum if strata were randomized by mechanisms of their own.
-    """
-
-    group: tuple[tuple[str, str], ...]
-    tabulation: Counts
-
-
-def released_attributes(mechanism: Mechanism | Strata, names: Sequence[str]) -> list[Attribute]:
+def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
     written with. Attributes released as they are are read like the original; of parts the merged
     attribute is read, once.
@@ -44,36 +27,36 @@ def released_attributes(mechanism: Mechanism | Strata, names: Sequence[str]) -> 
     Raises:
         InputError: if a name is unknown or given twice.
     """
-    schema = mechanism.schema
+    schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
-    return [_released(mechanism, place) for place in places]
+    return [_released(strata, place) for place in places]
 
 
-def _released(mechanism: Mechanism | Strata, position: int) -> Attribute:
-    attribute = mechanism.schema.attributes[position]
-    if attribute.name in mechanism.schema.keep:
+def _released(strata: Strata, position: int) -> Attribute:
+    attribute = strata.schema.attributes[position]
+    if attribute.name in strata.schema.keep:
         return attribute
-    if mechanism.n_outputs[position] != attribute.n_categories:
-        return Attribute(attribute.name, mechanism.output_labels[position])
+    if strata.n_outputs[position] != attribute.n_categories:
+        return Attribute(attribute.name, strata.output_labels[position])
     columns = [Attribute(c.name, c.categories, missing=c.missing) for c in attribute.columns]
     return Attribute(attribute.name, parts=tuple(columns)) if attribute.parts else columns[0]
 
 
 def count_rows(
     source: Any,
-    mechanism: Mechanism | Strata,
+    strata: Strata,
     names: Sequence[str],
     *,
     by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
     weights: str | None = None,
     show_values: bool = False,
-) -> list[Count]:
+) -> list[Counts]:
     """Count a released table, streaming.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
-        mechanism: what randomized it.
+        strata: what randomized it.
         names: the attributes to count by, in the order of the table's axes.
         by: kept columns; every combination of their values that occurs is counted by itself.
         where: kept columns and the one value to select rows by.
@@ -81,31 +64,24 @@ def count_rows(
         show_values: let error messages show the offending value.
 
     Returns:
-        One count per group, in the order of the groups' values; one for all rows without ``by``.
+        Counts of every group, in the order of the groups' values; of all rows without ``by``.
 
     Raises:
         InputError: if a column is unknown or randomized where a kept one is needed, a value cannot
             be read, or no row is left.
     """
     where = dict(where or {})
-    asked = by
-    strata = mechanism if isinstance(mechanism, Strata) and mechanism.column else None
-    if strata is not None and strata.column is not None and strata.column not in by:
-        by = [*by, strata.column]
-    check_filter(mechanism, list(where))
-    columns = list(dict.fromkeys([*by, *where, *([weights] if weights else [])]))
-    if unknown := [c for c in columns if c not in mechanism.schema.keep]:
-        raise InputError(
-            f"column '{unknown[0]}' is not among the columns released as they are"
-            + (f" ({', '.join(mechanism.schema.keep)})" if mechanism.schema.keep else "")
-        )
-    places = list(dict.fromkeys(v.position for v in mechanism.schema.variables(names)))
-    channels: dict[str, Channel] = {}
-    tabulators: dict[tuple[str, ...], Tabulator] = {}
-    counted: dict[tuple[str, ...], Channel] = {}
-    attributes = released_attributes(mechanism, names)
+    refuse_randomized(strata.schema, list(where))
+    grouping = list(dict.fromkeys([*by, *([] if strata.column is None else [strata.column])]))
+    kept = list(dict.fromkeys([*grouping, *where, *([weights] if weights else [])]))
+    _refuse_unkept(strata, kept)
+    tally = _Tally(strata, names, grouping, weighted=weights is not None)
     with open_table(
-        source, attributes, columns, other_columns="drop", show_values=show_values
+        source,
+        released_attributes(strata, names),
+        kept,
+        other_columns="drop",
+        show_values=show_values,
     ) as reader:
         for batch in reader:
             weight = (
@@ -113,49 +89,82 @@ def count_rows(
                 if weights is None
                 else numbers_of(batch.kept[weights], weights, reader.table, batch.first_row)
             )
-            for values, rows in _groups(batch, by, where):
-                if values not in tabulators:
-                    if len(tabulators) == MAX_GROUPS:
-                        raise InputError(
-                            f"{reader.table}: there are more than {MAX_GROUPS} groups of "
-                            f"{', '.join(by)}; group by something coarser"
-                        )
-                    stratum = "" if strata is None else values[by.index(str(strata.column))]
-                    if stratum not in channels:
-                        channels[stratum] = Channel(_of_stratum(mechanism, stratum), tuple(names))
-                    counted[values] = channels[stratum]
-                    tabulators[values] = Tabulator(
-                        counted[values].n_outputs, weighted=weights is not None
-                    )
-                codes = {i: column[rows] for i, column in zip(places, batch.codes, strict=True)}
-                tabulators[values].add(
-                    counted[values].released_codes(codes), None if weight is None else weight[rows]
-                )
-        if not tabulators:
+            for values, rows in _groups(batch, grouping, where):
+                tally.add(values, batch, rows, weight, reader.table)
+        if not tally.tabulators:
             raise InputError(f"{reader.table}: there is no row to estimate from")
-    groups: dict[tuple[str, ...], list[tuple[str, Tabulation]]] = {}
-    for values in sorted(tabulators):
-        # The strata come last, if they were not asked for.
-        stratum = values[by.index(str(strata.column))] if strata is not None else ""
-        tabulation = tabulators[values].tabulation()
-        groups.setdefault(values[: len(asked)], []).append((stratum, tabulation))
-    return [
-        Count(
-            (*where.items(), *zip(asked, values, strict=True)),
-            parts[0][1] if strata is None else _stratified(strata, parts),
+    return tally.counts(by, tuple(where.items()))
+
+
+def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
+    if unknown := [name for name in columns if name not in strata.schema.keep]:
+        raise InputError(
+            f"column '{unknown[0]}' is not among the columns released as they are"
+            + (f" ({', '.join(strata.schema.keep)})" if strata.schema.keep else "")
         )
-        for values, parts in groups.items()
-    ]
 
 
-def _stratified(mechanism: Strata, parts: Sequence[tuple[str, Tabulation]]) -> StratifiedTabulation:
-    return StratifiedTabulation(
-        tuple((mechanism.mechanisms[stratum], tabulation) for stratum, tabulation in parts)
-    )
+class _Tally:
+    """The tables of all groups of rows while they are counted.
 
+    Args:
+        strata: what randomized the rows.
+        names: the attributes to count by.
+        grouping: the columns that form the groups, that of the strata among them.
+        weighted: whether every row has a weight.
+    """
 
-def _of_stratum(mechanism: Mechanism | Strata, stratum: str) -> Mechanism:
-    return mechanism if isinstance(mechanism, Mechanism) else mechanism.mechanism_of(stratum)
+    def __init__(
+        self, strata: Strata, names: Sequence[str], grouping: Sequence[str], *, weighted: bool
+    ) -> None:
+        self.tabulators: dict[tuple[str, ...], Tabulator] = {}
+        self._strata = strata
+        self._names = tuple(names)
+        self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
+        self._grouping = list(grouping)
+        self._weighted = weighted
+        self._channels: dict[str, Channel] = {}
+
+    def add(
+        self,
+        values: tuple[str, ...],
+        batch: Batch,
+        rows: NDArray[np.intp] | slice,
+        weight: NDArray[np.float64] | None,
+        table: str,
+    ) -> None:
+        """Count some rows of a batch, all of one group."""
+        channel = self._channel(self._stratum(values))
+        if values not in self.tabulators:
+            if len(self.tabulators) == MAX_GROUPS:
+                raise InputError(
+                    f"{table}: there are more than {MAX_GROUPS} groups of "
+                    f"{', '.join(self._grouping)}; group by something coarser"
+                )
+            self.tabulators[values] = Tabulator(channel.n_outputs, weighted=self._weighted)
+        codes = {i: column[rows] for i, column in zip(self._places, batch.codes, strict=True)}
+        self.tabulators[values].add(
+            channel.released_codes(codes), None if weight is None else weight[rows]
+        )
+
+    def counts(self, by: Sequence[str], where: tuple[tuple[str, str], ...]) -> list[Counts]:
+        """Return what was counted, the strata of a group together."""
+        groups: dict[tuple[tuple[str, str], ...], list[tuple[Mechanism, Tabulation]]] = {}
+        for values in sorted(self.tabulators):
+            known = dict(zip(self._grouping, values, strict=True))
+            group = (*where, *((name, known[name]) for name in by))
+            mechanism = self._strata.mechanism_of(self._stratum(values))
+            groups.setdefault(group, []).append((mechanism, self.tabulators[values].tabulation()))
+        return [Counts(tuple(parts), group, self._strata.column) for group, parts in groups.items()]
+
+    def _stratum(self, values: tuple[str, ...]) -> str:
+        column = self._strata.column
+        return "" if column is None else values[self._grouping.index(column)]
+
+    def _channel(self, stratum: str) -> Channel:
+        if stratum not in self._channels:
+            self._channels[stratum] = Channel(self._strata.mechanism_of(stratum), self._names)
+        return self._channels[stratum]
 
 
 def _groups(
@@ -193,7 +202,7 @@ def read_counts(path: Path | str, mechanism: Mechanism, names: Sequence[str]) ->
     channel = Channel(mechanism, tuple(names))
     places = list(dict.fromkeys(channel.positions))
     counts = np.zeros(channel.n_outputs)
-    attributes = released_attributes(mechanism, names)
+    attributes = released_attributes(Strata.one(mechanism), names)
     with open_table(path, attributes, ["count"], other_columns="drop") as reader:
         for batch in reader:
             values = numbers_of(batch.kept["count"], "count", reader.table, batch.first_row)

@@ -19,19 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference, Target
-from deniable.estimate.shares import normal_quantile
-from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
-from deniable.mechanism.prediction import CovariancePrediction, predict_covariance
+from deniable.estimate.inference import Inference, Part, normal_quantile
+from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.tabulate import Counts
+from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
+from deniable.schema import Attribute
 
 PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
 """One number per category of either attribute; None takes the schema's, or the middles of bins."""
 
 
 def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return π − αβᵀ of a table of shares, shape (a, b)."""
-    shares = np.asarray(table, dtype=np.float64)
-    return shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    """Return π − αβᵀ of a table of frequencies, shape (a, b)."""
+    return table - np.outer(table.sum(axis=1), table.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ class CovarianceEstimate:
 
 
 def estimate_covariance(
-    tabulation: Counts,
-    mechanism: AnyMechanism,
+    counts: Counts,
     of: tuple[str, str],
     *,
     scores: PairScores = (None, None),
@@ -109,8 +108,7 @@ def estimate_covariance(
     joint estimate's exact covariance.
 
     Args:
-        tabulation: the released records counted by the two attributes.
-        mechanism: what randomized them.
+        counts: the released records, counted by the two attributes.
         of: the two attributes.
         scores: one number per category of each; None takes the schema's.
         target: ``table`` or ``population``.
@@ -120,50 +118,51 @@ def estimate_covariance(
             randomization has wiped the covariance out, or a population is asked for from one row.
     """
     first, second = of
-    inference = infer(tabulation, mechanism, of, target)
-    channel = inference.channel
-    s, t = (_scores(mechanism, name, given) for name, given in zip(of, scores, strict=True))
-    shape = channel.n_categories
-    if target == "population" and tabulation.n_effective <= 1:
+    inference = Inference(counts, of, target)
+    schema = counts.schema
+    s, t = (_scores(schema.variable(n).attribute, each) for n, each in zip(of, scores, strict=True))
+    shape = inference.channel.n_categories
+    if target == "population" and counts.square_weight >= 1:
         raise InputError("the covariance in a population cannot be told from a single record")
-    parts = [(share, part, _along(part, s, t)) for share, part in inference.parts]
+    parts = [(fraction, part, _along(part, s, t)) for fraction, part in inference.parts]
     means = [
         sum(
-            share * float((part.tabulation.frequencies * along[i]).sum())
-            for share, part, along in parts
+            fraction * float((part.tabulation.frequencies * along[i]).sum())
+            for fraction, part, along in parts
         )
         for i in range(3)
     ]
     mean_first, mean_second, mean_both = means
     correction = 0.0
-    for share, part, (along_first, along_second, along_both) in parts:
+    for fraction, part, (along_first, along_second, along_both) in parts:
         if target == "table":
             moment = along_first * along_second - along_both
         else:
             moment = (along_first - mean_first) * (along_second - mean_second)
-        correction += share**2 * float((part.tabulation.square_frequencies * moment).sum())
+        correction += fraction**2 * float((part.tabulation.square_frequencies * moment).sum())
     if target == "population":
-        correction /= 1 - 1 / tabulation.n_effective
+        correction /= 1 - counts.square_weight
     plug_in = mean_both - mean_first * mean_second
     gradient = np.outer(s - mean_first, t - mean_second)
     released = None
     if all(part.channel.n_outputs == shape for _, part in inference.parts) and not any(
         part.channel.shared_matrices for _, part in inference.parts
     ):
-        released = float(s @ indicator_covariance(tabulation.frequencies) @ t)
+        released = float(s @ indicator_covariance(counts.frequencies) @ t)
     return CovarianceEstimate(
         attributes=(first, second),
-        n_records=tabulation.n_records,
+        n_records=counts.n_records,
         target=target,
         estimate=plug_in + correction,
         standard_error=inference.linear(gradient).standard_error,
         released=released,
         prediction=_common_prediction(inference, first, second),
+        group=counts.group,
     )
 
 
 def _along(
-    part: Inference, s: NDArray[np.float64], t: NDArray[np.float64]
+    part: Part, s: NDArray[np.float64], t: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], ...]:
     """Return ℓ_s, ℓ_t and ℓ_st over the released table."""
     shape = part.channel.n_categories
@@ -172,7 +171,7 @@ def _along(
 
 
 def _common_prediction(
-    inference: AnyInference, first: str, second: str
+    inference: Inference, first: str, second: str
 ) -> CovariancePrediction | None:
     if any(part.channel.shared_matrices for _, part in inference.parts):
         return None
@@ -184,17 +183,48 @@ def _common_prediction(
     return predictions[0]
 
 
-def _scores(
-    mechanism: AnyMechanism, name: str, given: Sequence[float] | None
-) -> NDArray[np.float64]:
-    attribute = mechanism.schema.variable(name).attribute
-    chosen = attribute.category_scores() if given is None else given
-    if chosen is None:
+def _scores(attribute: Attribute, given: Sequence[float] | None) -> NDArray[np.float64]:
+    scores = attribute.category_scores() if given is None else attribute.checked_scores(given)
+    if scores is None:
         raise InputError(
-            f"'{name}' has no scores, so it has no covariance; give one number per category, here "
-            "or as scores = [...] in the schema"
+            f"'{attribute.name}' has no scores, so it has no covariance; give one number per "
+            "category, here or as scores = [...] in the schema"
         )
-    values = np.asarray(chosen, dtype=np.float64)
-    if values.shape != (attribute.n_categories,) or not np.all(np.isfinite(values)):
-        raise InputError(f"'{name}' needs {attribute.n_categories} finite scores, one per category")
-    return values
+    return np.asarray(scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covariance(Question[CovarianceEstimate]):
+    """What is the covariance of two attributes' scores?
+
+    Args:
+        target: ``table`` or ``population``; decides the standard error.
+        scores: one number per category of either; by default the schema's, or the middles of bins.
+
+    Raises:
+        InputError: if it is not of two attributes, or as :func:`estimate_covariance`.
+    """
+
+    target: Target = "table"
+    scores: PairScores = (None, None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.of) != 2:
+            raise InputError("a covariance is of two attributes; name both of them, as in a,b")
+
+    def answer(self, counts: Counts) -> list[CovarianceEstimate]:
+        """Return the covariance in one group of rows."""
+        if by := self.subgroups(counts.schema):
+            raise InputError(
+                f"a covariance is not estimated within subgroups of '{by[0]}', which is "
+                "randomized; group by a column released as it is"
+            )
+        first, second = self.of
+        return [
+            estimate_covariance(counts, (first, second), scores=self.scores, target=self.target)
+        ]
+
+    def to_plain(self, answers: Sequence[CovarianceEstimate]) -> dict[str, Any]:
+        """Return one covariance as such, and several under ``groups``."""
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])

@@ -20,8 +20,10 @@ from deniable.estimate.chi_square import (
     randomized_together,
     released_chi_square,
 )
-from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
+from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.table_map import TableMap
@@ -106,29 +108,26 @@ class IndependenceTest:
 
 
 def independence(
-    tabulation: Tabulation,
-    mechanism: Mechanism,
+    counts: Counts,
     of: Sequence[str],
     *,
     kept_values: Sequence[str] = (),
-    group: Sequence[tuple[str, str]] = (),
 ) -> IndependenceTest:
     """Test whether two attributes are independent, from counts of released pairs.
 
     Args:
-        tabulation: the released records counted by the two; unweighted.
-        mechanism: what randomized them.
+        counts: the released records, counted by the two; unweighted, and randomized by one
+            mechanism.
         of: two attributes; the second may be a kept column that the schema does not declare.
         kept_values: the values of that column, in the order of the counts.
-        group: if only the rows with certain values of kept columns were counted, which.
 
     Raises:
-        InputError: if the attributes are not two, the counts are weighted or have another shape,
-            there are over 4,096 cells, all rows show one value of an attribute, or the
-            randomization has wiped out what is asked for.
+        InputError: if the attributes are not two, the counts are weighted, of several strata, or
+            have another shape, there are over 4,096 cells, all rows show one value of an attribute,
+            or the randomization has wiped out what is wanted.
     """
-    if len(of) != 2:
-        raise InputError("independence is of two attributes; name both of them, as in a,b")
+    _refuse_but_two(of)
+    mechanism, tabulation = _one_stratum(counts)
     if tabulation.squares is not None:
         raise InputError("the test of independence takes no weights; count every row once")
     first, second = of
@@ -139,38 +138,125 @@ def independence(
     if kept_values:
         shape = (*shape, len(kept_values))
         labels.append(tuple(kept_values))
-    counts = tabulation.counts
-    if counts.shape != shape:
+    table = tabulation.counts
+    if table.shape != shape:
         raise InputError(
-            f"the counts have shape {counts.shape}, but the released values of {first}, {second} "
+            f"the counts have shape {table.shape}, but the released values of {first}, {second} "
             f"make a table of shape {shape}"
         )
-    if counts.size > MOST_CELLS:
+    if table.size > MOST_CELLS:
         raise InputError(
-            f"'{first}' and '{second}' make a table of {counts.size} cells, more than "
+            f"'{first}' and '{second}' make a table of {table.size} cells, more than "
             f"{MOST_CELLS}; merge categories"
         )
-    _refuse_one_value(counts, (first, second))
+    _refuse_one_value(table, (first, second))
     for axis in range(2):
         if _as_it_is(channel.inverse, axis):
-            seen = np.flatnonzero(counts.sum(axis=1 - axis))
-            counts = counts.take(seen, axis=axis)
+            seen = np.flatnonzero(table.sum(axis=1 - axis))
+            table = table.take(seen, axis=axis)
             labels[axis] = tuple(labels[axis][i] for i in seen)
     sizes = tuple(map(len, labels))
     inverse = replace(channel.inverse, n_categories=sizes)
     forward = replace(channel.forward, n_categories=sizes) if channel.complete else None
-    found = chi_square(counts, forward, inverse)
-    strength, reason = _strength(counts, inverse, (first, second), labels)
+    test = chi_square(table, forward, inverse)
+    strength, reason = _strength(table, inverse, (first, second), labels)
     return IndependenceTest(
         attributes=(first, second),
         n_records=tabulation.n_records,
-        test=found,
-        released=None if channel.shared_matrices else released_chi_square(counts),
+        test=test,
+        released=None if channel.shared_matrices else released_chi_square(table),
         together=forward is None or randomized_together(forward),
         cramers_v=strength,
         without_v=reason,
-        group=tuple(group),
+        group=counts.group,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independence(Question[IndependenceTest]):
+    """Are two attributes independent in the population that the rows were drawn from?
+
+    Of the two one may be a kept column that the schema does not declare. Groups of rows are formed
+    by kept columns only, and rows have no weights.
+
+    Raises:
+        InputError: if it is not of two attributes, weights are given, both of the two are
+            undeclared kept columns, a group is formed by a randomized attribute, rows tested
+            together were randomized by different mechanisms, or as :func:`independence`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is not None:
+            raise InputError("the test of independence takes no weights; leave them out")
+        _refuse_but_two(self.of)
+
+    def ask(self, release: Release) -> list[IndependenceTest]:
+        """Return the test of every group of rows, in the order of the groups' values."""
+        if release.counts is not None:
+            return super().ask(release)
+        schema = release.strata.schema
+        for name in self.by:
+            if name not in schema.keep:
+                schema.variables([name])
+                raise InputError(
+                    f"independence is not tested within subgroups of '{name}', which is "
+                    "randomized; group by a column released as it is"
+                )
+            if name in self.of:
+                raise InputError(f"'{name}' is tested and forms the groups too; name it only once")
+        undeclared = [name for name in self.of if name in schema.keep and name not in schema.names]
+        declared = [name for name in self.of if name not in undeclared]
+        if not declared:
+            raise InputError(
+                f"'{self.of[0]}' and '{self.of[1]}' are both released as they are; any test of "
+                "independence on the released table is right"
+            )
+        groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
+        if not undeclared:
+            return [test for counts in groups for test in self.answer(counts)]
+        # Counts of every value of the undeclared column: side by side they are the table of the
+        # pair.
+        gathered: dict[tuple[tuple[str, str], ...], list[Counts]] = {}
+        for counts in groups:
+            gathered.setdefault(counts.group[:-1], []).append(counts)
+        return [_side_by_side((declared[0], undeclared[0]), parts) for parts in gathered.values()]
+
+    def answer(self, counts: Counts) -> list[IndependenceTest]:
+        """Return the test of one group of rows."""
+        return [independence(counts, self.of)]
+
+    def to_plain(self, answers: Sequence[IndependenceTest]) -> dict[str, Any]:
+        """Return one test as such, and several under ``groups``."""
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])
+
+
+def _refuse_but_two(of: Sequence[str]) -> None:
+    if len(of) != 2 or of[0] == of[1]:
+        raise InputError("independence is of two attributes; name both of them, as in a,b")
+
+
+def _one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
+    if len(counts.parts) > 1:
+        raise InputError(
+            f"the strata of '{counts.column}' were randomized by mechanisms of their own, which "
+            f"one test cannot cover; test within each of them (by '{counts.column}')"
+        )
+    return counts.parts[0]
+
+
+def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTest:
+    # Rows that differ in the last column of their groups, which is the second of the pair.
+    singles = [_one_stratum(part) for part in parts]
+    mechanism = singles[0][0]
+    if any(each != mechanism for each, _ in singles):
+        raise InputError(
+            f"rows with different values of '{of[1]}' were randomized by mechanisms of their own, "
+            "which one test cannot cover"
+        )
+    table = np.stack([tabulation.counts for _, tabulation in singles], axis=1)
+    counts = Counts.of(mechanism, Tabulation.from_counts(table), parts[0].group[:-1])
+    return independence(counts, of, kept_values=[part.group[-1][1] for part in parts])
 
 
 def _as_it_is(channel: TableMap, axis: int) -> bool:

@@ -15,21 +15,29 @@ function c·π by (w_r/W) ℓ(y_r), ℓ = Lᵀc, and E[ℓ(y_r) | x_r] = c(x_r).
 (with weights the population is the one they stand for, and the second line is the usual
 linearization of a weighted mean). Without weights these are the quadratic forms of
 M⁻¹(diag Mπ − M diag(π) Mᵀ)M⁻ᵀ/n and M⁻¹(diag θ − θθᵀ)M⁻ᵀ/n.
+
+The mechanism of a record may be that of its stratum. What a record in stratum h adds to c·π is then
+(w_r/W) ℓ_h(y_r), ℓ_h = L_hᵀc, so that every sum over records is a sum over strata of such sums,
+each with its own L; their normalisation to the whole table brings a factor W_h, the stratum's
+fraction of the weight, or W_h² with squared weights.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from statistics import NormalDist
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import Target, cell_variance_range
 
-Target = Literal["table", "population"]
+UNCERTAIN_ERRORS = 2.0
+"""An estimated frequency that is not this many of its standard errors above zero (a relative
+standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
 
 class Value(NamedTuple):
@@ -40,26 +48,22 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Inference:
-    """Everything linear that can be said about a joint table from its randomized counts.
+class Part:
+    """What can be said about one stratum's table from its randomized counts.
 
     Args:
-        channel: what the mechanism did to these attributes.
-        tabulation: the released records, counted; shape ``channel.n_outputs``.
-        target: which truth is estimated, ``table`` or ``population``.
+        channel: what the stratum's mechanism did to the attributes.
+        tabulation: its released records, counted; shape ``channel.n_outputs``.
 
     Raises:
-        InputError: if the shapes differ, the target is unknown, or the randomization has wiped out
-            a component of the table (see :meth:`~deniable.mechanism.Channel.check`).
+        InputError: if the shapes differ, or the randomization has wiped out a component of the
+            table (see :meth:`~deniable.mechanism.channel.Channel.check`).
     """
 
     channel: Channel
     tabulation: Tabulation
-    target: Target = "table"
 
     def __post_init__(self) -> None:
-        if self.target not in ("table", "population"):
-            raise InputError(f"the target is 'table' or 'population', not '{self.target}'")
         if self.tabulation.counts.shape != self.channel.n_outputs:
             raise InputError(
                 f"the counts have shape {self.tabulation.counts.shape}, but the released values "
@@ -73,17 +77,6 @@ class Inference:
         """π̂ = Lθ, unbiased; sums to 1, may be negative."""
         return self.channel.inverse.apply(self.tabulation.frequencies)
 
-    @property
-    def parts(self) -> tuple[tuple[float, "Inference"], ...]:
-        """This table as a mixture of one part; see
-        :class:`deniable.estimate.strata.StratifiedInference`."""
-        return ((1.0, self),)
-
-    @property
-    def condition(self) -> float:
-        """1/min |φ(T)|, how many times noise is magnified in the worst direction."""
-        return self.channel.condition
-
     @cached_property
     def squares(self) -> NDArray[np.float64]:
         """Lθ₂, the unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
@@ -93,44 +86,131 @@ class Inference:
 
     @cached_property
     def variance(self) -> NDArray[np.float64]:
-        """Estimated variance of every cell, the shape of the table.
+        """Estimated variance of every cell given the true table, (L∘L)θ₂ − Lθ₂.
 
-        For the table, (L∘L)θ₂ − Lθ₂; for the population that plus the sampling variance
-        Lθ₂ − 2π̂∘Lθ₂ + π̂²·Σw²/W². Where noise would put the first outside what it can be for any
-        true table (:func:`cell_variance_range`), or the second below zero, the nearest possible
-        value is taken instead.
+        Where noise would put it outside what it can be for any true table
+        (:func:`~deniable.mechanism.prediction.cell_variance_range`), the nearest possible value is
+        taken instead.
         """
         second = self.channel.inverse.squared().apply(self.tabulation.square_frequencies)
         low, high = cell_variance_range(self.channel)
         per_record = 1.0 / self.tabulation.n_effective
-        variance = np.clip(second - self.squares, low * per_record, high * per_record)
+        return np.asarray(np.clip(second - self.squares, low * per_record, high * per_record))
+
+    def influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ℓ = Lᵀc over the released table, for weights c over the true one."""
+        return self.channel.inverse.transposed().apply(weights)
+
+    def margin(self, n_by: int) -> "Part":
+        """Return the same of the last ``n_by`` attributes."""
+        channel = Channel(self.channel.mechanism, self.channel.attributes[-n_by:])
+        counts = self.tabulation.margin(self.channel.margin_axes(n_by))
+        return Part(channel, counts.reshaped(channel.n_outputs))
+
+    def fraction_mean_square(
+        self, fraction: NDArray[np.float64], margin: "Part"
+    ) -> NDArray[np.float64]:
+        """Return, per cell, Σ (w_r/W)² D(y_r)² with D a record's influence on a cell's fraction of
+        its subgroup, times π(b).
+
+        Args:
+            fraction: R, the fractions.
+            margin: of the subgroups.
+        """
+        # The influence of a record on R = π(a,b)/π(b) is D = L_J − R L_B over π(b), with L_J, L_B
+        # the entries of the inverses for the joint table and for the subgroups (columns of L sum to
+        # 1, so summing L_J over a gives L_B). Its mean square needs the maps L_J∘L_J, L_J∘L_B and
+        # L_B∘L_B; its mean given x is 1[(a,b)] − R 1[b].
+        n_by = margin.values.ndim
+        axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
+        inverse, margin_inverse = self.channel.inverse, margin.channel.inverse
+        frequencies = self.tabulation.square_frequencies
+        margin_frequencies = margin.tabulation.square_frequencies
+        return np.asarray(
+            inverse.squared().apply(frequencies)
+            - 2 * fraction * inverse.times(margin_inverse, axes).apply(frequencies)
+            + fraction**2 * margin_inverse.squared().apply(margin_frequencies)
+        )
+
+    def known_of_fraction(
+        self, fraction: NDArray[np.float64], margin: "Part"
+    ) -> NDArray[np.float64]:
+        """Return, per cell, the estimate of Σ (w_r/W)² (1[(a, b)] − R 1[b])²."""
+        return np.asarray((1 - 2 * fraction) * self.squares + fraction**2 * margin.squares)
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Everything linear that can be said about a joint table from its randomized counts.
+
+    Args:
+        counts: the released records, counted by the outputs of the attributes.
+        attributes: names, in the order of the table's axes.
+        target: which truth is estimated, ``table`` or ``population``. In a population the sizes of
+            strata are random too.
+
+    Raises:
+        InputError: if the target is unknown, or as :class:`Part`.
+    """
+
+    counts: Counts
+    attributes: tuple[str, ...]
+    target: Target = "table"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        target_named(self.target)
+        _ = self.parts
+
+    @cached_property
+    def parts(self) -> tuple[tuple[float, Part], ...]:
+        """Every stratum's fraction W_h of the weight, and what is known of it."""
+        return tuple(
+            (fraction, Part(Channel(mechanism, self.attributes), tabulation))
+            for fraction, (mechanism, tabulation) in zip(
+                self.counts.fractions, self.counts.parts, strict=True
+            )
+        )
+
+    @property
+    def channel(self) -> Channel:
+        """The channel of the first stratum: it tells the attributes, and the shape of the table."""
+        return self.parts[0][1].channel
+
+    @property
+    def condition(self) -> float:
+        """1/min |φ(T)|, how many times noise is magnified in the worst direction of any stratum."""
+        return max(part.channel.condition for _, part in self.parts)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """π̂ = Σ W_h π̂_h, unbiased; sums to 1, may be negative."""
+        return np.asarray(sum(fraction * part.values for fraction, part in self.parts))
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """The unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
+        return np.asarray(sum(fraction**2 * part.squares for fraction, part in self.parts))
+
+    @cached_property
+    def variance(self) -> NDArray[np.float64]:
+        """Estimated variance of every cell, the shape of the table.
+
+        For the table the sum over strata of W_h² Var_h, as they are randomized independently; for
+        the population that plus the sampling variance Lθ₂ − 2π̂∘Lθ₂ + π̂²·Σw²/W², or zero where
+        noise makes that negative.
+        """
+        variance = np.asarray(sum(fraction**2 * part.variance for fraction, part in self.parts))
         if self.target == "population":
-            sampling = self.squares * (1 - 2 * self.values) + self.values**2 * per_record
-            variance += np.maximum(sampling, 0.0)
-        return np.asarray(variance)
+            sampling = self.squares * (1 - 2 * self.values)
+            sampling = sampling + self.values**2 * self.counts.square_weight
+            variance = variance + np.maximum(sampling, 0.0)
+        return variance
 
     @cached_property
     def standard_error(self) -> NDArray[np.float64]:
         """Square root of :attr:`variance`."""
         return np.sqrt(self.variance)
-
-    def covariance_with(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the estimated covariance of every cell with Σ weights·π̂; the table's shape.
-
-        With weights 1 in one cell and 0 elsewhere it is a column of the covariance matrix:
-        L(θ₂∘ℓ) − c∘Lθ₂ for the table, L(θ₂∘(ℓ − c·π̂)) − π̂ θ₂·(ℓ − c·π̂) for the population.
-        """
-        influence = self.influence(weights)
-        frequencies = self.tabulation.square_frequencies
-        if self.target == "table":
-            covariance = self.channel.inverse.apply(frequencies * influence)
-            return np.asarray(covariance - weights * self.squares)
-        centred = frequencies * (influence - float((weights * self.values).sum()))
-        return np.asarray(self.channel.inverse.apply(centred) - self.values * centred.sum())
-
-    def influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ℓ = Lᵀc over the released table, for weights c over the true one."""
-        return self.channel.inverse.transposed().apply(weights)
 
     def linear(self, weights: NDArray[np.float64]) -> Value:
         """Return Σ weights·π̂ and its standard error; ``weights`` broadcasts to the table."""
@@ -145,73 +225,54 @@ class Inference:
         Args:
             numerator, denominator: tables of weights; they broadcast to the shape of the table.
         """
-        shape = self.values.shape
         below = float((denominator * self.values).sum())
         if below <= 0:
             return Value(float("nan"), float("nan"))
         estimate = float((numerator * self.values).sum()) / below
-        weights = np.broadcast_to(np.asarray(numerator - estimate * denominator), shape)
-        influence = self.influence(weights)
-        around_zero = float((self.tabulation.square_frequencies * influence**2).sum())
-        variance = np.asarray(around_zero)
+        weights = np.broadcast_to(np.asarray(numerator - estimate * denominator), self.values.shape)
+        variance = np.asarray(
+            sum(
+                fraction**2
+                * float((part.tabulation.square_frequencies * part.influence(weights) ** 2).sum())
+                for fraction, part in self.parts
+            )
+        )
         if self.target == "table":
-            known = float((self.squares * weights**2).sum())
-            variance = less_known(variance, np.asarray(known))
+            variance = less_known(variance, np.asarray((self.squares * weights**2).sum()))
         return Value(estimate, float(variance) ** 0.5 / below)
 
-    def shares(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
-        """Return each cell's share of its subgroup, with standard errors.
+    def within(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
+        """Return each cell's fraction of its subgroup, with standard errors.
 
         Args:
             n_by: the last ``n_by`` axes are those of the subgroups.
 
         Returns:
             π̂(a, b)/π̂(b) and its delta-method standard error, the shape of the table, NaN where
-            π̂(b) is not positive; and the subgroups' own inference, for π̂(b).
+            π̂(b) is not positive; and the inference about the subgroups, for π̂(b).
         """
         margin = self.margin(n_by)
         below = np.where(margin.values > 0, margin.values, np.nan)
-        share = self.values / below
-        variance = np.maximum(self.share_mean_square(share, margin), 0.0)
+        within = self.values / below
+        mean_square = np.zeros(self.values.shape)
+        known = np.zeros(self.values.shape)
+        for (fraction, part), (_, part_margin) in zip(self.parts, margin.parts, strict=True):
+            mean_square += fraction**2 * part.fraction_mean_square(within, part_margin)
+            known += fraction**2 * part.known_of_fraction(within, part_margin)
+        variance = np.maximum(mean_square, 0.0)
         if self.target == "table":
-            variance = less_known(variance, self.known_of_share(share, margin))
-        return share, np.sqrt(variance) / below, margin
+            variance = less_known(variance, known)
+        return within, np.sqrt(variance) / below, margin
 
     def margin(self, n_by: int) -> "Inference":
         """Return the inference about the last ``n_by`` attributes."""
-        channel = Channel(self.channel.mechanism, self.channel.attributes[-n_by:])
-        counts = self.tabulation.margin(self.channel.margin_axes(n_by))
-        return Inference(channel, counts.reshaped(channel.n_outputs), self.target)
-
-    def share_mean_square(
-        self, share: NDArray[np.float64], margin: "Inference"
-    ) -> NDArray[np.float64]:
-        """Return, per cell, Σ (w_r/W)² D(y_r)² with D a record's influence on a share times π(b).
-
-        Args:
-            share: R, the shares.
-            margin: of the subgroups.
-        """
-        # The influence of a record on the share R = π(a,b)/π(b) is D = L_J − R L_B over π(b), with
-        # L_J, L_B the entries of the inverses for the joint table and for the subgroups (columns of
-        # L sum to 1, so summing L_J over a gives L_B). Its mean square needs the maps L_J∘L_J,
-        # L_J∘L_B and L_B∘L_B; its mean given x is 1[(a,b)] − R 1[b].
-        n_by = margin.values.ndim
-        axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
-        inverse, margin_inverse = self.channel.inverse, margin.channel.inverse
-        frequencies = self.tabulation.square_frequencies
-        margin_frequencies = margin.tabulation.square_frequencies
-        return np.asarray(
-            inverse.squared().apply(frequencies)
-            - 2 * share * inverse.times(margin_inverse, axes).apply(frequencies)
-            + share**2 * margin_inverse.squared().apply(margin_frequencies)
+        margins = (part.margin(n_by) for _, part in self.parts)
+        counts = Counts(
+            tuple((margin.channel.mechanism, margin.tabulation) for margin in margins),
+            self.counts.group,
+            self.counts.column,
         )
-
-    def known_of_share(
-        self, share: NDArray[np.float64], margin: "Inference"
-    ) -> NDArray[np.float64]:
-        """Return, per cell, the estimate of Σ (w_r/W)² (1[(a, b)] − R 1[b])²."""
-        return np.asarray((1 - 2 * share) * self.squares + share**2 * margin.squares)
+        return Inference(counts, self.attributes[-n_by:], self.target)
 
 
 def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -226,130 +287,25 @@ def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> 
     return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
 
 
-def cell_variance_range(
-    channel: Channel,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the greatest variance of a cell's estimate from one record, given the
-    record, over all records; shapes broadcast to the table.
-
-    The variance for true values x' of the estimate of cell x is u(x, x') − 1[x = x'], with
-    u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
-    ``table`` variance is between these two over n.
-    """
-    found = _second_moments(channel)
-    least = np.minimum(found.same_low - 1.0, found.low)
-    most = np.maximum(found.same_high - 1.0, found.high)
-    return np.maximum(least, 0.0), np.maximum(most, 0.0)
-
-
-def _second_moments(channel: Channel) -> "_Range":
-    # Of u(x, x'). In a product of factors, x' ≠ x means different in at least one; what a pattern
-    # factor gives does not depend on x.
-    moments = channel.second_moments
-    m = len(channel.attributes)
-    factors: list[_Range] = []
-    kernel = np.maximum(moments.kernel.ravel(), 0.0)
-    if kernel.size > 1:
-        same, other = kernel[:1], kernel[1:]
-        factors.append(_Range(same, same, other.min(keepdims=True), other.max(keepdims=True)))
-    matched = set(moments.pattern_axes)
-    for axis, matrix in moments.matrices.items():
-        axes = moments.axes_of(axis)
-        matched.update(axes)
-        shape = [channel.n_categories[j] if j in axes else 1 for j in range(m)]
-        factors.append(_Range.of(np.maximum(matrix, 0.0), channel.belongs(axis), shape))
-    for axis in set(range(m)) - matched:  # released as it is
-        n = channel.n_categories[axis]
-        shape = [n if j == axis else 1 for j in range(m)]
-        factors.append(_Range.of(np.eye(n), np.eye(n, dtype=bool), shape))
-    found = factors[0]
-    for factor in factors[1:]:
-        found = found.times(factor)
-    return found
-
-
-class _Range(NamedTuple):
-    """Between which values u(x, x') lies, by x: for true values x' that are counted in cell x, and
-    for others. A cell that is a sum over parts holds several x'."""
-
-    same_low: NDArray[np.float64]
-    same_high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls, matrix: NDArray[np.float64], on: NDArray[np.bool_], shape: Sequence[int]
-    ) -> "_Range":
-        """Return the range over the columns of a matrix, in a shape that broadcasts."""
-        return cls(
-            np.where(on, matrix, np.inf).min(axis=1).reshape(shape),
-            np.where(on, matrix, -np.inf).max(axis=1).reshape(shape),
-            np.where(on, np.inf, matrix).min(axis=1).reshape(shape),
-            np.where(on, -np.inf, matrix).max(axis=1).reshape(shape),
-        )
-
-    def times(self, other: "_Range") -> "_Range":
-        """Return the range of products: different means different in at least one factor."""
-        low = np.minimum(self.low * other.low, self.low * other.same_low)
-        high = np.maximum(self.high * other.high, self.high * other.same_high)
-        return _Range(
-            self.same_low * other.same_low,
-            self.same_high * other.same_high,
-            np.minimum(low, self.same_low * other.low),
-            np.maximum(high, self.same_high * other.high),
-        )
-
-
-@dataclass(frozen=True)
-class ExpectedError:
-    """Standard errors of a table's cells, predicted before there are data.
-
-    Args:
-        worst: the largest standard error of any cell, over all true tables.
-        uniform: root of ``mean_variance``.
-        mean_variance: variance of a cell, averaged over cells, if the true table is uniform. For
-            pattern laws and target ``table`` it is the same for every true table.
-    """
-
-    worst: float
-    uniform: float
-    mean_variance: float
-
-
-def expected_error(channel: Channel, n_records: int, target: Target = "table") -> ExpectedError:
-    """Return the standard errors to expect in a table of these attributes.
-
-    One record's variance at cell x is E u(x, x') − 1[x = x'] (``table``) or E u(x, x') − π(x)²
-    (``population``), with u of :func:`cell_variance_range`. Averaged over x and a uniform x', u is
-    the mean square of the entries of L over outputs, which for pattern laws is
-    Σ_T d_T/φ(T)²/N², d_T = ∏_{i∈T}(a_i − 1), N cells: for one attribute
-    (1 − 1/a)(1/φ² − 1)/(a n), resp. (1 − 1/a)/(φ² a n).
+def target_named(name: str) -> Target:
+    """Return the truth of a name.
 
     Raises:
-        InputError: if there are no records or the channel cannot be inverted.
+        InputError: if there is none of this name.
     """
-    if n_records < 1:
-        raise InputError("the number of records must be at least 1")
-    channel.check(float("inf"))
-    found = _second_moments(channel)
-    diagonal, high = found.same_high, found.high
-    if target == "table":
-        worst = float(np.maximum(diagonal - 1.0, high).max())
-    else:
-        # π(x) = p on the cell, the rest where it hurts most: p u_d + (1 − p) u_o − p², concave.
-        p = np.clip((diagonal - high) / 2, 0.0, 1.0)
-        worst = float((p * diagonal + (1 - p) * high - p**2).max())
-    cells = float(np.prod(channel.n_categories))
-    moments = channel.second_moments
-    # Mean over x and x' of a product is the product of the means: on the pattern axes the constant
-    # component's eigenvalue over the number of cells.
-    mean = float(moments.eigenvalues.flat[0]) / float(np.prod(moments.pattern_categories))
-    matched = set(moments.pattern_axes)
-    for axis, matrix in moments.matrices.items():
-        matched.update(moments.axes_of(axis))
-        mean *= float(matrix.mean())
-    for axis in set(range(len(channel.attributes))) - matched:
-        mean /= channel.n_categories[axis]
-    mean_variance = max(mean - (1 / cells if target == "table" else 1 / cells**2), 0.0) / n_records
-    return ExpectedError((max(worst, 0.0) / n_records) ** 0.5, mean_variance**0.5, mean_variance)
+    known: tuple[Target, ...] = get_args(Target)
+    for target in known:
+        if target == name:
+            return target
+    raise InputError(f"the target is 'table' or 'population', not '{name}'")
+
+
+def normal_quantile(level: float) -> float:
+    """Return z with Pr[|Z| ≤ z] = level for a standard normal Z.
+
+    Raises:
+        InputError: if the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the confidence level must be between 0 and 1, not {level:g}")
+    return NormalDist().inv_cdf(0.5 + level / 2)

@@ -49,9 +49,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import Inference, cell_variance_range
+from deniable.estimate.inference import Inference
 from deniable.estimate.simplex import project_to_simplex
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import cell_variance_range
 
 _ROUNDING = 1e-12
 """Variances of one record below this, as a part of its second moment, are zero."""
@@ -111,17 +112,21 @@ class ShareVariance:
 
 def has_score_intervals(inference: Inference) -> bool:
     """Whether V is a function of the cell's share, given the rest of the estimated table."""
-    return inference.tabulation.squares is None and inference.channel.complete
+    if len(inference.parts) > 1 or inference.counts.column is not None:
+        return False
+    ((_, part),) = inference.parts
+    return part.tabulation.squares is None and part.channel.complete
 
 
 def share_variance(inference: Inference) -> ShareVariance:
     """Return V of every cell of a joint table.
 
     Args:
-        inference: unweighted, and with all parts or none of every merged attribute that has a
-            response matrix (:func:`has_score_intervals`).
+        inference: of one stratum, unweighted, and with all parts or none of every merged attribute
+            that has a response matrix (:func:`has_score_intervals`).
     """
-    channel = inference.channel
+    ((_, part),) = inference.parts
+    channel, tabulation = part.channel, part.tabulation
     own = np.broadcast_to(_own_moments(channel), inference.values.shape)
     squared = channel.inverse.squared()
     cubed = squared.times(channel.inverse, range(len(channel.attributes)))
@@ -136,11 +141,11 @@ def share_variance(inference: Inference) -> ShareVariance:
     varies = variance > _ROUNDING * np.maximum(own, 1.0)
     still = own if sampling else np.ones(own.shape)
     slope = np.where(varies, covariance / np.where(varies, variance, 1.0), still)
-    nobody = squared.apply(inference.tabulation.frequencies) - slope * inference.values
+    nobody = squared.apply(tabulation.frequencies) - slope * inference.values
     least, _ = cell_variance_range(channel)
     nobody = np.maximum(nobody, least)
     everybody = np.maximum(nobody + slope - 1.0, least)
-    return ShareVariance(nobody, everybody, sampling, inference.tabulation.total)
+    return ShareVariance(nobody, everybody, sampling, tabulation.total)
 
 
 def _own_moments(channel: Channel) -> NDArray[np.float64]:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.inference import Target
-from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
+from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
+from deniable.estimate.question import Question
+from deniable.estimate.tabulate import Counts
+from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute
 
 
@@ -55,8 +56,7 @@ class Summary:
 
 
 def estimate_mean(
-    tabulation: Counts,
-    mechanism: AnyMechanism,
+    counts: Counts,
     attribute: str,
     by: Sequence[str] = (),
     *,
@@ -70,8 +70,7 @@ def estimate_mean(
     :mod:`deniable.estimate.inference` for the errors.
 
     Args:
-        tabulation: the released records, counted by the outputs of ``attribute`` and then ``by``.
-        mechanism: what randomized them.
+        counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
         attribute: its name.
         by: attributes that form subgroups.
         scores: one number per category. By default those of the schema; else the middles of the
@@ -87,8 +86,8 @@ def estimate_mean(
         InputError: if the attribute has no scores, or as in
             :func:`~deniable.estimate.shares.estimate_table`.
     """
-    inference = infer(tabulation, mechanism, (attribute, *by), target)
-    declared = mechanism.schema.variable(attribute).attribute
+    inference = Inference(counts, (attribute, *by), target)
+    declared = counts.schema.variable(attribute).attribute
     values, counted = _scores(declared, scores)
     z = normal_quantile(level)
     summaries = []
@@ -115,8 +114,7 @@ def estimate_mean(
 
 
 def estimate_quantile(
-    tabulation: Counts,
-    mechanism: AnyMechanism,
+    counts: Counts,
     attribute: str,
     probability: float,
     by: Sequence[str] = (),
@@ -133,8 +131,7 @@ def estimate_quantile(
     different from ``probability``. Records with a missing value are left out.
 
     Args:
-        tabulation: the released records, counted by the outputs of ``attribute`` and then ``by``.
-        mechanism: what randomized them.
+        counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
         attribute: its name.
         probability: 0.5 for the median; between 0 and 1.
         by: attributes that form subgroups.
@@ -150,8 +147,8 @@ def estimate_quantile(
     """
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")
-    inference = infer(tabulation, mechanism, (attribute, *by), target)
-    declared = mechanism.schema.variable(attribute).attribute
+    inference = Inference(counts, (attribute, *by), target)
+    declared = counts.schema.variable(attribute).attribute
     if not declared.ordered:
         raise InputError(
             f"attribute '{attribute}' has no order, so it has no quantiles; "
@@ -191,6 +188,73 @@ def estimate_quantile(
     return summaries
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OfOne(Question[Summary]):
+    # What means and quantiles have in common.
+    target: Target = "table"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.of) != 1:
+            raise InputError("a mean or a quantile is of one attribute; use by for subgroups")
+
+    def to_plain(self, answers: Sequence[Summary]) -> dict[str, Any]:
+        """Return the summaries of all groups and subgroups under ``summaries``."""
+        return {"level": self.level, "summaries": [answer.to_plain() for answer in answers]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(_OfOne):
+    """What is the mean score of an attribute?
+
+    Args:
+        target: ``table`` or ``population``.
+        scores: one number per category; by default the schema's, or the middles of the bins.
+
+    Raises:
+        InputError: if it is of several attributes, or as :func:`estimate_mean`.
+    """
+
+    scores: Sequence[float] | None = None
+
+    def answer(self, counts: Counts) -> list[Summary]:
+        """Return the mean of one group of rows, or of each subgroup in it."""
+        return estimate_mean(
+            counts,
+            self.of[0],
+            self.subgroups(counts.schema),
+            scores=self.scores,
+            target=self.target,
+            level=self.level,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(_OfOne):
+    """What is a quantile of an ordered attribute?
+
+    Args:
+        target: ``table`` or ``population``.
+        probability: 0.5 for the median.
+
+    Raises:
+        InputError: if it is of several attributes, or as :func:`estimate_quantile`.
+    """
+
+    probability: float = 0.5
+
+    def answer(self, counts: Counts) -> list[Summary]:
+        """Return the quantile of one group of rows, or of each subgroup in it."""
+        return estimate_quantile(
+            counts,
+            self.of[0],
+            self.probability,
+            self.subgroups(counts.schema),
+            target=self.target,
+            level=self.level,
+        )
+
+
 class _Scale:
     """The values of an ordered attribute on a line: bin edges, or 0, 1, … for categories."""
 
@@ -223,41 +287,37 @@ class _Scale:
 
 
 def _scores(
-    attribute: Attribute, scores: Sequence[float] | None
+    attribute: Attribute, given: Sequence[float] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # The score of each category, and 1 where the category counts.
     n = attribute.n_categories
-    everything = np.ones(n)
-    given = scores if scores is not None else attribute.category_scores()
-    if given is None and attribute.bins is not None:
-        counted = np.arange(n) < len(attribute.bins) - 1
-        edges = np.asarray(attribute.bins)
-        middles = np.zeros(n)
-        middles[counted] = (edges[:-1] + edges[1:]) / 2
-        return middles, counted.astype(float)
-    if given is None:
+    scores = attribute.category_scores() if given is None else attribute.checked_scores(given)
+    if scores is not None:
+        return np.asarray(scores), np.ones(n)
+    if attribute.bins is None:
         raise InputError(
             f"attribute '{attribute.name}' has no numbers to average; give one score per category"
         )
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape != (n,) or not np.all(np.isfinite(values)):
-        raise InputError(
-            f"attribute '{attribute.name}' needs {n} scores, one finite number per category"
-        )
-    return values, everything
+    # Bins and a category for what is missing, which does not count.
+    counted = np.arange(n) < len(attribute.bins) - 1
+    edges = np.asarray(attribute.bins)
+    middles = np.zeros(n)
+    middles[counted] = (edges[:-1] + edges[1:]) / 2
+    return middles, counted.astype(float)
 
 
 def _subgroups(
-    inference: AnyInference, by: Sequence[str]
+    inference: Inference, by: Sequence[str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], bool]]:
-    # Each subgroup's name, its indicator over the axes of ``by``, and whether its size is too
-    # uncertain to divide by.
+    # Each subgroup's name, after that of the group of rows it lies in; its indicator over the axes
+    # of ``by``; and whether its size is too uncertain to divide by.
     shape = inference.values.shape[1:]
     labels = [variable.attribute.categories for variable in inference.channel.variables[1:]]
     for index in product(*(range(n) for n in shape)):
         member = np.zeros(shape)
         member[index] = 1.0
-        group = tuple((name, labels[j][index[j]]) for j, name in enumerate(by))
+        names = ((name, labels[j][index[j]]) for j, name in enumerate(by))
+        group = (*inference.counts.group, *names)
         size = inference.linear(np.broadcast_to(member, inference.values.shape))
         few = bool(by) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
         yield group, member, few

@@ -8,24 +8,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import isfinite
-from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference, Target
+from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
-from deniable.estimate.strata import AnyInference, AnyMechanism, Counts, infer
+from deniable.estimate.tabulate import Counts
+from deniable.mechanism.prediction import Target
 
 Method = Literal["inversion", "em", "projected"]
 IntervalMethod = Literal["score", "normal"]
-
-UNCERTAIN_ERRORS = 2.0
-"""An estimated frequency that is not this many of its standard errors above zero (a relative
-standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
 
 @dataclass(frozen=True)
@@ -162,39 +159,33 @@ class Estimate:
 
 
 def estimate_table(
-    tabulation: Counts,
-    mechanism: AnyMechanism,
+    counts: Counts,
     of: Sequence[str],
     by: Sequence[str] = (),
     *,
     method: Method = "inversion",
     target: Target = "table",
-    group: Sequence[tuple[str, str]] = (),
 ) -> Estimate:
     """Estimate a joint table, or shares within subgroups, from counts of released records.
 
     Args:
-        tabulation: the released records, counted by the outputs of ``of`` and then ``by``.
-        mechanism: what randomized them; strata have their own.
+        counts: the released records, counted by the outputs of ``of`` and then ``by``.
         of: the attributes of the table; parts of merged ones count as attributes.
         by: attributes that form subgroups: every cell is then P(of | by), the ratio of two
             estimates. Randomized attributes may be used; selecting *rows* by them may not.
         method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
             distribution to the inversion).
         target: ``table`` or ``population``; decides the standard errors.
-        group: if only the rows with certain values of kept columns were counted, which.
 
     Raises:
         InputError: if an attribute is unknown or named twice, the counts have another shape, the
-            method or target is unknown, or the randomization has wiped out what is asked for.
+            method or target is unknown, or the randomization has wiped out what is wanted.
     """
-    if method not in get_args(Method):
-        raise InputError(f"the method is one of {', '.join(get_args(Method))}, not '{method}'")
+    method_named(method)
     if not of:
         raise InputError("name at least one attribute to estimate")
-    inference = infer(tabulation, mechanism, (*of, *by), target)
+    inference = Inference(counts, (*of, *by), target)
     channel = inference.channel
-    check_filter(mechanism, [name for name, _ in group])
     values, converged = inference.values, True
     if method == "projected":
         values = project_to_simplex(values)
@@ -203,7 +194,7 @@ def estimate_table(
     unbiased, standard_error = inference.values, inference.standard_error
     uncertain = unbiased < UNCERTAIN_ERRORS * standard_error
     if by:
-        unbiased, standard_error, margin = inference.shares(len(by))
+        unbiased, standard_error, margin = inference.within(len(by))
         size = values.sum(axis=tuple(range(len(of))))
         values = values / np.where(size > 0, size, np.nan)
         few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
@@ -214,7 +205,7 @@ def estimate_table(
         attributes=channel.attributes,
         by=tuple(by),
         categories=tuple(variable.attribute.categories for variable in channel.variables),
-        n_records=tabulation.n_records,
+        n_records=counts.n_records,
         target=target,
         method=method,
         condition=inference.condition,
@@ -223,56 +214,60 @@ def estimate_table(
         standard_error=standard_error,
         uncertain=uncertain,
         converged=converged,
-        group=tuple(group),
-        scored=_scored(inference, by),
+        group=counts.group,
+        scored=None if by or not has_score_intervals(inference) else inference,
     )
 
 
-def _scored(inference: AnyInference, by: Sequence[str]) -> Inference | None:
-    if by or not isinstance(inference, Inference) or not has_score_intervals(inference):
-        return None
-    return inference
+@dataclass(frozen=True, kw_only=True)
+class Shares(Question[Estimate]):
+    """How frequent are the combinations of some attributes' categories, in all or by subgroup?
+
+    Args:
+        method: ``inversion``, ``em`` or ``projected``.
+        target: ``table`` or ``population``; decides the standard errors.
+
+    Raises:
+        InputError: as :func:`estimate_table`.
+    """
+
+    method: Method = "inversion"
+    target: Target = "table"
+
+    def answer(self, counts: Counts) -> list[Estimate]:
+        """Return the table of one group of rows."""
+        by = self.subgroups(counts.schema)
+        return [estimate_table(counts, self.of, by, method=self.method, target=self.target)]
+
+    def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
+        """Return one table as such, and several under ``groups``."""
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
-def _most_likely(inference: AnyInference) -> tuple[NDArray[np.float64], bool]:
+def method_named(name: str) -> Method:
+    """Return the method of estimation of a name.
+
+    Raises:
+        InputError: if there is none of this name.
+    """
+    known: tuple[Method, ...] = get_args(Method)
+    for method in known:
+        if method == name:
+            return method
+    raise InputError(f"the method is one of {', '.join(known)}, not '{name}'")
+
+
+def _most_likely(inference: Inference) -> tuple[NDArray[np.float64], bool]:
     # Strata have tables of their own, so that the likelihood is the product of theirs.
     values, converged = np.zeros(inference.values.shape), True
-    for share, part in inference.parts:
-        # A response matrix needs its whole attribute: parts not asked for are summed over.
+    for fraction, part in inference.parts:
+        # A response matrix needs its whole attribute: parts that are not wanted are summed over.
         channel = part.channel if part.channel.complete else part.channel.completed()
         frequencies = part.tabulation.frequencies.reshape(channel.n_outputs)
         fit = maximum_likelihood(frequencies, channel.forward, part.tabulation.n_effective)
-        values += share * fit.values.sum(axis=tuple(range(values.ndim, fit.values.ndim)))
+        values += fraction * fit.values.sum(axis=tuple(range(values.ndim, fit.values.ndim)))
         converged = converged and fit.converged
     return values, converged
-
-
-def check_filter(mechanism: AnyMechanism, columns: Sequence[str]) -> None:
-    """Refuse to select rows by a column that is randomized.
-
-    Raises:
-        InputError: if a column is not among those released as they are.
-    """
-    for name in columns:
-        if name in mechanism.schema.keep:
-            continue
-        mechanism.schema.variable(name)
-        raise InputError(
-            f"rows cannot be selected by '{name}': its values are randomized, so the rows that "
-            "show a value are not the people who have it, and estimates from them would be wrong; "
-            f"ask for subgroups instead (by '{name}')"
-        )
-
-
-def normal_quantile(level: float) -> float:
-    """Return z with Pr[|Z| ≤ z] = level for a standard normal Z.
-
-    Raises:
-        InputError: if the level is not between 0 and 1.
-    """
-    if not 0 < level < 1:
-        raise InputError(f"the confidence level must be between 0 and 1, not {level:g}")
-    return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def _finite(value: float) -> float | None:

@@ -1,4 +1,9 @@
-"""Counting released records into a table."""
+"""Counts of released records: of one stratum, and of a whole table.
+
+What strata were randomized by is known of every record, because the column that forms them is
+released as it is. With π_h the true table of stratum h and W_h its fraction of the weight,
+π = Σ_h W_h π_h; every estimate is such a sum, of one term if the table is not divided.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.mechanism.mechanism import Mechanism
+from deniable.schema import Schema
 
 MAX_CELLS = 1 << 28
 """Above this one table alone takes 2 GiB, and estimation holds several."""
@@ -58,7 +65,7 @@ class Tabulation:
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
-        """θ: share of the total weight per cell."""
+        """θ: fraction of the total weight per cell."""
         return self.counts / self.total
 
     @property
@@ -89,6 +96,85 @@ class Tabulation:
         """Return the same counts in another shape."""
         squares = None if self.squares is None else self.squares.reshape(shape)
         return Tabulation(self.counts.reshape(shape), squares, self.n_records)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Released records counted by the values of some attributes, stratum by stratum.
+
+    Args:
+        parts: the mechanism and the counts of every stratum that has rows; counts have one shape.
+        group: columns released as they are and the values that the rows were selected by.
+        column: the column that forms the strata; None if the table is not divided.
+
+    Raises:
+        InputError: if there are no records, or the rows were selected by a randomized column.
+    """
+
+    parts: tuple[tuple[Mechanism, Tabulation], ...]
+    group: tuple[tuple[str, str], ...] = ()
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InputError("there are no records to estimate from")
+        refuse_randomized(self.schema, [name for name, _ in self.group])
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, tabulation: Tabulation, group: Sequence[tuple[str, str]] = ()
+    ) -> "Counts":
+        """Return the counts of rows that were all randomized by one mechanism."""
+        return cls(((mechanism, tabulation),), tuple(group))
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of all strata."""
+        return self.parts[0][0].schema
+
+    @property
+    def n_records(self) -> int:
+        """Rows of all strata."""
+        return sum(tabulation.n_records for _, tabulation in self.parts)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return sum(tabulation.total for _, tabulation in self.parts)
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        """W_h: each stratum's fraction of the weight."""
+        return tuple(tabulation.total / self.total for _, tabulation in self.parts)
+
+    @property
+    def square_weight(self) -> float:
+        """Σw²/(Σw)² over all records: 1/n without weights."""
+        parts = zip(self.fractions, self.parts, strict=True)
+        return sum(fraction**2 / part.n_effective for fraction, (_, part) in parts)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Fraction of the total weight per released cell."""
+        parts = zip(self.fractions, self.parts, strict=True)
+        return np.asarray(sum(fraction * part.frequencies for fraction, (_, part) in parts))
+
+
+def refuse_randomized(schema: Schema, columns: Sequence[str]) -> None:
+    """Refuse to select rows by a column that is randomized.
+
+    Raises:
+        InputError: if a column is not among those released as they are.
+    """
+    for name in columns:
+        if name in schema.keep:
+            continue
+        schema.variable(name)
+        raise InputError(
+            f"rows cannot be selected by '{name}': its values are randomized, so the rows that "
+            "show a value are not the people who have it, and estimates from them would be wrong; "
+            f"ask for subgroups instead (by '{name}')"
+        )
 
 
 class Tabulator:

@@ -4,8 +4,9 @@ A pattern law multiplies the covariance C of two attributes' indicators by φ_ij
 :mod:`deniable.estimate.covariance` derives; response matrices turn it into M_i C M_jᵀ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,10 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.strength import single_attenuations
+
+Target = Literal["table", "population"]
+"""Which truth is meant: the frequencies in the very table that was randomized, or the probabilities
+from which its rows were drawn."""
 
 
 @dataclass(frozen=True)
@@ -117,3 +122,132 @@ def _contrast_range(matrix: NDArray[np.float64]) -> tuple[float, float]:
     contrasts = np.linalg.svd(np.full((1, n), 1.0))[2][1:].T
     values = np.linalg.svd(matrix @ contrasts, compute_uv=False)
     return float(values.min()), float(values.max())
+
+
+def cell_variance_range(
+    channel: Channel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the greatest variance of a cell's estimate from one record, given the
+    record, over all records; shapes broadcast to the table.
+
+    The variance for true values x' of the estimate of cell x is u(x, x') − 1[x = x'], with
+    u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
+    ``table`` variance is between these two over n.
+    """
+    found = _second_moments(channel)
+    least = np.minimum(found.same_low - 1.0, found.low)
+    most = np.maximum(found.same_high - 1.0, found.high)
+    return np.maximum(least, 0.0), np.maximum(most, 0.0)
+
+
+def _second_moments(channel: Channel) -> "_Range":
+    # Of u(x, x'). In a product of factors, x' ≠ x means different in at least one; what a pattern
+    # factor gives does not depend on x.
+    moments = channel.second_moments
+    m = len(channel.attributes)
+    factors: list[_Range] = []
+    kernel = np.maximum(moments.kernel.ravel(), 0.0)
+    if kernel.size > 1:
+        same, other = kernel[:1], kernel[1:]
+        factors.append(_Range(same, same, other.min(keepdims=True), other.max(keepdims=True)))
+    matched = set(moments.pattern_axes)
+    for axis, matrix in moments.matrices.items():
+        axes = moments.axes_of(axis)
+        matched.update(axes)
+        shape = [channel.n_categories[j] if j in axes else 1 for j in range(m)]
+        factors.append(_Range.of(np.maximum(matrix, 0.0), channel.belongs(axis), shape))
+    for axis in set(range(m)) - matched:  # released as it is
+        n = channel.n_categories[axis]
+        shape = [n if j == axis else 1 for j in range(m)]
+        factors.append(_Range.of(np.eye(n), np.eye(n, dtype=bool), shape))
+    found = factors[0]
+    for factor in factors[1:]:
+        found = found.times(factor)
+    return found
+
+
+class _Range(NamedTuple):
+    """Between which values u(x, x') lies, by x: for true values x' that are counted in cell x, and
+    for others. A cell that is a sum over parts holds several x'."""
+
+    same_low: NDArray[np.float64]
+    same_high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, matrix: NDArray[np.float64], on: NDArray[np.bool_], shape: Sequence[int]
+    ) -> "_Range":
+        """Return the range over the columns of a matrix, in a shape that broadcasts."""
+        return cls(
+            np.where(on, matrix, np.inf).min(axis=1).reshape(shape),
+            np.where(on, matrix, -np.inf).max(axis=1).reshape(shape),
+            np.where(on, np.inf, matrix).min(axis=1).reshape(shape),
+            np.where(on, -np.inf, matrix).max(axis=1).reshape(shape),
+        )
+
+    def times(self, other: "_Range") -> "_Range":
+        """Return the range of products: different means different in at least one factor."""
+        low = np.minimum(self.low * other.low, self.low * other.same_low)
+        high = np.maximum(self.high * other.high, self.high * other.same_high)
+        return _Range(
+            self.same_low * other.same_low,
+            self.same_high * other.same_high,
+            np.minimum(low, self.same_low * other.low),
+            np.maximum(high, self.same_high * other.high),
+        )
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Standard errors of a table's cells, predicted before there are data.
+
+    Args:
+        worst: the largest standard error of any cell, over all true tables.
+        uniform: root of ``mean_variance``.
+        mean_variance: variance of a cell, averaged over cells, if the true table is uniform. For
+            pattern laws and target ``table`` it is the same for every true table.
+    """
+
+    worst: float
+    uniform: float
+    mean_variance: float
+
+
+def expected_error(channel: Channel, n_records: int, target: Target = "table") -> ExpectedError:
+    """Return the standard errors to expect in a table of these attributes.
+
+    One record's variance at cell x is E u(x, x') − 1[x = x'] (``table``) or E u(x, x') − π(x)²
+    (``population``), with u of :func:`cell_variance_range`. Averaged over x and a uniform x', u is
+    the mean square of the entries of L over outputs, which for pattern laws is
+    Σ_T d_T/φ(T)²/N², d_T = ∏_{i∈T}(a_i − 1), N cells: for one attribute
+    (1 − 1/a)(1/φ² − 1)/(a n), resp. (1 − 1/a)/(φ² a n).
+
+    Raises:
+        InputError: if there are no records or the channel cannot be inverted.
+    """
+    if n_records < 1:
+        raise InputError("the number of records must be at least 1")
+    channel.check(float("inf"))
+    found = _second_moments(channel)
+    diagonal, high = found.same_high, found.high
+    if target == "table":
+        worst = float(np.maximum(diagonal - 1.0, high).max())
+    else:
+        # π(x) = p on the cell, the rest where it hurts most: p u_d + (1 − p) u_o − p², concave.
+        p = np.clip((diagonal - high) / 2, 0.0, 1.0)
+        worst = float((p * diagonal + (1 - p) * high - p**2).max())
+    cells = float(np.prod(channel.n_categories))
+    moments = channel.second_moments
+    # Mean over x and x' of a product is the product of the means: on the pattern axes the constant
+    # component's eigenvalue over the number of cells.
+    mean = float(moments.eigenvalues.flat[0]) / float(np.prod(moments.pattern_categories))
+    matched = set(moments.pattern_axes)
+    for axis, matrix in moments.matrices.items():
+        matched.update(moments.axes_of(axis))
+        mean *= float(matrix.mean())
+    for axis in set(range(len(channel.attributes))) - matched:
+        mean /= channel.n_categories[axis]
+    mean_variance = max(mean - (1 / cells if target == "table" else 1 / cells**2), 0.0) / n_records
+    return ExpectedError((max(worst, 0.0) / n_records) ** 0.5, mean_variance**0.5, mean_variance)

@@ -13,9 +13,9 @@ from deniable.design.comparison import comparison_to_plain, pair_attenuations
 from deniable.design.record import finite_or_none, mechanism_to_plain, read_json
 from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.errors import InputError
-from deniable.estimate.inference import expected_error
-from deniable.estimate.question import released_file
+from deniable.estimate.source import released_file
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.privacy import compose
 from deniable.mechanism.strata import Strata
 from deniable.mechanism.strength import mechanism_strength

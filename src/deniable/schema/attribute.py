@@ -102,14 +102,7 @@ class Attribute:
         if unknown := [c for c in self.labels if c not in categories]:
             raise InputError(f"{where}: there is a label for '{unknown[0]}', which is no category")
         if self.scores is not None:
-            set_field(self, "scores", tuple(float(s) for s in self.scores))
-            if len(self.scores) != len(categories):
-                raise InputError(
-                    f"{where}: {len(self.scores)} scores were given for {len(categories)} "
-                    "categories"
-                )
-            if not all(math.isfinite(score) for score in self.scores):
-                raise InputError(f"{where}: a score is not finite")
+            set_field(self, "scores", self.checked_scores(self.scores))
         for key in ("epsilon", "ratio", "importance"):
             value = getattr(self, key)
             if value is not None:
@@ -170,6 +163,19 @@ class Attribute:
     def label(self, category: str) -> str:
         """Return the readable name of a category."""
         return self.labels.get(category, category)
+
+    def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:
+        """Return scores that were given for the categories.
+
+        Raises:
+            InputError: if there is not one finite number per category.
+        """
+        if len(scores) != self.n_categories or not all(map(math.isfinite, scores)):
+            raise InputError(
+                f"attribute '{self.name}' needs {self.n_categories} scores, one finite number per "
+                "category"
+            )
+        return tuple(float(score) for score in scores)
 
     def category_scores(self) -> tuple[float, ...] | None:
         """Return one number per category: the declared scores, or the middles of the bins.

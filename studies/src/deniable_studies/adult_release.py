@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from deniable.design.design import design
 from deniable.design.methods import Method
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference, expected_error
+from deniable.estimate.inference import Inference
 from deniable.estimate.simplex import project_to_simplex
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws.patterns import attenuation
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
@@ -168,7 +169,9 @@ def release_again(
             released = randomizer.randomize(columns)
             for place, names in enumerate(tables):
                 counted = Tabulation.from_counts(_counts(released, schema, names))
-                estimate = Inference(channels[names], counted).values
+                estimate = Inference(
+                    Counts.of(channels[names].mechanism, counted), channels[names].attributes
+                ).values
                 errors[release, place] = np.mean((estimate - truths[names]) ** 2)
                 projected = project_to_simplex(estimate)
                 simplex[release, place] = np.mean((projected - truths[names]) ** 2)

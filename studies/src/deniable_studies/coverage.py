@@ -12,18 +12,18 @@ are both too low, and the interval misses.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import Inference, Target
+from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
 from deniable.estimate.intervals import share_variance
-from deniable.estimate.shares import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
@@ -156,7 +156,7 @@ class _Tally:
             self.plain_width[release] = (2 * z * error).ravel()
         self.uncertain[release] = (values < UNCERTAIN_ERRORS * error).ravel()
         if inference.target == "table":
-            other = share_variance(Inference(inference.channel, inference.tabulation, "population"))
+            other = share_variance(replace(inference, target="population"))
             self.mistaken[release] = self._hold(*other.interval(values, z))
 
     def _hold(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -192,7 +192,12 @@ def cover(case: Case, n_releases: int, setting: Setting, stream: int) -> list[Gr
             counts = _count(randomizer.randomize(columns))
             for channel, summed, tally in zip(channels, axes, tallies, strict=True):
                 counted = Tabulation.from_counts(counts.sum(axis=summed))
-                tally.add(release, Inference(channel, counted, case.target))
+                tally.add(
+                    release,
+                    Inference(
+                        Counts.of(channel.mechanism, counted), channel.attributes, case.target
+                    ),
+                )
     found = []
     for kind in KINDS:
         chosen = [t for (k, _), t in zip(kinds, tallies, strict=True) if k == kind]

@@ -12,8 +12,8 @@ from deniable.design.methods import resolve_caps
 from deniable.design.plan import EXACT_WITHIN
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
-from deniable.estimate.inference import expected_error
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import expected_error
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import importance, optimal
 from deniable.solvers.problem import SolverError

@@ -12,7 +12,7 @@ from deniable.design.lambda_protocol import choose
 from deniable.design.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Attribute, Schema
@@ -100,7 +100,7 @@ def test_a_large_joint_table_under_the_joint_law_is_inverted_cell_by_cell() -> N
     made = design(Schema.anonymous(sizes), method="joint", attenuation=0.5)
     counts = np.random.default_rng(0).poisson(3, size=sizes)
     found = estimate_table(
-        Tabulation.from_counts(counts), made.mechanism, made.mechanism.schema.names
+        Counts.of(made.mechanism, Tabulation.from_counts(counts)), made.mechanism.schema.names
     )
     # P = λI + (1 − λ)P* on whole records: its inverse needs no transform.
     frequencies = counts / counts.sum()

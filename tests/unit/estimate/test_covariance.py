@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.covariance import estimate_covariance, indicator_covariance
-from deniable.estimate.inference import Target
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.prediction import predict_covariance
+from deniable.mechanism.prediction import Target, predict_covariance
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
@@ -159,7 +158,7 @@ def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records
         )
         tabulation = Tabulation.from_counts(np.array(counts).reshape(2, 2))
         found = estimate_covariance(
-            tabulation, mechanism, ("a1", "a2"), scores=(s, t), target="population"
+            Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(s, t), target="population"
         )
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
@@ -179,7 +178,7 @@ def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bo
         counts = np.bincount(outcome, weights, minlength=4).reshape(2, 2)
         squares = np.bincount(outcome, weights**2, minlength=4).reshape(2, 2)
         tabulation = Tabulation(counts, squares if weighted else None, 4)
-        found = estimate_covariance(tabulation, mechanism, ("a1", "a2"), scores=(s, t))
+        found = estimate_covariance(Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(s, t))
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
@@ -192,7 +191,9 @@ def test_the_standard_error_is_the_delta_methods_on_the_dense_covariance(
     mechanism = make()
     counts = np.random.default_rng(5).multinomial(4000, released(mechanism, truth()).ravel())
     tabulation = Tabulation.from_counts(counts.reshape(3, 4))
-    found = estimate_covariance(tabulation, mechanism, ("a1", "a2"), scores=(S, T), target=target)
+    found = estimate_covariance(
+        Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(S, T), target=target
+    )
     inverse = dense_inverse(mechanism, ("a1", "a2"))
     theta = counts / 4000
     pi = inverse @ theta
@@ -226,7 +227,10 @@ def test_intervals_cover_the_covariance_they_are_meant_for_over_repeated_release
         drawn = randomizer.randomize([(cells // 4).astype(np.uint8), (cells % 4).astype(np.uint8)])
         counts = np.bincount(drawn[0].astype(int) * 4 + drawn[1], minlength=12).reshape(3, 4)
         found = estimate_covariance(
-            Tabulation.from_counts(counts), mechanism, ("a1", "a2"), scores=(S, T), target=target
+            Counts.of(mechanism, Tabulation.from_counts(counts)),
+            ("a1", "a2"),
+            scores=(S, T),
+            target=target,
         )
         meant = np.bincount(fixed, minlength=12).reshape(3, 4) / n_records
         true = S @ indicator_covariance(meant if target == "table" else pi) @ T
@@ -256,10 +260,9 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     law = ProductLaw.from_levels((3, 4, 2), (1.5, 2.0, 1.0))
     mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
     tabulation = Tabulation.from_counts(np.arange(12).reshape(3, 4) + 50)
-    found = estimate_covariance(tabulation, mechanism, ("hours", "grade"))
+    found = estimate_covariance(Counts.of(mechanism, tabulation), ("hours", "grade"))
     given = estimate_covariance(
-        tabulation,
-        mechanism,
+        Counts.of(mechanism, tabulation),
         ("hours", "grade"),
         scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0)),
     )
@@ -268,16 +271,20 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     assert plain["attributes"] == ["hours", "grade"]
     assert plain["low"] < plain["estimate"] < plain["high"]
     with pytest.raises(InputError, match="'colour' has no scores"):
-        estimate_covariance(Tabulation.from_counts(np.ones((3, 2))), mechanism, ("hours", "colour"))
+        estimate_covariance(
+            Counts.of(mechanism, Tabulation.from_counts(np.ones((3, 2)))), ("hours", "colour")
+        )
 
 
 def test_scores_of_the_wrong_number_and_a_single_record_are_refused() -> None:
     mechanism = product()
     one = Tabulation.from_counts(np.eye(3, 4) * np.array([[1], [0], [0]]))
-    with pytest.raises(InputError, match="'a1' needs 3 finite scores"):
-        estimate_covariance(one, mechanism, ("a1", "a2"), scores=(T, T))
+    with pytest.raises(InputError, match="'a1' needs 3 scores"):
+        estimate_covariance(Counts.of(mechanism, one), ("a1", "a2"), scores=(T, T))
     with pytest.raises(InputError, match="single record"):
-        estimate_covariance(one, mechanism, ("a1", "a2"), scores=(S, T), target="population")
+        estimate_covariance(
+            Counts.of(mechanism, one), ("a1", "a2"), scores=(S, T), target="population"
+        )
 
 
 def test_one_attribute_twice_or_an_unknown_one_is_refused() -> None:

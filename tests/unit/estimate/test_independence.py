@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency
 from deniable.errors import InputError
 from deniable.estimate.chi_square import released_chi_square
 from deniable.estimate.independence import IndependenceTest, independence
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -37,12 +37,14 @@ def expected_counts(mechanism: Mechanism, dependence: float, n: int) -> Tabulati
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 def test_every_kind_of_law_tells_independence_from_dependence(mechanism: Mechanism) -> None:
     # Counts at their expectation: nothing but rounding is left of X² under independence.
-    apart = independence(expected_counts(mechanism, 0.0, 10**7), mechanism, ("a1", "a2"))
+    apart = independence(Counts.of(mechanism, expected_counts(mechanism, 0.0, 10**7)), ("a1", "a2"))
     a, b = Channel(mechanism, ("a1", "a2")).n_categories
     assert apart.test.degrees_of_freedom == (a - 1) * (b - 1)
     assert apart.test.statistic < 0.01
     assert apart.p_value > 0.99 or apart.test.degrees_of_freedom == 1
-    together = independence(expected_counts(mechanism, 0.5, 10**7), mechanism, ("a1", "a2"))
+    together = independence(
+        Counts.of(mechanism, expected_counts(mechanism, 0.5, 10**7)), ("a1", "a2")
+    )
     assert together.test.p_value < 1e-6
     strengths = [found.cramers_v for found in (apart, together)]
     assert all(strength is not None for strength in strengths)
@@ -50,7 +52,7 @@ def test_every_kind_of_law_tells_independence_from_dependence(mechanism: Mechani
 
 
 def test_the_released_table_by_itself_rejects_under_a_joint_law_and_is_reported() -> None:
-    found = independence(expected_counts(joint(), 0.0, 50_000), joint(), ("a1", "a2"))
+    found = independence(Counts.of(joint(), expected_counts(joint(), 0.0, 50_000)), ("a1", "a2"))
     assert found.together
     assert found.released is not None
     assert found.released.p_value < 1e-6
@@ -60,7 +62,7 @@ def test_the_released_table_by_itself_rejects_under_a_joint_law_and_is_reported(
 
 def test_a_kept_attribute_without_rows_in_a_category_loses_that_category() -> None:
     counts = np.array([[90.0, 40, 0, 31], [30, 55, 0, 22], [25, 28, 0, 60]])
-    found = independence(Tabulation.from_counts(counts), half_kept(), ("a1", "a2"))
+    found = independence(Counts.of(half_kept(), Tabulation.from_counts(counts)), ("a1", "a2"))
     reference = chi2_contingency(counts[:, [0, 1, 3]], correction=False)
     assert found.test.degrees_of_freedom == reference.dof
     assert found.test.statistic == pytest.approx(reference.statistic, rel=1e-9)
@@ -74,8 +76,10 @@ def test_a_kept_column_that_is_not_declared_can_be_the_second() -> None:
     declared = half_kept()
     counts = np.array([[90.0, 40, 12, 31], [30, 55, 9, 22], [25, 28, 10, 60]])
     tabulation = Tabulation.from_counts(counts)
-    one = independence(tabulation, declared, ("a1", "a2"))
-    other = independence(tabulation, mechanism, ("a1", "town"), kept_values=("n", "e", "s", "w"))
+    one = independence(Counts.of(declared, tabulation), ("a1", "a2"))
+    other = independence(
+        Counts.of(mechanism, tabulation), ("a1", "town"), kept_values=("n", "e", "s", "w")
+    )
     assert other.test == one.test
     assert other.cramers_v == one.cramers_v
 
@@ -83,7 +87,7 @@ def test_a_kept_column_that_is_not_declared_can_be_the_second() -> None:
 def test_a_category_that_may_not_exist_takes_v_but_not_the_test() -> None:
     counts = np.array([[500.0, 300, 200, 100], [400, 350, 210, 90], [230, 150, 110, 60]])
     mechanism = anonymous((3, 4), Block((0, 1), JointLaw.from_attenuation((3, 4), 0.3)))
-    found = independence(Tabulation.from_counts(counts), mechanism, ("a1", "a2"))
+    found = independence(Counts.of(mechanism, Tabulation.from_counts(counts)), ("a1", "a2"))
     assert found.cramers_v is None
     assert "is not clearly above zero" in found.without_v
     assert 0 < found.test.p_value < 1
@@ -92,9 +96,11 @@ def test_a_category_that_may_not_exist_takes_v_but_not_the_test() -> None:
 
 def test_few_expected_rows_are_said() -> None:
     counts = np.array([[5.0, 2, 2, 1], [1, 3, 2, 1], [2, 1, 1, 3]])
-    assert independence(Tabulation.from_counts(counts), half_kept(), ("a1", "a2")).few_expected
+    assert independence(
+        Counts.of(half_kept(), Tabulation.from_counts(counts)), ("a1", "a2")
+    ).few_expected
     many = Tabulation.from_counts(100 * counts)
-    assert not independence(many, half_kept(), ("a1", "a2")).few_expected
+    assert not independence(Counts.of(half_kept(), many), ("a1", "a2")).few_expected
 
 
 def test_a_matrix_with_more_outputs_tests_with_the_degrees_of_the_categories() -> None:
@@ -104,7 +110,7 @@ def test_a_matrix_with_more_outputs_tests_with_the_degrees_of_the_categories() -
         Block((1,), ProductLaw.from_levels((2,), (1.0,))),
     )
     counts = np.random.default_rng(3).integers(40, 90, (5, 2)).astype(float)
-    found = independence(Tabulation.from_counts(counts), mechanism, ("a1", "a2"))
+    found = independence(Counts.of(mechanism, Tabulation.from_counts(counts)), ("a1", "a2"))
     assert found.test.degrees_of_freedom == 2
     assert found.released is not None
     assert found.released.degrees_of_freedom == 4
@@ -124,7 +130,7 @@ def test_parts_of_a_merged_attribute_are_tested_by_themselves(
     def tested(truth: NDArray[np.float64]) -> IndependenceTest:
         released = merged.dense(mechanism) @ truth
         counts = merged.counted(mechanism, pair, n * released / released.sum())
-        return independence(Tabulation(counts, None, n), mechanism, pair)
+        return independence(Counts.of(mechanism, Tabulation(counts, None, n)), pair)
 
     table = merged.sums(mechanism, pair)
     independent = np.ones(cells) / cells
@@ -152,7 +158,7 @@ def test_a_part_may_go_with_what_its_other_parts_go_with() -> None:
     n = 10**6
     released = merged.dense(mechanism) @ truth
     counts = merged.counted(mechanism, ("p", "a"), n * released / released.sum())
-    found = independence(Tabulation(counts, None, n), mechanism, ("p", "a"))
+    found = independence(Counts.of(mechanism, Tabulation(counts, None, n)), ("p", "a"))
     assert released_chi_square(counts).p_value < 1e-9
     assert found.test.statistic < 1e-3
     assert found.together
@@ -164,18 +170,20 @@ def test_what_cannot_be_tested_is_refused() -> None:
     counts = np.full((3, 4), 50.0)
     tabulation = Tabulation.from_counts(counts)
     with pytest.raises(InputError, match="name both of them"):
-        independence(tabulation, half_kept(), ("a1",))
+        independence(Counts.of(half_kept(), tabulation), ("a1",))
     with pytest.raises(InputError, match="no weights"):
-        independence(Tabulation(counts, counts, 600), half_kept(), ("a1", "a2"))
+        independence(Counts.of(half_kept(), Tabulation(counts, counts, 600)), ("a1", "a2"))
     with pytest.raises(InputError, match="shape"):
-        independence(tabulation, half_kept(), ("a2", "a1"))
+        independence(Counts.of(half_kept(), tabulation), ("a2", "a1"))
     one = np.zeros((3, 4))
     one[1] = 9
     with pytest.raises(InputError, match="all rows show the same value of 'a1'"):
-        independence(Tabulation.from_counts(one), half_kept(), ("a1", "a2"))
+        independence(Counts.of(half_kept(), Tabulation.from_counts(one)), ("a1", "a2"))
     wide = anonymous((3, 2000), Block((0, 1), ProductLaw.from_levels((3, 2000), (5.0, 9.0))))
     with pytest.raises(InputError, match="6000 cells"):
-        independence(Tabulation.from_counts(np.full((3, 2000), 50.0)), wide, ("a1", "a2"))
+        independence(
+            Counts.of(wide, Tabulation.from_counts(np.full((3, 2000), 50.0))), ("a1", "a2")
+        )
     faint = anonymous((3, 4), Block((0, 1), JointLaw.from_attenuation((3, 4), 1e-6)))
     with pytest.raises(InputError, match="cannot be estimated"):
-        independence(tabulation, faint, ("a1", "a2"))
+        independence(Counts.of(faint, tabulation), ("a1", "a2"))

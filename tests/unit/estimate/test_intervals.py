@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import Inference, Target, cell_variance_range
+from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
-from deniable.estimate.shares import Estimate, estimate_table, normal_quantile
+from deniable.estimate.shares import Estimate, estimate_table
 from deniable.estimate.simplex import project_to_simplex
-from deniable.estimate.strata import StratifiedTabulation
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import Target, cell_variance_range
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 from unit.mechanism import merged
 
@@ -62,7 +62,7 @@ def variance_by_definition(
         mean, square = chance @ moved, chance @ moved**2
         covariance = chance @ ((moved - mean) * (moved**2 - square))
         variance = chance @ (moved - mean) ** 2
-    seen = made.tabulation.frequencies.ravel()
+    seen = made.counts.frequencies.ravel()
     second = seen @ moved**2 + covariance / variance * (share - seen @ moved)
     return float(second - (share if made.target == "table" else share**2))
 
@@ -93,7 +93,9 @@ def test_the_variance_at_a_share_is_that_of_the_dense_channel(
     compared = total = 0
     for chosen in (names, (names[0], names[-1]), (names[-1], names[0])):
         matrix, rows = dense_channel(mechanism, chosen), dense_inverse(mechanism, chosen)
-        made = Inference(Channel(mechanism, chosen), few_records(mechanism, chosen, 80, 3), target)
+        made = Inference(
+            Counts.of(mechanism, few_records(mechanism, chosen, 80, 3)), chosen, target
+        )
         found, all_cells = compare(made, matrix, rows)
         compared, total = compared + found, total + all_cells
     assert compared > total / 2
@@ -109,7 +111,7 @@ def test_all_parts_of_a_merged_attribute_have_the_variance_of_the_dense_channel(
     compared = total = 0
     for question in merged.QUESTIONS:
         made = Inference(
-            Channel(mechanism, question), merged.tabulation(mechanism, question, n=200), target
+            Counts.of(mechanism, merged.tabulation(mechanism, question, n=200)), question, target
         )
         assert has_score_intervals(made) == made.channel.complete
         if made.channel.complete:
@@ -171,7 +173,7 @@ def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
     names = mechanism.schema.names
     for seed in range(20):
         estimate = estimate_table(
-            few_records(mechanism, names, 60, seed), mechanism, names, target=target
+            Counts.of(mechanism, few_records(mechanism, names, 60, seed)), names, target=target
         )
         assert estimate.interval_method == "score"
         before = None
@@ -199,8 +201,8 @@ def test_the_order_of_the_attributes_does_not_matter(mechanism: Mechanism, targe
     names = mechanism.schema.names
     counted = few_records(mechanism, names, 70, 5)
     order = tuple(reversed(range(len(names))))
-    straight = estimate_table(counted, mechanism, names, target=target)
-    turned = estimate_table(counted.margin(order), mechanism, names[::-1], target=target)
+    straight = estimate_table(Counts.of(mechanism, counted), names, target=target)
+    turned = estimate_table(Counts.of(mechanism, counted.margin(order)), names[::-1], target=target)
     for one, other in zip(ends(straight), ends(turned), strict=True):
         np.testing.assert_allclose(one, np.transpose(other, order), atol=1e-12)
 
@@ -211,8 +213,8 @@ def test_the_names_of_categories_do_not_matter(target: Target) -> None:
     names = mechanism.schema.names
     counted = few_records(mechanism, names, 70, 6)
     swapped = Tabulation.from_counts(counted.counts[[2, 0, 1]][:, [1, 3, 0, 2]])
-    straight = estimate_table(counted, mechanism, names, target=target)
-    other = estimate_table(swapped, mechanism, names, target=target)
+    straight = estimate_table(Counts.of(mechanism, counted), names, target=target)
+    other = estimate_table(Counts.of(mechanism, swapped), names, target=target)
     for mine, theirs in zip(ends(straight), ends(other), strict=True):
         np.testing.assert_allclose(mine[[2, 0, 1]][:, [1, 3, 0, 2]], theirs, atol=1e-12)
 
@@ -233,7 +235,9 @@ def test_of_two_categories_one_interval_is_the_other_from_the_far_end(
     mechanism = anonymous((2,), Block((0,), law))
     counts = np.zeros(mechanism.n_outputs[0])
     counts[:2] = zeros, 70 - zeros
-    estimate = estimate_table(Tabulation.from_counts(counts), mechanism, ["a1"], target=target)
+    estimate = estimate_table(
+        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1"], target=target
+    )
     low, high = estimate.confidence_interval(0.9)
     np.testing.assert_allclose(low, 1 - high[::-1], atol=1e-12)
 
@@ -246,15 +250,15 @@ def test_without_randomization_it_is_wilsons_interval_and_for_the_table_a_point(
         keep=(0,),
     )
     counted = Tabulation.from_counts(np.array([0, 3, 47]))
-    low, high = estimate_table(counted, mechanism, ["a1"], target="population").confidence_interval(
-        0.95
-    )
+    low, high = estimate_table(
+        Counts.of(mechanism, counted), ["a1"], target="population"
+    ).confidence_interval(0.95)
     p, n, z = counted.frequencies, 50, normal_quantile(0.95)
     middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     np.testing.assert_allclose(low, middle - half, atol=1e-12)
     np.testing.assert_allclose(high, middle + half, atol=1e-12)
-    low, high = estimate_table(counted, mechanism, ["a1"]).confidence_interval(0.95)
+    low, high = estimate_table(Counts.of(mechanism, counted), ["a1"]).confidence_interval(0.95)
     np.testing.assert_array_equal(low, p)
     np.testing.assert_array_equal(high, p)
 
@@ -268,17 +272,17 @@ def test_beside_a_column_released_as_it_is_every_category_of_that_has_its_own_in
     )
     counts = np.array([[5, 200], [4, 90], [2, 70]])
     low, high = estimate_table(
-        Tabulation.from_counts(counts), mechanism, ["a1", "a2"]
+        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1", "a2"]
     ).confidence_interval(0.8)
     for value in range(2):
         own = Tabulation.from_counts(counts[:, value])
-        ends = estimate_table(own, mechanism, ["a1"]).confidence_interval(0.8)
+        ends = estimate_table(Counts.of(mechanism, own), ["a1"]).confidence_interval(0.8)
         share = own.total / counts.sum()
         for mine, alone in zip((low, high), ends, strict=True):
             inside = alone < 1
             np.testing.assert_allclose(mine[inside, value], share * alone[inside], rtol=1e-9)
     empty = np.array([[0, 200], [0, 90], [0, 70]])
-    estimate = estimate_table(Tabulation.from_counts(empty), mechanism, ["a1", "a2"])
+    estimate = estimate_table(Counts.of(mechanism, Tabulation.from_counts(empty)), ["a1", "a2"])
     for end in estimate.confidence_interval(0.95):
         np.testing.assert_allclose(end[:, 0], 0, atol=1e-12)
 
@@ -289,7 +293,7 @@ def test_of_many_records_it_is_the_estimate_and_so_many_standard_errors(target: 
     random = np.random.default_rng(5)
     counts = random.multinomial(4_000_000, random.dirichlet(np.full(12, 5.0))).reshape(3, 4)
     estimate = estimate_table(
-        Tabulation.from_counts(counts), mechanism, ["a1", "a2"], target=target
+        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1", "a2"], target=target
     )
     low, high = estimate.confidence_interval(0.95)
     half = normal_quantile(0.95) * estimate.standard_error
@@ -300,7 +304,7 @@ def test_of_many_records_it_is_the_estimate_and_so_many_standard_errors(target: 
 def test_a_cell_that_seems_to_hold_everybody_has_an_interval() -> None:
     mechanism = anonymous((3,), Block((0,), ProductLaw.from_levels((3,), (1.0,))))
     counts = np.array([50, 0, 0])
-    estimate = estimate_table(Tabulation.from_counts(counts), mechanism, ["a1"])
+    estimate = estimate_table(Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1"])
     assert estimate.unbiased[0] > 1
     low, high = estimate.confidence_interval(0.95)
     assert low[0] == high[0] == 1
@@ -322,14 +326,14 @@ def test_elsewhere_intervals_are_plain_and_say_so() -> None:
     whole = merged.MECHANISMS[
         next(name for name, m in merged.MECHANISMS.items() if not Channel(m, ("p",)).complete)
     ]
-    strata = StratifiedTabulation(((mechanism, unweighted), (mechanism, unweighted)))
+    strata = Counts(((mechanism, unweighted), (mechanism, unweighted)))
     cases = {
-        "weights": estimate_table(weighted, mechanism, ["a1", "a2"]),
-        "subgroups": estimate_table(unweighted, mechanism, ["a1"], ["a2"]),
+        "weights": estimate_table(Counts.of(mechanism, weighted), ["a1", "a2"]),
+        "subgroups": estimate_table(Counts.of(mechanism, unweighted), ["a1"], ["a2"]),
         "one part of a response matrix": estimate_table(
-            merged.tabulation(whole, ("p",)), whole, ["p"]
+            Counts.of(whole, merged.tabulation(whole, ("p",))), ["p"]
         ),
-        "strata": estimate_table(strata, mechanism, ["a1", "a2"]),
+        "strata": estimate_table(strata, ["a1", "a2"]),
     }
     for name, estimate in cases.items():
         assert estimate.interval_method == "normal", name
@@ -338,5 +342,5 @@ def test_elsewhere_intervals_are_plain_and_say_so() -> None:
             estimate.confidence_interval(0.8), plain_ends(estimate, 0.8), strict=True
         ):
             np.testing.assert_allclose(mine, expected, err_msg=name)
-    both = estimate_table(merged.tabulation(whole, ("p", "q")), whole, ["p", "q"])
+    both = estimate_table(Counts.of(whole, merged.tabulation(whole, ("p", "q"))), ["p", "q"])
     assert both.interval_method == both.to_plain()["interval_method"] == "score"

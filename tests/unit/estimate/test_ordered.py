@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from deniable.errors import InputError
-from deniable.estimate.inference import Target
 from deniable.estimate.ordered import estimate_mean, estimate_quantile
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute, Schema
 from unit.dense import dense_channel, dense_inverse
 
@@ -50,9 +50,9 @@ def covariance(mechanism: Mechanism, counted: Tabulation, target: str) -> np.nda
 def test_a_mean_is_the_scores_times_the_estimated_table(target: Target) -> None:
     mechanism = mechanism_of(HOURS)
     counted = released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000)
-    (mean,) = estimate_mean(counted, mechanism, "hours", target=target)
+    (mean,) = estimate_mean(Counts.of(mechanism, counted), "hours", target=target)
     middles = np.array([5.0, 15.0, 30.0, 60.0])
-    pi = estimate_table(counted, mechanism, ["hours"]).values
+    pi = estimate_table(Counts.of(mechanism, counted), ["hours"]).values
     assert mean.estimate == pytest.approx(middles @ pi)
     expected = middles @ covariance(mechanism, counted, target) @ middles
     assert mean.standard_error == pytest.approx(expected**0.5)
@@ -67,8 +67,10 @@ def test_a_subgroups_mean_is_a_ratio_with_the_delta_method_error(target: Target)
     truth = np.array([[0.1, 0.05], [0.1, 0.1], [0.2, 0.2], [0.05, 0.2]])
     counted = released(mechanism, truth, 5000)
     scores = [1.0, 2.0, 3.0, 5.0]
-    means = estimate_mean(counted, mechanism, "hours", ["sex"], scores=scores, target=target)
-    pi = estimate_table(counted, mechanism, ["hours", "sex"]).values
+    means = estimate_mean(
+        Counts.of(mechanism, counted), "hours", ["sex"], scores=scores, target=target
+    )
+    pi = estimate_table(Counts.of(mechanism, counted), ["hours", "sex"]).values
     for group, mean in enumerate(means):
         assert mean.group == (("sex", "fm"[group]),)
         expected = scores @ pi[:, group] / pi[:, group].sum()
@@ -83,11 +85,11 @@ def test_a_subgroups_mean_is_a_ratio_with_the_delta_method_error(target: Target)
 def test_missing_values_are_left_out_of_means_of_bins() -> None:
     mechanism = mechanism_of(INCOME)
     counted = released(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 5000)
-    pi = estimate_table(counted, mechanism, ["income"]).values
-    (mean,) = estimate_mean(counted, mechanism, "income")
+    pi = estimate_table(Counts.of(mechanism, counted), ["income"]).values
+    (mean,) = estimate_mean(Counts.of(mechanism, counted), "income")
     expected = np.array([0.5, 2.0, 5.0]) @ pi[:3] / pi[:3].sum()
     assert mean.estimate == pytest.approx(expected)
-    (scored,) = estimate_mean(counted, mechanism, "income", scores=[0.5, 2.0, 5.0, 0.0])
+    (scored,) = estimate_mean(Counts.of(mechanism, counted), "income", scores=[0.5, 2.0, 5.0, 0.0])
     assert scored.estimate == pytest.approx(expected * pi[:3].sum())
 
 
@@ -102,7 +104,7 @@ def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
     mechanism = mechanism_of(HOURS)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 10**6)
     for probability, value in [(0.05, 5), (0.1, 10), (0.2, 15), (0.5, 30), (0.85, 60)]:
-        (found,) = estimate_quantile(counted, mechanism, "hours", probability)
+        (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", probability)
         assert found.estimate == pytest.approx(value)
         assert found.low < found.estimate < found.high
         assert not found.uncertain
@@ -112,17 +114,17 @@ def test_quantiles_of_categories_are_the_first_that_reaches_the_probability() ->
     mechanism = mechanism_of(DEGREE, SEX)
     truth = np.array([[0.3, 0.1], [0.15, 0.1], [0.05, 0.3]])
     counted = exact(mechanism, truth, 10**6)
-    women, men = estimate_quantile(counted, mechanism, "degree", 0.5, ["sex"])
+    women, men = estimate_quantile(Counts.of(mechanism, counted), "degree", 0.5, ["sex"])
     assert (women.estimate, women.low, women.high) == ("low", "low", "low")
     assert (men.estimate, men.low, men.high) == ("high", "high", "high")
-    (everybody,) = estimate_quantile(counted.margin([0]), mechanism, "degree", 0.5)
+    (everybody,) = estimate_quantile(Counts.of(mechanism, counted.margin([0])), "degree", 0.5)
     assert everybody.estimate == "middle"
 
 
 def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> None:
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
-    (found,) = estimate_quantile(counted, mechanism, "hours", 0.5, level=0.9)
+    (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, level=0.9)
     inverse = dense_inverse(mechanism, ["hours"])
     edges = [0, 10, 20, 40, 80]
     below = np.tril(np.ones((4, 4)))
@@ -139,7 +141,7 @@ def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> Non
 def test_missing_values_are_left_out_of_quantiles() -> None:
     mechanism = mechanism_of(INCOME)
     counted = exact(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 10**6)
-    (found,) = estimate_quantile(counted, mechanism, "income", 0.5)
+    (found,) = estimate_quantile(Counts.of(mechanism, counted), "income", 0.5)
     # Of those with an income 1/3 are below 1 and 5/6 below 3: a third of the way to 3.
     assert found.estimate == pytest.approx(1 + 2 * (1 / 2 - 1 / 3) / (1 / 2))
 
@@ -148,12 +150,12 @@ def test_cumulative_frequencies_that_fall_are_pooled() -> None:
     # Inversion of these counts gives a negative middle bin; the curve is the isotonic regression.
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = Tabulation.from_counts(np.array([500, 100, 420, 480]))
-    pi = estimate_table(counted, mechanism, ["hours"]).values
+    pi = estimate_table(Counts.of(mechanism, counted), ["hours"]).values
     assert pi[1] < 0
     curve = np.clip(isotonic_regression(np.cumsum(pi)).x, 0, 1)
     edges = np.array([0, 10, 20, 40, 80])
     for probability in (0.1, 0.4, 0.7):
-        (found,) = estimate_quantile(counted, mechanism, "hours", probability)
+        (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", probability)
         assert np.interp(found.estimate, edges, [0, *curve]) == pytest.approx(probability)
         assert found.low <= found.estimate <= found.high
 
@@ -161,8 +163,8 @@ def test_cumulative_frequencies_that_fall_are_pooled() -> None:
 def test_what_noise_has_swamped_is_marked_and_strict_json() -> None:
     mechanism = mechanism_of(HOURS, SEX, epsilon=0.3)
     counted = Tabulation.from_counts(np.array([[3, 2], [4, 5], [6, 2], [3, 8]]))
-    summaries = estimate_mean(counted, mechanism, "hours", ["sex"])
-    summaries += estimate_quantile(counted, mechanism, "hours", 0.5, ["sex"])
+    summaries = estimate_mean(Counts.of(mechanism, counted), "hours", ["sex"])
+    summaries += estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, ["sex"])
     for summary in summaries:
         assert summary.uncertain
         json.dumps(summary.to_plain(), allow_nan=False)
@@ -171,10 +173,10 @@ def test_what_noise_has_swamped_is_marked_and_strict_json() -> None:
 def test_a_subgroup_without_people_has_no_mean_and_no_quantile() -> None:
     mechanism = mechanism_of(HOURS, SEX)
     counted = Tabulation.from_counts(np.array([[300, 0], [200, 0], [100, 0], [50, 0]]))
-    _, nobody = estimate_mean(counted, mechanism, "hours", ["sex"])
+    _, nobody = estimate_mean(Counts.of(mechanism, counted), "hours", ["sex"])
     assert nobody.estimate is nobody.standard_error is nobody.low is None
     assert nobody.uncertain
-    _, nobody = estimate_quantile(counted, mechanism, "hours", 0.5, ["sex"])
+    _, nobody = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, ["sex"])
     assert nobody.estimate is nobody.low is nobody.high is None
     assert nobody.uncertain
 
@@ -184,13 +186,13 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
     sex = Tabulation.from_counts(np.array([30, 40]))
     degree = Tabulation.from_counts(np.array([30, 40, 50]))
     with pytest.raises(InputError, match="'degree' has no numbers to average"):
-        estimate_mean(degree, mechanism, "degree")
+        estimate_mean(Counts.of(mechanism, degree), "degree")
     with pytest.raises(InputError, match="'sex' needs 2 scores"):
-        estimate_mean(sex, mechanism, "sex", scores=[1.0, 2.0, 3.0])
+        estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="finite"):
-        estimate_mean(sex, mechanism, "sex", scores=[1.0, float("nan")])
+        estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, float("nan")])
     with pytest.raises(InputError, match="'sex' has no order"):
-        estimate_quantile(sex, mechanism, "sex", 0.5)
+        estimate_quantile(Counts.of(mechanism, sex), "sex", 0.5)
     for probability in (0.0, 1.0, 50.0):
         with pytest.raises(InputError, match="between 0 and 1"):
-            estimate_quantile(degree, mechanism, "degree", probability)
+            estimate_quantile(Counts.of(mechanism, degree), "degree", probability)

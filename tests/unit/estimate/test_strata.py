@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.covariance import estimate_covariance, indicator_covariance
-from deniable.estimate.inference import Inference, Target
+from deniable.estimate.inference import Inference
 from deniable.estimate.ordered import estimate_mean, estimate_quantile
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.strata import StratifiedInference, StratifiedTabulation, infer
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, InvariantChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute, Schema
 from unit.dense import MECHANISMS, NAMES, dense_channel, dense_inverse
 
@@ -43,19 +43,17 @@ def test_strata_with_one_mechanism_give_what_the_whole_table_gives(
     random = np.random.default_rng(3)
     shape = Channel(mechanism, names).n_outputs
     counts = random.integers(60, 400, size=shape).astype(float)
-    whole = Inference(Channel(mechanism, names), Tabulation.from_counts(counts), target)
+    whole = Inference(Counts.of(mechanism, Tabulation.from_counts(counts)), names, target)
     parts = [Tabulation.from_counts(part) for part in split(counts, 3, 4)]
-    strata = infer(
-        StratifiedTabulation(tuple((mechanism, part) for part in parts)), mechanism, names, target
-    )
-    assert isinstance(strata, StratifiedInference)
+    strata = Inference(Counts(tuple((mechanism, part) for part in parts)), names, target)
+    assert len(strata.parts) == 3
     np.testing.assert_allclose(strata.values, whole.values, atol=1e-12)
     np.testing.assert_allclose(strata.standard_error, whole.standard_error, rtol=1e-9)
     weights, below = random.normal(size=strata.values.shape), random.random(strata.values.shape)
     assert strata.linear(weights) == pytest.approx(whole.linear(weights), rel=1e-9)
     assert strata.ratio(weights, below) == pytest.approx(whole.ratio(weights, below), rel=1e-9)
-    ours, ours_error, ours_margin = strata.shares(1)
-    theirs, theirs_error, theirs_margin = whole.shares(1)
+    ours, ours_error, ours_margin = strata.within(1)
+    theirs, theirs_error, theirs_margin = whole.within(1)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     np.testing.assert_allclose(ours_error, theirs_error, rtol=1e-8)
     np.testing.assert_allclose(ours_margin.standard_error, theirs_margin.standard_error, rtol=1e-9)
@@ -116,30 +114,25 @@ def expected(mechanism: Mechanism, table: NDArray[np.float64]) -> NDArray[np.flo
 
 def test_estimates_from_expected_counts_are_the_truth() -> None:
     parts = two_strata()
-    counts = StratifiedTabulation(
-        tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts)
-    )
+    counts = Counts(tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts))
     truth = sum(t for _, t in parts)
     truth = truth / truth.sum()
-    mechanism = parts[1][0]
     for method in ("inversion", "em", "projected"):
-        found = estimate_table(counts, mechanism, ["a1", "a2"], method=method)
+        found = estimate_table(counts, ["a1", "a2"], method=method)
         # EM stops where going on would change the likelihood of this few records by nothing.
         np.testing.assert_allclose(found.values, truth, atol=5e-3 if method == "em" else 1e-12)
-    shares = estimate_table(counts, mechanism, ["a1"], ["a2"])
+    shares = estimate_table(counts, ["a1"], ["a2"])
     np.testing.assert_allclose(shares.values, truth / truth.sum(axis=0), atol=1e-12)
-    (mean,) = estimate_mean(counts_of(parts, "a1"), mechanism, "a1")
+    (mean,) = estimate_mean(counts_of(parts, "a1"), "a1")
     assert mean.estimate == pytest.approx(np.array([0.5, 1.5, 3.0]) @ truth.sum(axis=1))
-    (median,) = estimate_quantile(counts_of(parts, "a1"), mechanism, "a1", 0.5)
+    (median,) = estimate_quantile(counts_of(parts, "a1"), "a1", 0.5)
     share = truth.sum(axis=1)
     assert median.estimate == pytest.approx(1 + (0.5 - share[0]) / share[1])
 
 
-def counts_of(
-    parts: list[tuple[Mechanism, NDArray[np.float64]]], name: str
-) -> StratifiedTabulation:
+def counts_of(parts: list[tuple[Mechanism, NDArray[np.float64]]], name: str) -> Counts:
     axis = ("a2", "a1").index(name)
-    return StratifiedTabulation(
+    return Counts(
         tuple((m, Tabulation(expected(m, t).sum(axis=axis), None, int(t.sum()))) for m, t in parts)
     )
 
@@ -151,7 +144,7 @@ def small_strata() -> list[tuple[Mechanism, list[int]]]:
 
 def every_release(
     strata: list[tuple[Mechanism, list[int]]],
-) -> list[tuple[float, StratifiedTabulation]]:
+) -> list[tuple[float, Counts]]:
     """All released tables and their probabilities, by the definition of each law."""
     per_record = []
     for stratum, (mechanism, records) in enumerate(strata):
@@ -167,7 +160,7 @@ def every_release(
             (mechanism, Tabulation.from_counts(part.reshape(3, 2)))
             for (mechanism, _), part in zip(strata, counts, strict=True)
         )
-        found.append((chance, StratifiedTabulation(parts)))
+        found.append((chance, Counts(parts)))
     return found
 
 
@@ -182,10 +175,10 @@ def test_values_and_covariance_are_unbiased_over_every_possible_release() -> Non
     assert sum(chance for chance, _ in releases) == pytest.approx(1)
     weights = np.outer([1.0, -2.0, 0.5], [1.0, 3.0])
     for chance, counts in releases:
-        found = infer(counts, strata[0][0], ("a1", "a2"), "table")
+        found = Inference(counts, ("a1", "a2"), "table")
         mean += chance * found.values
         spread += chance * float((weights * (found.values - truth)).sum()) ** 2
-        covariance += chance * estimate_covariance(counts, strata[0][0], ("a1", "a2")).estimate
+        covariance += chance * estimate_covariance(counts, ("a1", "a2")).estimate
     np.testing.assert_allclose(mean, truth, atol=1e-10)
     assert covariance == pytest.approx(s @ indicator_covariance(truth) @ t, abs=1e-10)
     # The variance of a linear function, from the dense inverses of both strata.
@@ -208,8 +201,8 @@ def test_the_variances_are_those_of_the_dense_formulas(target: Target) -> None:
         drawn = random.multinomial(3000, frequencies / frequencies.sum())
         # A category that nobody has is never reported.
         parts.append((mechanism, drawn.reshape(3, 2).astype(float)))
-    counts = StratifiedTabulation(tuple((m, Tabulation.from_counts(c)) for m, c in parts))
-    found = infer(counts, parts[0][0], ("a1", "a2"), target)
+    counts = Counts(tuple((m, Tabulation.from_counts(c)) for m, c in parts))
+    found = Inference(counts, ("a1", "a2"), target)
     n = sum(c.sum() for _, c in parts)
     second, plain = np.zeros(6), np.zeros(6)
     for mechanism, table in parts:
@@ -229,32 +222,30 @@ def test_the_variances_are_those_of_the_dense_formulas(target: Target) -> None:
 
 def test_a_covariance_has_a_prediction_only_if_the_strata_agree_on_it() -> None:
     parts = two_strata()
-    counts = StratifiedTabulation(
-        tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts)
-    )
-    found = estimate_covariance(counts, parts[0][0], ("a1", "a2"))
+    counts = Counts(tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts))
+    found = estimate_covariance(counts, ("a1", "a2"))
     assert found.prediction is None
     assert found.to_plain()["share"] is None
-    alike = StratifiedTabulation(tuple((parts[1][0], tabulation) for _, tabulation in counts.parts))
-    assert estimate_covariance(alike, parts[1][0], ("a1", "a2")).prediction is not None
+    alike = Counts(tuple((parts[1][0], tabulation) for _, tabulation in counts.parts))
+    assert estimate_covariance(alike, ("a1", "a2")).prediction is not None
 
 
 def test_sizes_and_weights_add_up() -> None:
     mechanism = independent(1.0, 1.0)
     weighted = Tabulation(np.full((3, 2), 2.0), np.full((3, 2), 5.0), 9)
     plain = Tabulation.from_counts(np.full((3, 2), 4))
-    counts = StratifiedTabulation(((mechanism, weighted), (mechanism, plain)))
+    counts = Counts(((mechanism, weighted), (mechanism, plain)))
     assert counts.n_records == 33
     assert counts.total == 36
-    assert sum(counts.shares) == pytest.approx(1)
-    assert counts.n_effective == pytest.approx(36**2 / (30 + 24))
+    assert sum(counts.fractions) == pytest.approx(1)
+    assert counts.square_weight == pytest.approx((30 + 24) / 36**2)
     assert counts.frequencies.sum() == pytest.approx(1)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     mechanism = independent(1.0, 1.0)
     with pytest.raises(InputError, match="no records"):
-        StratifiedTabulation(())
-    counts = StratifiedTabulation(((mechanism, Tabulation.from_counts(np.ones((3, 2)))),))
+        Counts(())
+    counts = Counts(((mechanism, Tabulation.from_counts(np.ones((3, 2)))),))
     with pytest.raises(InputError, match="target"):
-        infer(counts, mechanism, ("a1", "a2"), "world")  # type: ignore[arg-type]
+        Inference(counts, ("a1", "a2"), "world")  # type: ignore[arg-type]

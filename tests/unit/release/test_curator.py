@@ -13,9 +13,9 @@ import pytest
 from deniable.design.lambda_design import StrengthWishes
 from deniable.design.strata import read_designs
 from deniable.errors import InputError
-from deniable.estimate.covariance import CovarianceEstimate
-from deniable.estimate.question import Question, answer
-from deniable.estimate.shares import Estimate
+from deniable.estimate.covariance import Covariance
+from deniable.estimate.shares import Shares
+from deniable.estimate.source import open_release
 from deniable.laws import InvariantChannel
 from deniable.randomness import SeededRandomness, SystemRandomness
 from deniable.release.curator import Treatment, invariant_design, pram
@@ -73,18 +73,15 @@ every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_a_release_verifies_and_answers(tmp_path: Path, mode: dict[str, Any]) -> None:
     record = released(tmp_path / "r", rows(), **mode)
     verify(tmp_path / "r")
-    (found,) = answer(Question(("a", "b")), tmp_path / "r")
-    assert isinstance(found, Estimate)
+    (found,) = Shares(("a", "b")).ask(open_release(tmp_path / "r"))
     assert found.n_records == 600
     assert found.values.sum() == pytest.approx(1)
-    groups = answer(Question(("a",), by=("c",)), tmp_path / "r")
+    groups = Shares(("a",), by=("c",)).ask(open_release(tmp_path / "r"))
     assert [g.group for g in groups] == [(("c", "n"),), (("c", "s"),), (("c", "w"),)]
-    assert sum(g.n_records for g in groups if isinstance(g, Estimate)) == 600
-    (selected,) = answer(Question(("a",), where={"c": "s"}), tmp_path / "r")
-    assert isinstance(selected, Estimate)
-    assert selected.values == pytest.approx(groups[1].values)  # type: ignore[union-attr]
-    (covariance,) = answer(Question(("a", "b"), covariance=True), tmp_path / "r")
-    assert isinstance(covariance, CovarianceEstimate)
+    assert sum(g.n_records for g in groups) == 600
+    (selected,) = Shares(("a",), where={"c": "s"}).ask(open_release(tmp_path / "r"))
+    assert selected.values == pytest.approx(groups[1].values)
+    (covariance,) = Covariance(("a", "b")).ask(open_release(tmp_path / "r"))
     assert math.isfinite(covariance.standard_error)
     text = (tmp_path / "r" / "report.html").read_text()
     for one in record["guarantee"]["instead"]:
@@ -216,8 +213,8 @@ def test_missing_values_are_a_stratum(tmp_path: Path) -> None:
     plan = read_designs(tmp_path / "r")
     assert plan.column == "c"
     assert plan.sizes[""] == 5
-    groups = answer(Question(("a",), by=("c",)), tmp_path / "r")
-    assert groups[0].n_records == 5  # type: ignore[union-attr]
+    groups = Shares(("a",), by=("c",)).ask(open_release(tmp_path / "r"))
+    assert groups[0].n_records == 5
 
 
 def test_rows_of_a_person_count_and_rows_can_be_shuffled(tmp_path: Path) -> None:
@@ -278,7 +275,7 @@ def test_counts_are_not_enough_where_there_are_strata(tmp_path: Path) -> None:
     released(tmp_path / "r", rows(), by="c")
     (tmp_path / "counts.csv").write_text("a,count\nx,3\ny,4\n")
     with pytest.raises(InputError, match="the strata of 'c' have a mechanism each"):
-        answer(Question(("a",)), tmp_path / "r", counts=tmp_path / "counts.csv")
+        Shares(("a",)).ask(open_release(tmp_path / "r", counts=tmp_path / "counts.csv"))
 
 
 def test_a_seeded_release_repeats(tmp_path: Path) -> None:

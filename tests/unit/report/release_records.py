@@ -9,10 +9,10 @@ import numpy as np
 from deniable.design.design import design
 from deniable.design.plan import Design, lower_bound
 from deniable.design.record import finite_or_none, mechanism_to_plain, to_json
-from deniable.estimate.inference import expected_error
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Attribute, Schema
 

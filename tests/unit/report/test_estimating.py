@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deniable.design.design import design
 from deniable.design.record import mechanism_from_plain
 from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.report import render_report
 from deniable.report.estimating import invert, python_example, worked_example
 from deniable.schema import Schema
@@ -53,7 +53,9 @@ def test_the_formula_for_one_attribute_gives_the_estimators_answer() -> None:
     rng = np.random.default_rng(5)
     for row in record["mechanism"]["attributes"]:
         counts = rng.integers(50, 500, row["categories"]).astype(float)
-        estimated = estimate_table(Tabulation.from_counts(counts), mechanism, [row["name"]])
+        estimated = estimate_table(
+            Counts.of(mechanism, Tabulation.from_counts(counts)), [row["name"]]
+        )
         phi = record["attenuation"]["single"][row["name"]]
         by_hand = [invert(f, phi, row["categories"]) for f in counts / counts.sum()]
         np.testing.assert_allclose(by_hand, estimated.values, rtol=0, atol=1e-12)
@@ -77,7 +79,7 @@ def test_the_formula_for_two_attributes_gives_the_estimators_answer() -> None:
         p1, p2 = invert(f1, single[names[0]], a1), invert(f2, single[names[1]], a2)
         interaction = (f - f1 / a2 - f2 / a1 + 1 / (a1 * a2)) / pair["attenuation"]
         by_hand = p1 / a2 + p2 / a1 - 1 / (a1 * a2) + interaction
-        estimated = estimate_table(Tabulation.from_counts(counts), mechanism, names)
+        estimated = estimate_table(Counts.of(mechanism, Tabulation.from_counts(counts)), names)
         np.testing.assert_allclose(by_hand, estimated.values, rtol=0, atol=1e-10)
     assert tried == 2
 
@@ -87,7 +89,7 @@ def test_the_standard_error_by_hand_is_that_for_a_population() -> None:
     mechanism = mechanism_from_plain(record["mechanism"]).mechanism
     counts = np.array([7000.0, 9000.0, 6272.0])
     estimated = estimate_table(
-        Tabulation.from_counts(counts), mechanism, ["b"], target="population"
+        Counts.of(mechanism, Tabulation.from_counts(counts)), ["b"], target="population"
     )
     f, phi = counts / counts.sum(), record["attenuation"]["single"]["b"]
     by_hand = np.sqrt(f * (1 - f) / counts.sum()) / phi
