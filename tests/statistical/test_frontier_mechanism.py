@@ -84,7 +84,7 @@ def test_a_stored_mechanism_reaches_the_error_and_the_guesses_that_were_promised
 
 def test_an_estimate_that_is_not_the_best_one_would_be_noticed() -> None:
     point = frontier.solve(POINTS["average, worst posterior 0.8"])
-    best = error_covariance(point.matrix, point.estimator)
+    best = error_covariance(point.matrix, left_inverse(point.matrix, point.limits.prior))
     other = error_covariance(point.matrix, left_inverse(point.matrix, np.full(4, 0.25)))
     share = SHARES["average, worst posterior 0.8"] / 2
     assert error_limits(other, share)[0] > error_limits(best, share)[1]

@@ -1,6 +1,6 @@
 """A frontier's folder: table, plot, matrices and certificates, written whole and read with a check.
 
-``frontier.json`` holds a list of rows; ``about.json`` what was asked, and of which prior. Matrices
+``frontier.json`` holds a list of rows; ``about.json`` the request and its prior. Matrices
 have one row per true category, as ``--matrix`` reads them.
 """
 
@@ -249,7 +249,7 @@ class StoredFrontier:
     rows: tuple[StoredRow, ...]
 
     def load(self, row: StoredRow) -> FloatArray:
-        """Return the matrix of a row, M[y, x] = Pr[y | x], after checking all that is said of it.
+        """Return the matrix of a row, M[y, x] = Pr[y | x], after checking what its row states.
 
         Raises:
             InputError: if a file is missing, a number is not what the matrix gives, or the
@@ -274,11 +274,11 @@ class StoredFrontier:
             "epsilon": epsilon if math.isfinite(epsilon) else None,
         }
         for key, value in true.items():
-            said = getattr(row, key)
-            if (value is None) != (said is None) or not _close(value, said):
+            stated = getattr(row, key)
+            if (value is None) != (stated is None) or not _close(value, stated):
                 raise InputError(
                     f"{self.path}: it has been altered: {key} of {row.method} at {row.level:g} is "
-                    f"stated as {said}, and its matrix gives {value}"
+                    f"stated as {stated}, and its matrix gives {value}"
                 )
         self._check_bound(row)
         return matrix
@@ -336,7 +336,7 @@ def _read(file: Path, kind: Any) -> Any:
         raise InputError(f"{file}: it has been altered ({error})") from None
 
 
-def _close(true: float | None, said: float | None) -> bool:
-    if true is None or said is None:
-        return true is said
-    return math.isclose(true, said, rel_tol=_AGREE, abs_tol=1e-12)
+def _close(true: float | None, stated: float | None) -> bool:
+    if true is None or stated is None:
+        return true is stated
+    return math.isclose(true, stated, rel_tol=_AGREE, abs_tol=1e-12)

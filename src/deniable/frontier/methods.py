@@ -92,14 +92,14 @@ def _subset(trial: Trial) -> FloatArray:
             continue
         if limits.success is None:
             assert limits.epsilon is not None
-            found = schemes.subset_selection(n, limits.epsilon * (1.0 - _BELOW), k)
+            candidate = schemes.subset_selection(n, limits.epsilon * (1.0 - _BELOW), k)
         else:
             member = schemes.subset_selection(n, 1.0, k)
             truth = np.where(member > member.mean(), 1.0, 0.0)
-            found = _most_truthful(limits, truth / truth.sum(axis=0))
-        error = float(record_mse(found, limits.prior))
+            candidate = _most_truthful(limits, truth / truth.sum(axis=0))
+        error = float(record_mse(candidate, limits.prior))
         if error < least:
-            best, least = found, error
+            best, least = candidate, error
     if best is None:
         raise InputError("no subset of categories tells enough at this privacy")
     return best
@@ -111,11 +111,11 @@ def _most_truthful(limits: Limits, truth: FloatArray) -> FloatArray:
     success, delta = limits.success, limits.most_posterior
     uniform = 1.0 / len(truth)
 
-    def mixed(share: float) -> FloatArray:
-        return np.asarray(share * truth + (1.0 - share) * uniform)
+    def mixed(fraction: float) -> FloatArray:
+        return np.asarray(fraction * truth + (1.0 - fraction) * uniform)
 
-    def kept(share: float) -> bool:
-        matrix = mixed(share)
+    def kept(fraction: float) -> bool:
+        matrix = mixed(fraction)
         return bool(
             privacy(matrix, limits.prior) >= 1.0 - success - _SLACK
             and (delta is None or worst_posterior(matrix, limits.prior) <= delta + _SLACK)

@@ -11,7 +11,7 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 
-# A level typed as it was asked for finds its own row, whatever the last digit.
+# A level typed in as requested matches its own row, whatever the last digit.
 _SAME = 1e-9
 
 
@@ -26,7 +26,7 @@ def pick(
 ) -> tuple[Design, str]:
     """Return the mechanism of one point, and which it is in a sentence.
 
-    Among the points that are at least as private as asked, the one with the least error; of two
+    Among the points that are at least as private as requested, the one with the least error; of two
     that err alike within a millionth the more private.
 
     Args:

@@ -179,7 +179,7 @@ def merge(attributes: Sequence[Attribute]) -> Attribute:
             f"'{'+'.join(a.name for a in attributes)}' would have {n} categories; attributes can "
             f"be merged into one of at most {MERGED_UP_TO}"
         )
-    # Levels are wishes for other methods; a prior has none.
+    # Levels are for other methods; a prior has none.
     return Attribute.merged(
         [replace(a, epsilon=None, ratio=None, importance=None) for a in attributes]
     )

@@ -41,7 +41,7 @@ Advance = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What a frontier is wanted of.
+    """The attribute, the levels and the methods of a frontier.
 
     Args:
         prior: the attribute and its distribution.
@@ -87,7 +87,7 @@ class Request:
             raise InputError("seed: it must not be below 0")
         if self.local and self.most_posterior is not None:
             raise InputError(
-                "a worst posterior δ is asked for beside average privacy; ε-LDP bounds it by itself"
+                "a worst posterior δ goes with average privacy; ε-LDP bounds it by itself"
             )
         levels = self._default_levels() if self.levels is None else self.levels
         if not levels or len(levels) > _MOST_LEVELS:
@@ -126,7 +126,7 @@ class Row:
 
     Args:
         method: which.
-        level: what was asked for: privacy, or ε under ε-LDP.
+        level: the requested one: privacy, or ε under ε-LDP.
         privacy: what the matrix has: how often the best guess of one answer is wrong.
         mse: mean over the categories of the squared error of the estimate, at the prior; None if
             there is a bound but no mechanism.
@@ -136,7 +136,7 @@ class Row:
         epsilon: ε in nats; None if unbounded.
         condition: of the matrix.
         outputs: number of possible answers.
-        iterative_mse: the same error of the iterative estimate, by simulation; None if not asked.
+        iterative_mse: the same error of the iterative estimate, by simulation, or None.
         iterative_standard_error: of that.
     """
 
@@ -161,14 +161,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """What was found.
+    """Rows, matrices and bounds.
 
     Args:
-        request: what was asked.
+        request: it answers this.
         rows: by method and level; a method has none at a level that it cannot reach.
         matrices: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
         certificates: of the bounds, by level; empty beyond 16 categories.
-        notes: what the reader has to know, in sentences.
+        notes: sentences that the reader has to know.
         hypervolume_share: how much of the privacy–error plane that any mechanism can cover the
             search covers, at least; None without search or exact bound.
     """
@@ -185,8 +185,8 @@ def trace(request: Request, advance: Advance | None = None) -> Frontier:
     """Compute a frontier.
 
     Args:
-        request: what is wanted.
-        advance: told the fraction of the work that is done.
+        request: levels, methods and prior.
+        advance: called with the fraction of the work that is done.
 
     Raises:
         InputError: if no method reaches any level, or a bound could not be solved for.
@@ -226,16 +226,16 @@ class _Tracing:
         if request.prior.disclosure is not None:
             self.notes.append(request.prior.disclosure)
         bounds, attaining = self._bounds()
-        share = None
+        covered = None
         for name in request.methods:
             if name == BOUND:
-                found = attaining
+                matrices = attaining
             elif name == SEARCH:
-                found, share = self._searched(bounds)
+                matrices, covered = self._searched(bounds)
             else:
-                found = self._tried(name)
+                matrices = self._tried(name)
             for limits, level, bound, matrix in zip(
-                self.limits, request.levels or (), bounds, found, strict=True
+                self.limits, request.levels or (), bounds, matrices, strict=True
             ):
                 if matrix is not None or (name == BOUND and not self.exact):
                     self._add(name, level, limits, bound, matrix)
@@ -247,7 +247,7 @@ class _Tracing:
             tuple(self.matrices),
             self.certificates,
             tuple(self.notes),
-            share,
+            covered,
         )
 
     def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
@@ -296,7 +296,7 @@ class _Tracing:
         return np.random.default_rng([self.request.seed, ALL_METHODS.index(name), *numbers])
 
     def _tried(self, name: str) -> list[FloatArray | None]:
-        found: list[FloatArray | None] = []
+        matrices: list[FloatArray | None] = []
         refused: dict[str, int] = {}
         for place, limits in enumerate(self.limits):
             trial = Trial(limits, self._generator(name, place), self.request.n_starts)
@@ -304,29 +304,29 @@ class _Tracing:
                 matrix = METHODS[name](trial)
                 if not math.isfinite(response.record_mse(matrix, limits.prior)):
                     raise InputError("its matrix is singular: all truths look alike in its answers")
-                found.append(matrix)
+                matrices.append(matrix)
             except InputError as error:
                 refused[str(error)] = refused.get(str(error), 0) + 1
-                found.append(None)
+                matrices.append(None)
             self._finished(1)
-        self._keep_better(found)
+        self._keep_better(matrices)
         for reason, count in refused.items():
             levels = "level" if count == 1 else "levels"
             self.notes.append(f"{name} is not there at {count} {levels}: {reason}.")
-        return found
+        return matrices
 
-    def _keep_better(self, found: list[FloatArray | None]) -> None:
+    def _keep_better(self, matrices: list[FloatArray | None]) -> None:
         """Use a more private level's matrix where it errs less: it keeps these limits too."""
         best: FloatArray | None = None
         least = math.inf
-        places = range(len(found))
+        places = range(len(matrices))
         for place in places if self.request.local else reversed(places):
-            matrix = found[place]
+            matrix = matrices[place]
             if matrix is not None:
                 error = float(response.record_mse(matrix, self.prior))
                 if error <= least:
                     best, least = matrix, error
-                found[place] = best
+                matrices[place] = best
 
     def _searched(
         self, bounds: Sequence[float]
@@ -349,14 +349,14 @@ class _Tracing:
             on_generation=counted,
         )
         front = result.front
-        found: list[FloatArray | None] = []
+        matrices: list[FloatArray | None] = []
         for level in request.levels or ():
             enough = np.flatnonzero(front.privacy >= level)
             # The front holds no dominated matrix: the first that is private enough errs least.
-            found.append(front.matrices[enough[0]] if len(enough) else None)
-        if missed := sum(matrix is None for matrix in found):
+            matrices.append(front.matrices[enough[0]] if len(enough) else None)
+        if missed := sum(matrix is None for matrix in matrices):
             self.notes.append(f"search found nothing as private as {missed} of the levels.")
-        share = None
+        covered = None
         if self.exact:
             most = 1.0 - float(self.prior.max())
             reference = _REFERENCE * max(bounds)
@@ -365,13 +365,13 @@ class _Tracing:
             # Below the lowest level nothing is known but that even true answers err.
             alone = (1.0 - float(self.prior @ self.prior)) / self.n
             outer = outer_hypervolume(levels, np.array([alone, *least]), most, reference)
-            share = hypervolume(front.privacy, front.record_mse, reference) / outer
+            covered = hypervolume(front.privacy, front.record_mse, reference) / outer
             self.notes.append(
                 f"search: {result.n_generations} generations, {len(front)} matrices, at least "
-                f"{100 * share:.1f} % of the hypervolume that any mechanism can cover at these "
+                f"{100 * covered:.1f} % of the hypervolume that any mechanism can cover at these "
                 "levels."
             )
-        return found, share
+        return matrices, covered
 
     def _add(
         self, name: str, level: float, limits: Limits, bound: float, matrix: FloatArray | None

@@ -36,15 +36,15 @@ def wrong_priors(matrix: FloatArray, prior: FloatArray) -> list[WrongPrior]:
         prior: of the design, shape (n,).
     """
     n = len(prior)
-    found = []
+    results = []
     groups = [("all categories equally likely", np.full((1, n), 1.0 / n))]
-    for share in MOVED:
-        moved = (1.0 - share) * prior + share * np.eye(n)
-        groups.append((f"{share:.0%} of the people moved to one category", moved))
+    for fraction in MOVED:
+        moved = (1.0 - fraction) * prior + fraction * np.eye(n)
+        groups.append((f"{fraction:.0%} of the people moved to one category", moved))
     for name, truths in groups:
         result = sensitivity(matrix, prior, truths)
         worst = int(np.argmin(result.privacy))
-        found.append(
+        results.append(
             WrongPrior(
                 name,
                 float(result.privacy[worst]),
@@ -52,4 +52,4 @@ def wrong_priors(matrix: FloatArray, prior: FloatArray) -> list[WrongPrior]:
                 float(result.worst_posterior.max()),
             )
         )
-    return found
+    return results

@@ -1,8 +1,8 @@
-"""A thin adapter to HiGHS: one sparse linear program in, point, multipliers and basis out.
+"""Solve one sparse linear program with HiGHS: return its point, multipliers and basis.
 
 HiGHS drops coefficients below 1e−9 and accepts violations of 1e−7 unless told otherwise. Here both
-are set to the least it allows, 1e−12 and 1e−10; callers scale their rows and columns so that these
-numbers mean something, and correct what is left (`levels`).
+are set to the least it allows, 1e−12 and 1e−10. These are absolute, so callers scale their rows and
+columns to about one first, and correct the error that is left (`patterns.levels`).
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from deniable.solvers.problem import FloatArray, IntArray
 Method = Literal["simplex", "interior-point"]
 Status = Literal["optimal", "infeasible", "failed"]
 
-# Programs that the package builds need a few thousand; what needs more is stalling.
+# The programs of this package take a few thousand; one that takes more is stalling.
 _MAX_ITERATIONS = 200_000
 _MAX_SECONDS = 300.0
 
@@ -47,12 +47,12 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS found.
+    """The solution of a program.
 
     Attributes:
-        status: whether x is claimed to be optimal.
+        status: "optimal" if HiGHS claims that x is; "infeasible" if it claims that no x is.
         x: the point, one entry per column.
-        multipliers: one per row; the cost's derivative by the row's bound.
+        multipliers: one per row; the derivative of the least cost by the row's bound.
         basic, at_upper: basis status of each column.
         row_basic: basis status of each row; a row that is not basic holds with equality.
     """
@@ -84,7 +84,16 @@ def stack(*blocks: Rows) -> Rows:
 
 
 def run(program: Program, method: Method = "simplex") -> Answer:
-    """Solve the program on one thread."""
+    """Solve a program on one thread.
+
+    >>> import numpy as np
+    >>> rows = dense_rows(np.array([[1.0, 1.0]]))  # minimise x + 2y subject to x + y >= 1, x <= 0.6
+    >>> bounds = np.zeros(2), np.array([0.6, INFINITY])
+    >>> one, none = np.array([1.0]), np.array([INFINITY])
+    >>> answer = run(Program(np.array([1.0, 2.0]), *bounds, rows, one, none))
+    >>> answer.status, answer.x.round(9).tolist()
+    ('optimal', [0.6, 0.4])
+    """
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, bool | int | float | str] = {
         "output_flag": False,

@@ -1,4 +1,4 @@
-"""The question that every solver answers: category counts and the level that each attribute keeps.
+"""What every solver is given: category counts, and the level that each attribute has to keep.
 
 A pattern law satisfies the level ε_i of attribute i exactly when it keeps the attribute with
 probability p_i = e^{ε_i}/(e^{ε_i} + a_i − 1). Everything derived from ε_i is computed here from
@@ -18,8 +18,8 @@ from deniable.errors import InputError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# e^700 and its products with category counts still fit in a double; a level of 600 nats protects
-# nothing, so that a larger one is far more likely a slip than a wish.
+# e^700 and its products with category counts still fit in a double. A level of 600 nats protects
+# nothing; a larger one is a slip.
 MAX_LEVEL = 600.0
 MAX_CATEGORIES = 1 << 31
 
@@ -27,7 +27,7 @@ MAX_CATEGORIES = 1 << 31
 class SolverError(RuntimeError):
     """A search ended without a result that passes its own checks.
 
-    It is a failure of the numerics, not of the request; the message names the alternative.
+    The request was right and the numerics failed; the message names another way.
     """
 
 
@@ -52,7 +52,7 @@ class Problem:
 
     @cached_property
     def uniform_keep(self) -> FloatArray:
-        """r_i = 1/a_i, the chance of keeping attribute i under the uniform law, shape (k,)."""
+        """r_i = 1/a_i, the probability that the uniform law keeps attribute i, shape (k,)."""
         return np.asarray(1.0 / self.n_categories, dtype=np.float64)
 
     @property
@@ -77,13 +77,13 @@ class Problem:
 
     @cached_property
     def keep_excess(self) -> FloatArray:
-        """d_i = p_i − 1/a_i, what the law adds to the chance of keeping by luck, shape (k,)."""
+        """d_i = p_i − 1/a_i, how much above the uniform law's keep probability, shape (k,)."""
         a = self.n_categories
         return (a - 1.0) * self.expm1 / (a * (self.expm1 + a))
 
 
 def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
-    """Check the arguments shared by all solvers.
+    """Check category counts and levels, as all solvers do first.
 
     Args:
         n_categories: a_i, at least 2 each, shape (k,), k ≥ 1.
@@ -91,6 +91,9 @@ def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
+
+    >>> checked_problem([3, 5], [1.0, 0.5]).keep_probability.round(4).tolist()
+    [0.5761, 0.2919]
     """
     if len(n_categories) == 0:
         raise InputError("n_categories: there must be at least one attribute")
@@ -128,12 +131,12 @@ def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
 def optional_limits(
     limits: Sequence[float | None] | None, n_attributes: int, name: str
 ) -> FloatArray:
-    """Return limits on the attributes' levels in nats, infinite for none, shape (k,).
+    """Return limits on the attributes' levels in nats, infinite where there is none, shape (k,).
 
     Args:
         limits: one per attribute, None for an attribute without; or None for no limit at all.
         n_attributes: k.
-        name: what the argument is called.
+        name: the argument's name, for the error.
 
     Raises:
         InputError: if there are too many or too few.
@@ -151,7 +154,9 @@ def optional_limits(
 def caps_given_rest(
     problem: Problem, limits: Sequence[float | None] | None, name: str
 ) -> FloatArray:
-    """Return caps on ε against someone who knows the rest, infinite for none, shape (k,), nats.
+    """Return caps on ε given the rest in nats, infinite where there is none, shape (k,).
+
+    Epsilon given the rest is the level of an attribute against someone who knows all the others.
 
     Raises:
         InputError: if there are too many or too few, or one is below the attribute's own level.

@@ -16,7 +16,6 @@ and that is repeated until the certificate, which looks at all rows, closes the 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import clarabel
 import numpy as np
@@ -32,7 +31,7 @@ from deniable.solvers.matrices.certificate import (
     closed_form_bound,
     extreme_rows,
 )
-from deniable.solvers.matrices.response import left_inverse, record_mse
+from deniable.solvers.matrices.response import record_mse
 from deniable.solvers.problem import FloatArray
 
 _TOLERANCE = 1e-9
@@ -40,7 +39,7 @@ _GAP = 2e-9
 _MOST_ROUNDS = 40
 
 Indices = npt.NDArray[np.intp]
-# Weights below this share of the total are what an interior-point method leaves of zero.
+# Weights below this fraction of the total are what an interior-point method leaves of zero.
 _NEGLIGIBLE = 1e-9
 
 
@@ -49,7 +48,7 @@ class FrontierPoint:
     """A mechanism that attains the bound, and the proof that there is no better one.
 
     Attributes:
-        limits: the prior and the privacy asked for.
+        limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs.
         record_mse: N·MSE of its estimate at the prior.
         certificate: the lower bound over all mechanisms.
@@ -64,13 +63,8 @@ class FrontierPoint:
 
     @property
     def gap(self) -> float:
-        """How far `record_mse` is above the certified bound, as a share of the bound."""
+        """How far `record_mse` is above the certified bound, as a fraction of the bound."""
         return self.record_mse / self.certificate.record_mse - 1.0
-
-    @cached_property
-    def estimator(self) -> FloatArray:
-        """L with L M = 1, shape (n, m): unbiased for any truth, best if the prior is right."""
-        return left_inverse(self.matrix, self.limits.prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +79,7 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     """Solve the program to a gap of about 1e-8, and read the mechanism off it.
 
     Args:
-        limits: the prior and the privacy asked for.
+        limits: the prior and the required privacy.
         near: the solution at a nearby privacy, same prior and worst posterior; it saves time and
             never changes what is proved. Best is the next higher privacy (or lower ε), whose
             mechanism keeps these limits too.
@@ -93,6 +87,15 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     Raises:
         InputError: if there are more than 16 categories, or the program could not be solved to a
             gap of 1e-4 (limits at the very edge of what is possible).
+
+    Source: docs/proofs/frontier.md.
+
+    >>> from deniable.solvers.matrices.certificate import average_limits, verify
+    >>> point = solve(average_limits([0.5, 0.3, 0.2], 0.25))
+    >>> round(point.record_mse, 6), point.gap < 1e-8, point.matrix.shape
+    (0.346306, True, (7, 3))
+    >>> verify(point.certificate) >= point.certificate.claim
+    True
     """
     rows = extreme_rows(limits)
     used, solution = _generate(limits, rows, None if near is None else near.near_rows)

@@ -44,6 +44,10 @@ def iterative_estimate(
         The estimated shares, shape (..., n).
 
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, equation (3), indices corrected.
+
+    >>> matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> iterative_estimate(matrix, matrix @ np.array([0.3, 0.7])).round(6).tolist()
+    [0.3, 0.7]
     """
     n = matrix.shape[1]
     shares = np.full((*frequencies.shape[:-1], n), 1.0 / n)

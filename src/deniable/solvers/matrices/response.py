@@ -73,13 +73,17 @@ def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
         prior: shape (n,), or (..., n) for a prior of its own per matrix.
 
     Source: Huang and Du, equation (8).
+
+    >>> half_true = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    >>> privacy(half_true, np.array([0.5, 0.3, 0.2])).item()
+    0.475
     """
     joint = matrix * prior[..., None, :]
     return np.asarray(1.0 - joint.max(axis=-1).sum(axis=-1))
 
 
 def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
-    """max_y max_x Pr[x | y]: how sure the luckiest guess can be; outputs that never occur are out.
+    """max_y max_x Pr[x | y]: how sure the luckiest guess can be; only outputs that occur count.
 
     Args:
         matrix: shape (..., m, n).
@@ -106,6 +110,10 @@ def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
         prior: shape (n,).
 
     Source: Huang and Du, equation (10) and Theorem 6, corrected.
+
+    >>> half_true = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    >>> round(record_mse(half_true, np.array([0.5, 0.3, 0.2])).item(), 6)
+    3.54
     """
     occurrence = matrix @ prior
     n = matrix.shape[-1]
@@ -128,17 +136,6 @@ def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray((trace - prior @ prior) / n)
 
 
-def mean_squared_error(matrix: FloatArray, prior: FloatArray, n_records: float) -> FloatArray:
-    """The utility of equation (10): `record_mse` over the number of records N.
-
-    Raises:
-        InputError: if `n_records` is not above 0.
-    """
-    if not n_records > 0:
-        raise InputError("n_records: the number of records must be above 0")
-    return np.asarray(record_mse(matrix, prior) / n_records)
-
-
 def condition(matrix: FloatArray) -> FloatArray:
     """Largest over smallest singular value of M, shape (...); inf if M is singular."""
     values = np.linalg.svd(matrix, compute_uv=False)
@@ -153,6 +150,9 @@ def epsilon(matrix: FloatArray) -> FloatArray:
     """max_y ln(max_x M[y, x]/min_x M[y, x]) in nats, shape (...); inf where an output excludes one.
 
     This is local differential privacy, and needs no prior. Outputs that never occur are left out.
+
+    >>> round(epsilon(np.array([[0.75, 0.25], [0.25, 0.75]])).item(), 6)  # ln 3
+    1.098612
     """
     largest, least = matrix.max(axis=-1), matrix.min(axis=-1)
     excluded = (least == 0) & (largest > 0)
@@ -268,7 +268,7 @@ def sensitivity(matrix: FloatArray, prior: FloatArray, truths: FloatArray) -> Se
 def blend_to_bound(matrix: FloatArray, prior: FloatArray, bound: float) -> FloatArray:
     """Mix a matrix with a uniform answer, as little as makes `worst_posterior` at most `bound`.
 
-    With m outputs and h_yx = q_y(x) − δ r_y, mixing in a share t makes h into
+    With m outputs and h_yx = q_y(x) − δ r_y, mixing in a fraction t makes h into
     (1 − t) h + t (p_x − δ)/m, which is at most 0 for every h > 0 once
     t = max h/(h + (δ − p_x)/m).
 

@@ -24,6 +24,9 @@ def warner(n_categories: int, truth_probability: float) -> FloatArray:
         InputError: if p is not in [0, 1] or there are fewer than 2 categories.
 
     Source: Warner 1965; Huang and Du, section III.B.
+
+    >>> warner(3, 0.5).tolist()
+    [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     """
     _check(n_categories, truth_probability, "truth_probability")
     matrix = np.full((n_categories, n_categories), (1.0 - truth_probability) / (n_categories - 1))
@@ -76,11 +79,6 @@ def retention_from_warner(n_categories: int, truth_probability: float) -> float:
     return (n_categories * truth_probability - 1.0) / (n_categories - 1)
 
 
-def warner_from_gamma(n_categories: int, gamma: float) -> float:
-    """p = λ/(λ + n − 1)."""
-    return 1.0 if math.isinf(gamma) else gamma / (gamma + n_categories - 1)
-
-
 def gamma_from_warner(n_categories: int, truth_probability: float) -> float:
     """λ = p (n − 1)/(1 − p), inf at p = 1."""
     if truth_probability >= 1.0:
@@ -102,6 +100,9 @@ def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> Flo
         InputError: if a number is out of range, or there would be more than 200,000 outputs.
 
     Source: Ye and Barg 2018; Wang et al. 2016.
+
+    >>> subset_selection(4, 1.0, 2).shape
+    (6, 4)
     """
     _check(n_categories, 0.0, "epsilon")
     if not (math.isfinite(epsilon) and epsilon > 0):
@@ -119,17 +120,6 @@ def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> Flo
     for row, members in enumerate(combinations(range(n_categories), subset_size)):
         matrix[row, list(members)] = 1.0
     return np.asarray(matrix / matrix.sum(axis=0))
-
-
-def subset_selection_record_mse(n_categories: int, epsilon: float, subset_size: int) -> float:
-    """N·MSE of subset selection at a uniform prior, in closed form.
-
-    (n − 1)² (k e^ε + n − k)²/(n² k (n − k)(e^ε − 1)²). At a uniform prior the best k attains the
-    least MSE of any ε-LDP mechanism (docs/proofs/frontier.md).
-    """
-    n, k = n_categories, subset_size
-    ratio = (k + (n - k) * math.exp(-epsilon)) / -math.expm1(-epsilon)
-    return (n - 1) ** 2 * ratio**2 / (n**2 * k * (n - k))
 
 
 def blank_answer(n_categories: int, truth_probability: float) -> FloatArray:
@@ -170,6 +160,9 @@ def warner_at(
 
     Raises:
         InputError: if not even the uniform answer keeps the promises.
+
+    >>> round(warner_at(np.array([0.5, 0.3, 0.2]), 0.25), 9)
+    0.75
     """
     n = len(prior)
     limit = 1.0 if most_posterior is None else most_posterior

@@ -118,7 +118,7 @@ class Generation:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found.
+    """The front of a search.
 
     Attributes:
         front: the matrices of Ω that no other of Ω dominates, by rising privacy.
@@ -150,6 +150,13 @@ def search(
 
     Raises:
         InputError: if the prior is no distribution, or δ is not above max p.
+
+    Source: Huang and Du, section V.
+
+    >>> options = Options(population_size=20, archive_size=20, max_generations=20)
+    >>> result = search([0.5, 0.3, 0.2], np.random.default_rng(1), options=options)
+    >>> result.stopped_by, bool((np.diff(result.front.record_mse) > 0).all())
+    ('max_generations', True)
     """
     chosen = options or Options()
     run = _Run(checked_prior(prior), generator, most_posterior, chosen)
@@ -262,8 +269,8 @@ class _Run:
         weight = np.where(adds[:, None], theta, 1.0 - theta)
         weight[each, entry] = 0.0
         total = weight.sum(axis=1)
-        share = weight / np.where(total > 0, total, 1.0)[:, None]
-        theta = np.maximum(theta - np.where(total > 0, change, 0.0)[:, None] * share, 0.0)
+        proportion = weight / np.where(total > 0, total, 1.0)[:, None]
+        theta = np.maximum(theta - np.where(total > 0, change, 0.0)[:, None] * proportion, 0.0)
         theta[each, entry] = np.where(total > 0, old + change, old)
         result = matrices.copy()
         result[at, :, column] = theta / theta.sum(axis=1, keepdims=True)

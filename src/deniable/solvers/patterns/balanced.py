@@ -32,8 +32,8 @@ from deniable.solvers.problem import FloatArray, Problem, SolverError, caps_give
 _CAP_EQUALS_LEVEL = 1e-9
 _FLOOR_MARGIN = 1e-9
 _FLOOR_STEPS = 10
-_SHARES = (1.0, 0.85, 0.7)
-"""Of the caps, tried in turn: where no ramp is found, a little more protection than asked."""
+_FRACTIONS = (1.0, 0.85, 0.7)
+"""Tried in turn on the caps: where no ramp is found, the caps are tightened a little."""
 
 Method = Literal["optimal", "ramp", "independent", "floor"]
 
@@ -101,6 +101,12 @@ def solve(
         InputError: if the lengths differ, a number is out of its range, or a cap is below its
             level.
         SolverError: if no result passes its checks.
+
+    Source: docs/proofs/clipped.md.
+
+    >>> solution = solve([5] * 6, [1.0] * 6, [2.0] * 6, 0.5)
+    >>> solution.method, round(solution.epsilon, 4), round(solution.cost, 4)
+    ('ramp', 2.9775, 0.1255)
     """
     problem = optimal.positive_levels(n_categories, attribute_epsilon)
     limits = caps_given_rest(problem, caps, "caps")
@@ -150,36 +156,36 @@ def _ramp(
     stood in the way of one that keeps the limits."""
     fit = RampFit(problem, limits, start)
     broken = None
-    for share in _SHARES:
-        if share <= fit.least_share:
+    for fraction in _FRACTIONS:
+        if fraction <= fit.least_fraction:
             break
-        ramp = fit.at(share)
+        ramp = fit.at(fraction)
         law = None if ramp is None else _landed(problem, ramp, limits)
         if law is not None and _floor_kept(law, floor):
             return law, False
         if law is not None:
-            broken = share
+            broken = fraction
             break
     if broken is None:
         return None, False
-    # Towards the product law the ratios rise to 1: the largest share that keeps the floor, to
-    # about 1 %. Where no ramp is found the share is too small.
+    # Towards the product law the ratios rise to 1: the largest fraction of the caps that keeps the
+    # floor, to about 1 %. Where no ramp is found the fraction is too small.
     assert floor is not None
-    low, high, best = fit.least_share, broken, None
+    low, high, best = fit.least_fraction, broken, None
     for _ in range(_FLOOR_STEPS):
-        share = math.sqrt(low * high)
+        fraction = math.sqrt(low * high)
         if high - low < 0.01 * high:
             break
-        ramp = fit.at(share)
+        ramp = fit.at(fraction)
         law = None if ramp is None else _landed(problem, ramp, limits)
         if law is None:
-            low = share
+            low = fraction
         elif _floor_kept(law, floor):
-            low, best = share, law
+            low, best = fraction, law
             if law.least_pair_ratio() < floor + 0.01:
                 break
         else:
-            high = share
+            high = fraction
     return best, True
 
 

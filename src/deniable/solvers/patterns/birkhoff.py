@@ -56,6 +56,14 @@ def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
 
     Raises:
         InputError: if it is not square, has a negative entry, or a row or column has another sum.
+
+    Source: Ruiz, "λ-randomization", Theorem 3 and Corollary 1.
+
+    >>> mixture = decompose([[6, 1, 1], [1, 6, 1], [1, 1, 6]])
+    >>> mixture.weights, mixture.identity_weight
+    ((6, 1, 1), 6)
+    >>> mixture.permutations
+    ((0, 1, 2), (1, 2, 0), (2, 0, 1))
     """
     n = len(weights)
     if n == 0 or any(len(row) != n for row in weights):
@@ -73,19 +81,19 @@ def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
                 )
     if total == 0:
         raise InputError("a matrix of zeros is no mixture of permutations")
-    found: list[tuple[int, tuple[int, ...]]] = []
+    terms: list[tuple[int, tuple[int, ...]]] = []
     answers = list(range(n))
     rest = total
     while rest:
         weight = min(left[y][x] for x, y in enumerate(answers))
         if weight:
-            found.append((weight, tuple(answers)))
+            terms.append((weight, tuple(answers)))
             rest -= weight
             for x, y in enumerate(answers):
                 left[y][x] -= weight
         if rest:
             _repair(answers, left)
-    return Decomposition(total, tuple(w for w, _ in found), tuple(p for _, p in found))
+    return Decomposition(total, tuple(w for w, _ in terms), tuple(p for _, p in terms))
 
 
 def _repair(answers: list[int], left: list[list[int]]) -> None:

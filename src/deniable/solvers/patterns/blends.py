@@ -1,10 +1,10 @@
 """Several votes at once, for more attributes than can be enumerated.
 
-Where a few attributes have levels far above the others', many patterns lie on the optimum's
+Where a few attributes have levels far above those of the others, many patterns lie on the optimum's
 threshold, and a single vote, however soft, is up to several nats off. Column generation as in
 `columns`, with votes on a grid: the master mixes them, the dynamic program prices them. What
-remains is the grid: a pattern on the threshold is rounded by up to a unit, which costs about one in
-`resolution` (1e−3 nats, measured), while a bound from the same grid is off by as much.
+remains is the grid: a pattern on the threshold is rounded by up to a unit, which costs about one
+part in `default_resolution` (1e−3 nats, measured), and a bound from the same grid is off as much.
 """
 
 import math
@@ -31,8 +31,8 @@ INSIDE = 0.2
 """How far from the best multipliers towards the master's to price; see `columns`."""
 
 NEGLIGIBLE = 1e-16
-"""Votes of a smaller share are left out. Shares of 1e-12 matter: with so little, a vote on a small
-attribute alone can meet a level of 0.001."""
+"""Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
+vote on one attribute alone can meet its level of 0.001."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,57 +55,33 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """Mix votes, starting from the best single one.
 
     Args:
-        problem: the levels.
-        fit: the best single vote found, which meets them.
-        gap: stop when the bounds are this close.
+        problem: the levels, all above 0.
+        fit: the best single vote, which meets them or, if its upper bound is infinite, does not.
+        gap: stop when the bounds are this close, in nats.
 
     Raises:
         SolverError: if the master problem cannot be solved, or no blend meets the levels.
     """
-    k = problem.n_attributes
+    votes = _Votes(problem, fit.lower_bound)
     gain = problem.keep_excess
-    search = VoteSearch(problem, default_resolution(k))
-    master = Master(np.ones(k))
-    votes: list[tuple[FloatArray, float]] = []
-    columns: list[FloatArray] = []
-
-    def price(direction: FloatArray, softness: float | None = None) -> tuple[float, FloatArray]:
-        """Add a vote; returns the lower bound of its λ, and v/d times e^{lower bound of `fit`}."""
-        weights = search.scaled(direction)
-        soft = search.softness(weights, 0.0) if softness is None else softness
-        point = search.at(weights, soft)
-        column = point.value * math.exp(point.log_factor + fit.lower_bound) / gain
-        if not 0 < np.abs(column).max() < math.inf:  # beyond double precision
-            return -math.inf, np.zeros(k)
-        votes.append((weights, soft))
-        columns.append(column)
-        master.add(column)
-        return point.lower_bound, column
-
-    price(fit.weights, fit.softness)
-    if math.isinf(fit.upper_bound):  # it misses a level: "i kept" meets that of i
-        for alone in np.eye(k):
-            price(alone)
     center = fit.lower_bound_weights / float(fit.lower_bound_weights @ gain)
-    best, _ = price(center)
-    price(fit.weights)
-    price(problem.attribute_epsilon)
+    best = votes.begin(fit, center)
     mark, since = math.inf, 0
     while True:
-        duals, weights = master.solve()
+        duals, weights = votes.master.solve()
         total = float(weights.sum())
         upper = float(np.logaddexp(0.0, math.log(total) + fit.lower_bound))
         if math.isinf(upper) or upper - best < 0.99 * mark:
             mark, since = upper - best, len(votes)
-        settled = upper - best <= gap or len(votes) - since > PATIENCE + k
+        settled = upper - best <= gap or len(votes) - since > PATIENCE + problem.n_attributes
         if settled or len(votes) >= MAX_COLUMNS or not duals.any():
             break
         before = len(votes)
         outer = duals / gain
         outer /= float(outer @ gain)
-        for share in (INSIDE, 1.0):
-            direction = center + share * (outer - center)
-            bound, column = price(direction)
+        for step in (INSIDE, 1.0):
+            direction = center + step * (outer - center)
+            bound, column = votes.price(direction)
             if bound > best:
                 best, center = bound, direction
                 break
@@ -115,13 +91,70 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
             break
     if math.isinf(upper):
         raise SolverError("no blend of votes was found that meets the levels")
-    used = np.flatnonzero(weights > NEGLIGIBLE * total)
-    shares = polished(np.array([columns[c] for c in used]).T, weights[used], np.ones(k))
-    log_height = math.log(float(shares.sum())) + fit.lower_bound
-    parts = []
-    for c in used:
-        at, soft = votes[c]
-        start = math.fsum(at * problem.keep_probability) - soft / 2
-        parts.append(vote_of(problem, at, start, soft, log_height))
-    law = VoteBlend(tuple(parts), shares / shares.sum(), np.ones(k))
+    law = votes.blend(weights)
     return BlendFit(law, center, best, law.ideal_epsilon)
+
+
+class _Votes:
+    """The votes priced so far, and the master program that mixes them.
+
+    Args:
+        problem: the levels.
+        unit: columns are v/d times e^unit, of order one if this is a lower bound in nats.
+    """
+
+    def __init__(self, problem: Problem, unit: float) -> None:
+        k = problem.n_attributes
+        self.problem = problem
+        self.unit = unit
+        self.master = Master(np.ones(k))
+        self._search = VoteSearch(problem, default_resolution(k))
+        self._votes: list[tuple[FloatArray, float]] = []
+        self._columns: list[FloatArray] = []
+
+    def __len__(self) -> int:
+        return len(self._votes)
+
+    def price(
+        self, direction: FloatArray, softness: float | None = None
+    ) -> tuple[float, FloatArray]:
+        """Add the vote of λ = `direction`; return the lower bound that λ proves, and the column.
+
+        A vote beyond double precision is left out: its bound is −∞ and its column 0.
+        """
+        weights = self._search.scaled(direction)
+        soft = self._search.softness(weights, 0.0) if softness is None else softness
+        point = self._search.at(weights, soft)
+        scale = math.exp(point.log_factor + self.unit)
+        column = point.value * scale / self.problem.keep_excess
+        if not 0 < np.abs(column).max() < math.inf:
+            return -math.inf, np.zeros(len(column))
+        self._votes.append((weights, soft))
+        self._columns.append(column)
+        self.master.add(column)
+        return point.lower_bound, column
+
+    def begin(self, fit: VoteFit, center: FloatArray) -> float:
+        """Add the votes to start from; return the lower bound that λ = `center` proves."""
+        self.price(fit.weights, fit.softness)
+        if math.isinf(fit.upper_bound):  # it misses a level: "i kept" meets that of i
+            for alone in np.eye(self.problem.n_attributes):
+                self.price(alone)
+        best, _ = self.price(center)
+        self.price(fit.weights)
+        self.price(self.problem.attribute_epsilon)
+        return best
+
+    def blend(self, weights: FloatArray) -> VoteBlend:
+        """Return the mixture of votes with the master's weights, solved in full precision."""
+        problem = self.problem
+        used = np.flatnonzero(weights > NEGLIGIBLE * float(weights.sum()))
+        columns = np.array([self._columns[c] for c in used]).T
+        mixture = polished(columns, weights[used], np.ones(problem.n_attributes))
+        log_height = math.log(float(mixture.sum())) + self.unit
+        parts = []
+        for c in used:
+            at, soft = self._votes[c]
+            start = math.fsum(at * problem.keep_probability) - soft / 2
+            parts.append(vote_of(problem, at, start, soft, log_height))
+        return VoteBlend(tuple(parts), mixture / mixture.sum(), np.ones(problem.n_attributes))

@@ -43,6 +43,9 @@ def relative_entropy_bound(
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
+
+    >>> round(relative_entropy_bound([5, 5, 3], [1.0, 2.0, 1.5]), 6)
+    0.85036
     """
     return _relative_entropy(checked_problem(n_categories, attribute_epsilon))
 
@@ -97,6 +100,11 @@ def weighted_bound(
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
+
+    Source: docs/proofs/optimal.md.
+
+    >>> round(weighted_bound([5, 5, 3], [1.0, 2.0, 1.5], [1.0, 2.0, 1.5]), 6)
+    3.181833
     """
     return _weighted(checked_problem(n_categories, attribute_epsilon), weights)
 
@@ -226,6 +234,9 @@ def best_known_bound(n_categories: Sequence[int], attribute_epsilon: Sequence[fl
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
+
+    >>> round(best_known_bound([5, 5, 3], [1.0, 2.0, 1.5]), 6)
+    3.181833
     """
     problem = checked_problem(n_categories, attribute_epsilon)
     bounds = [float(problem.attribute_epsilon.max()), _relative_entropy(problem)]

@@ -46,6 +46,10 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Tw
         InputError: if there are not two attributes, or a number is out of its range.
 
     Source: Yamamoto and Shibuya, section IV.B.1.
+
+    >>> solution = solve([3, 4], [1.0, 0.5])
+    >>> solution.case, round(solution.epsilon, 6)
+    ('IV', 1.399305)
     """
     problem = checked_problem(n_categories, attribute_epsilon)
     if problem.n_attributes != 2:

@@ -30,7 +30,7 @@ _ONE = np.ones(1)
 
 
 class Master:
-    """min Σ w_c, rows Σ w_c v_i/d_i >= 1, w >= 0; columns scaled to a largest entry of one.
+    """Minimise Σ w_c subject to Σ w_c v_i/d_i ≥ 1, w ≥ 0; columns have a largest entry of one.
 
     Args:
         units: each row is divided by its own for the solver, shape (k,).
@@ -65,13 +65,13 @@ class Master:
         self._highs.addCol(scale, 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
-        """Return the multipliers of the rows and the weights of the columns.
+        """Return the multipliers of the rows, shape (k,), and the columns' weights, shape (C,).
 
-        While artificial columns are in use the weights are not feasible: they come as infinities.
+        While artificial columns are in use the weights are not feasible, and infinite here.
         """
         self._highs.run()
         # Category counts from 2 to 10,000 beside levels from 0.001 to 12 (3 in 1,000 such designs)
-        # leave the warm basis singular to working precision: start afresh, then with less asked.
+        # leave the warm basis singular to working precision: start afresh, with wider tolerances.
         for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
             if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
                 break
@@ -113,8 +113,9 @@ def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> Float
 
 ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
 """How far from the best multipliers towards the master's to price, and whether the master's rows
-are in units of what stands in them, tried in turn. Beside a level of 25 nats the votes that meet an
-ordinary one put e^25 of its right side into either side of its row."""
+are in units of what stands in them, tried in turn. Where one attribute has a level of 25 nats, a
+vote that meets another's ordinary level has parts of opposite sign in that row, each e^25 times its
+right side."""
 
 GOOD_ENOUGH = 1e-5
 """A gap in nats beyond which the next of these is tried."""
@@ -204,17 +205,17 @@ def solve_columns(problem: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     Raises:
         SolverError: if no feasible mixture is found.
     """
-    found: list[ColumnSolution] = []
+    solutions: list[ColumnSolution] = []
     for inside, in_units in ATTEMPTS:
         try:
-            found.append(_generate(problem, gap, inside, in_units))
+            solutions.append(_generate(problem, gap, inside, in_units))
         except SolverError:
             continue
-        if found[-1].upper_bound - found[-1].lower_bound <= max(gap, GOOD_ENOUGH):
+        if solutions[-1].upper_bound - solutions[-1].lower_bound <= max(gap, GOOD_ENOUGH):
             break
-    if not found:
+    if not solutions:
         raise SolverError("column generation: no feasible mixture was found at these levels")
-    return min(found, key=lambda solution: solution.upper_bound - solution.lower_bound)
+    return min(solutions, key=lambda solution: solution.upper_bound - solution.lower_bound)
 
 
 def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
@@ -248,8 +249,8 @@ def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> Co
         outer = duals / problem.keep_excess
         outer /= float(outer @ problem.keep_excess)
         gained = False
-        for share in (inside, 1.0):
-            direction = center + share * (outer - center)
+        for step in (inside, 1.0):
+            direction = center + step * (outer - center)
             bound, tried, column = pricing.price(direction)
             master.add(column)
             if bound > best:

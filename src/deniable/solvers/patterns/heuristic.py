@@ -12,7 +12,7 @@ too), and then the second needs nothing else of the past:
     u_i = (W − g_i)/(E + a_i − 1),        g_i = (e^{ε_i} − 1)/a_i,        W fixed by the first pair.
 
 So all u_i are known at once, and the only thing left to do in order is line 8: u_0 is what remains
-of W, and attribute i falls back if it asks for u_i < 0, or for so much that u_0' < max u_j. Its
+of W, and attribute i falls back if its u_i would be negative, or so large that u_0' < max u_j. Its
 achieved level is then ln(1 + a_i W), the same function of a_i for every attribute that falls back.
 """
 
@@ -55,7 +55,7 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
 
     The result depends on that order, and the achieved level of an attribute may be smaller *or
     larger* than the requested one; `changed` says where, except for the first two attributes, which
-    always get what they asked for.
+    always get their requested level.
 
     Args:
         n_categories: a_i, shape (k,), k ≥ 1.
@@ -65,6 +65,10 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
         InputError: if the lengths differ or a number is out of its range.
 
     Source: Yamamoto and Shibuya, Algorithm 3 and section IV.B.3; k = 1 is k-ary response.
+
+    >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
+    >>> round(solution.epsilon, 6), solution.changed.any().item()
+    (3.959068, False)
     """
     problem = checked_problem(n_categories, attribute_epsilon)
     lift = problem.expm1 / problem.n_categories

@@ -14,8 +14,7 @@ the multipliers λ of that program. For *any* λ ≥ 0 a lower bound on F is
 
     Σ_i min_{0 < x ≤ cap_i} (cost_i/x² + λ_i x) − max_{p∈P} λ·(p − r),   cost_i = c_i (1 − r_i)²,
 
-so the gap is known at every step. The proof is
-docs/proofs/optimal.md, Theorem 11.
+so the gap is known at every step. The proof is docs/proofs/optimal.md, Theorem 11.
 
 Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes. There the
 record's level is K = Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, and a correction that varies
@@ -23,8 +22,8 @@ slowly; so stationarity reads 2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for
 
     ε ≈ ln(1 + e^K Σ ε_i d_i/(σ/√(2π) − σ² e^{σ²/2} Φ(−σ))),   σ² = Σ ε_i² p_i (1 − p_i),
 
-the vote λ_i = ε_i with a normal law for its sum. A search for the law at multiples of these levels
-follows, by whoever asks.
+the level of the vote λ_i = ε_i with a normal law for its sum. The caller then searches for a law at
+multiples of these levels.
 """
 
 import math
@@ -50,7 +49,7 @@ from deniable.solvers.problem import (
 )
 
 MAX_EXACT = 20
-"""Attributes up to which the optimal law itself is found."""
+"""Up to so many attributes the optimal law itself is found, and not only its levels."""
 
 _SCALE = 2.0**40
 _TOLERANCE = 1e-8
@@ -99,6 +98,10 @@ def solve(
     Raises:
         InputError: if the lengths differ or a number is out of its range.
         SolverError: if the search does not settle.
+
+    >>> solution = solve([2, 3, 5], 2.0, [1.0, 1.0, 2.0])
+    >>> solution.attribute_epsilon.round(3).tolist(), round(solution.objective, 4)
+    ([0.822, 0.822, 1.187], 38.2511)
     """
     k = len(n_categories)
     a = checked_problem(n_categories, [1.0] * k).n_categories
@@ -147,12 +150,12 @@ def _decomposition(
     best_bound = 0.0
     while len(gains) < _MAX_VOTES:
         columns = np.array(gains)
-        shares, slope = _best_mixture(columns, cost, top)
-        objective = float((cost / np.minimum(shares @ columns, top) ** 2).sum())
+        mixture, slope = _best_mixture(columns, cost, top)
+        objective = float((cost / np.minimum(mixture @ columns, top) ** 2).sum())
         new = oracle.ask(slope)
         best_bound = max(best_bound, _lower_bound(slope, cost, top, float(slope @ new)))
         if objective - best_bound <= _TOLERANCE * objective:
-            return oracle.law(n_categories, shares), best_bound
+            return oracle.law(n_categories, mixture), best_bound
         gains.append(new)
     raise SolverError("importance: the search did not settle; ask for levels instead")
 
@@ -202,11 +205,11 @@ def _best_mixture(
     square = sparse.csc_matrix((n + 2 * k, n + 2 * k))
     matrix = sparse.csc_matrix(rows)
     answer = clarabel.DefaultSolver(square, linear, matrix, right, cones, settings).solve()
-    shares = np.maximum(np.array(answer.x[:n]), 0.0)
+    mixture = np.maximum(np.array(answer.x[:n]), 0.0)
     slope = np.maximum(np.array(answer.z[1 : 1 + k]), 0.0) * scale / unit
-    if not (np.all(np.isfinite(shares)) and shares.any() and slope.any()):
+    if not (np.all(np.isfinite(mixture)) and mixture.any() and slope.any()):
         raise SolverError("importance: a cone program was not solved; ask for levels instead")
-    return shares / shares.sum(), slope
+    return mixture / mixture.sum(), slope
 
 
 class _Oracle:
@@ -239,23 +242,23 @@ class _Oracle:
     def law(self, n_categories: IntArray, mixture: FloatArray) -> VoteMixture:
         """Return Σ_c β_c (1 + (M−1) 1_{D_c})/Z_c as one law: m_c ∝ β_c/Z_c, Σ m_c = M − 1."""
         used = np.flatnonzero(mixture > _NEGLIGIBLE)
-        share = np.array([mixture[j] / self._votes[j][2] for j in used])
+        parts = np.array([mixture[j] / self._votes[j][2] for j in used])
         return VoteMixture(
             tuple(n_categories.tolist()),
             np.array([self._votes[j][0] for j in used]),
             np.array([self._votes[j][1] for j in used], dtype=np.int64),
-            self._excess * share / share.sum(),
+            self._excess * parts / parts.sum(),
             np.ones(len(n_categories)),
         )
 
 
 def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
     """Bring levels above their caps down by own responses."""
-    found = law.account
-    over = found.attribute_epsilon > caps
+    promised = law.account
+    over = promised.attribute_epsilon > caps
     if not over.any():
         return law
-    margin = 2.0 * (found.attribute_epsilon - found.attribute_epsilon_floor)
+    margin = 2.0 * (promised.attribute_epsilon - promised.attribute_epsilon_floor)
     target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
     wanted = checked_problem(law.n_categories, target.tolist()).keep_excess
     retention = np.where(over, wanted / law.moments().gain, 1.0)

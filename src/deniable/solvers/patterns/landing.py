@@ -1,4 +1,4 @@
-"""From a law that nearly meets the levels to one that meets every one of them, never above.
+"""Turn a law that nearly meets the levels into one that meets them all and exceeds none.
 
 The height E is moved until every attribute has at least its level; whatever is too high comes down
 by an independent k-ary response on that attribute (post-processing: no level of anything rises).

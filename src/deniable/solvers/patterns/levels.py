@@ -1,4 +1,4 @@
-"""From the combinatorial answer of a linear program to numbers that are right to the last digits.
+"""Turn the basis of a linear program into a law that is right to its last digits.
 
 A simplex code returns a basis and, within its tolerance, a point. The basis says which rows hold
 with equality. Rows between two orbits (g_c = g_{c'}, or f_c = e^γ f_{c'}) tie orbits together into
@@ -21,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 _ROUNDS = 12
 _ABOVE = 2e-16
-"""A relative excess of e^ε over the request that is left standing: one rounding."""
+"""A relative excess of e^ε over the request that is not corrected: one rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,13 @@ def solve_levels(
     balances: Sequence[FloatArray] = (),
     exact: BoolArray | None = None,
 ) -> Levels | None:
-    """Find the levels at which the groups keep their own; None if the system cannot be solved.
+    """Solve for the densities at which every group keeps its level; None if they have no solution.
 
-    What is achieved is never above the request by more than about an ulp of p_i: where rounding
-    leaves it above, the target is lowered by as much and the correction repeated.
+    A keep probability p_i ends above the requested one by about one unit in its last place at most:
+    where rounding leaves it above, the target is lowered by as much and the correction repeated.
 
     Args:
-        orbits: the problem.
+        orbits: the problem, by orbits.
         ties: the components; together they need as many levels as there are equations.
         balances: further rows Σ_c chance_c f_c weight_c = 0, each of shape (n,).
         exact: the groups that have an equation, shape (m,); all by default.
@@ -135,8 +135,8 @@ def keep_masses(orbits: Orbits, excess: FloatArray) -> tuple[FloatArray, FloatAr
     e^{achieved − requested} − 1.
     """
     mass = orbits.chance * (1.0 + excess)
-    kept = orbits.groups.change_probability * np.sum(orbits.kept_share * mass, axis=1)
-    changed = orbits.groups.keep_probability * np.sum(orbits.changed_share * mass, axis=1)
+    kept = orbits.groups.change_probability * np.sum(orbits.kept_fraction * mass, axis=1)
+    changed = orbits.groups.keep_probability * np.sum(orbits.changed_fraction * mass, axis=1)
     return kept, changed
 
 

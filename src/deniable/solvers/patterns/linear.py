@@ -1,10 +1,11 @@
 """The record's smallest level at exactly the requested attribute levels: the linear program.
 
-`constraint_matrices` is the program as Algorithms 1 and 2 print it. `solve` solves an equivalent
-one in better coordinates: densities instead of probabilities, one column per orbit of identical
-attributes (`orbits`), without the rows that the optimum obeys anyway when nothing but the levels is
-asked (`unrestricted`), with all of them and more otherwise (`restricted`); the point that HiGHS
-returns is recomputed from its basis (`levels`), checked, and returned with a lower bound.
+`solve` does not solve the program of Algorithms 1 and 2 as it is printed, but an equivalent one in
+better coordinates: densities instead of probabilities, and one column per orbit of identical
+attributes (`orbits`). If only the levels are given, the rows that the optimum obeys anyway are left
+out (`unrestricted`); with caps or a floor all rows stand, and theirs beside them (`restricted`).
+The point that HiGHS returns is computed again from its basis (`levels`), checked, and returned with
+a lower bound.
 
 Source: Yamamoto and Shibuya (ISCC 2024), section IV.A and Algorithms 1 and 2.
 """
@@ -17,14 +18,18 @@ from functools import reduce
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.highs import Rows
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.levels import Levels
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import solve_restricted
 from deniable.solvers.patterns.unrestricted import solve_unrestricted
-from deniable.solvers.problem import FloatArray, Problem, caps_given_rest, checked_problem
-from deniable.solvers.problem import SolverError as SolverError
+from deniable.solvers.problem import (
+    FloatArray,
+    Problem,
+    SolverError,
+    caps_given_rest,
+    checked_problem,
+)
 
 MAX_ATTRIBUTES = 20
 """The table of pattern probabilities has 2^k entries."""
@@ -33,7 +38,7 @@ MAX_EDGES = 120_000
 """The most pairs of comparable orbits with caps or floors: 13 different attributes."""
 
 MAX_GAP = 1e-6
-"""How far a result may lie above the bound proved for it, as a part of ε."""
+"""How far a result may lie above the bound proved for it, as a fraction of ε."""
 
 _ROUNDING = 1e-14
 
@@ -55,65 +60,6 @@ class LinearSolution:
     epsilon_lower_bound: float
 
 
-@dataclass(frozen=True, eq=False)
-class ConstraintMatrices:
-    """The program of Algorithms 1 and 2 in the paper's variables x_S = X_S/X_{all}, S ≠ all.
-
-    Minimise x_∅ subject to A_ub x ≤ b_ub and A_eq x = b_eq. Variables are ordered by the size of S,
-    then lexicographically; so are the rows of A_ub, by S and then by S ∪ {i}.
-
-    Attributes:
-        A_ub: k·2^{k−1} sparse rows over 2^k − 1 columns.
-        b_ub: shape (k·2^{k−1},).
-        A_eq: shape (k, 2^k − 1).
-        b_eq: shape (k,).
-    """
-
-    A_ub: Rows
-    b_ub: FloatArray
-    A_eq: FloatArray
-    b_eq: FloatArray
-
-
-def constraint_matrices(
-    n_categories: Sequence[int], attribute_epsilon: Sequence[float]
-) -> ConstraintMatrices:
-    """Build the matrices of Algorithms 1 and 2 as they are printed.
-
-    Args:
-        n_categories: a_i, shape (k,), k at most `MAX_ATTRIBUTES`.
-        attribute_epsilon: ε_i in nats, shape (k,).
-
-    Raises:
-        InputError: if the lengths differ, a number is out of its range, or k is too large.
-    """
-    problem = _small(checked_problem(n_categories, attribute_epsilon))
-    k = problem.n_attributes
-    masks = np.arange(1 << k)
-    changed = (masks[:, None] >> np.arange(k - 1, -1, -1)) & 1
-    # With attribute 1 as the most significant bit, lexicographic order of sets of one size is
-    # descending order of their masks.
-    order = np.lexsort((-masks, changed.sum(axis=1)))
-    position = np.argsort(order)
-    source = np.concatenate([masks[changed[:, i] == 0] for i in range(k)])
-    target = np.concatenate([masks[changed[:, i] == 0] | 1 << (k - 1 - i) for i in range(k)])
-    columns = np.stack([position[source], position[target]], axis=1)
-    columns = columns[np.lexsort((columns[:, 1], columns[:, 0]))]
-    last = (1 << k) - 1
-    present = columns != last
-    values = np.broadcast_to([-1.0, 1.0], columns.shape)
-    start = np.append(0, np.cumsum(present.sum(axis=1)))
-    b_ub = np.where(present[:, 1], 0.0, -1.0)
-
-    members = changed[order].astype(np.bool_)
-    count = np.prod(np.where(members, problem.n_categories - 1.0, 1.0), axis=1)
-    growth = np.exp(problem.attribute_epsilon) / (problem.n_categories - 1.0)
-    rows = np.where(members, -growth, 1.0).T * count
-    return ConstraintMatrices(
-        Rows(start, columns[present], values[present]), b_ub, rows[:, :last], -rows[:, last]
-    )
-
-
 def solve(
     n_categories: Sequence[int],
     attribute_epsilon: Sequence[float],
@@ -133,20 +79,28 @@ def solve(
         given_rest_cap: for each attribute an upper bound in nats on its `epsilon_given_rest`,
             at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S without i.
         pair_floor: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
-        max_gap: how far the result may lie above the bound proved for it, as a part of ε. The law
-            keeps levels, caps and floor either way; at levels of many nats the multipliers are
-            lost before the law is.
+        max_gap: how far the result may lie above the bound proved for it, as a fraction of ε. The
+            law keeps levels, caps and floor either way; at levels of many nats rounding spoils
+            the proof before it spoils the law.
 
     Raises:
         InputError: if a number is out of its range, k is too large, or no law obeys the cap and
             the floor together.
         SolverError: if the result does not pass its checks.
+
+    Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors: docs/proofs/clipped.md.
+
+    >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
+    >>> round(solution.epsilon, 6), solution.epsilon - solution.epsilon_lower_bound < 1e-9
+    (3.278141, True)
+    >>> round(solve([5, 5, 3], [1.0, 2.0, 1.5], given_rest_cap=[2.0, None, None]).epsilon, 6)
+    3.546823
     """
     problem = _small(checked_problem(n_categories, attribute_epsilon))
     caps = _caps(problem, given_rest_cap)
     floor = _floor(pair_floor)
     # An attribute at level 0 is uniform whatever happens to the others; one whose cap equals its
-    # level has X_S = e^{ε_i} X_{S∪i} throughout, that is, an independent k-ary response.
+    # level has X_S = e^{ε_i} X_{S∪i} for every S: it answers by an independent k-ary response.
     level = problem.attribute_epsilon
     independent = (level > 0.0) & (caps - level <= 1e-9)
     active = (level > 0.0) & ~independent
@@ -254,7 +208,7 @@ def _log1p_down(excess: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Rules:
-    """What a law must obey besides its levels: falling, the caps per group, the floor."""
+    """What a law must obey besides its levels: it falls, and keeps the caps and the floor."""
 
     orbits: Orbits
     caps: FloatArray
@@ -302,10 +256,10 @@ class _Rules:
         room = self._rows(product)[0][broken]
         if not (room > 0.0).all():
             return None
-        share = float(np.max(rows[broken] / (rows[broken] - room))) * (1.0 + 1e-9)
-        if share > 1e-6:
+        fraction = float(np.max(rows[broken] / (rows[broken] - room))) * (1.0 + 1e-9)
+        if fraction > 1e-6:
             return None
-        mixed: FloatArray = excess + share * (product - excess)
+        mixed: FloatArray = excess + fraction * (product - excess)
         return mixed
 
 

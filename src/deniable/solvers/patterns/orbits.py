@@ -51,13 +51,13 @@ class Orbits:
     edge_group: IntArray
 
     @cached_property
-    def kept_share(self) -> FloatArray:
-        """Chance that a given attribute of the group is kept, in each orbit; shape (m, n)."""
+    def kept_fraction(self) -> FloatArray:
+        """Fraction of the group's attributes that an orbit keeps, shape (m, n)."""
         return ((self.size - self.changed) / self.size).T
 
     @cached_property
-    def changed_share(self) -> FloatArray:
-        """Chance that a given attribute of the group is changed, in each orbit; shape (m, n)."""
+    def changed_fraction(self) -> FloatArray:
+        """Fraction of the group's attributes that an orbit changes, shape (m, n)."""
         return (self.changed / self.size).T
 
     @cached_property
@@ -65,7 +65,7 @@ class Orbits:
         """E[Y_i | orbit] − p_i for an attribute i of each group, shape (m, n)."""
         keep = self.groups.keep_probability[:, None]
         change = self.groups.change_probability[:, None]
-        drift: FloatArray = self.kept_share * change - self.changed_share * keep
+        drift: FloatArray = self.kept_fraction * change - self.changed_fraction * keep
         return drift
 
     @cached_property
@@ -73,7 +73,7 @@ class Orbits:
         """E|Y_i − p_i| given the orbit, to which the rounding error of `drift` is relative."""
         keep = self.groups.keep_probability[:, None]
         change = self.groups.change_probability[:, None]
-        size: FloatArray = self.kept_share * change + self.changed_share * keep
+        size: FloatArray = self.kept_fraction * change + self.changed_fraction * keep
         return size
 
     def pair_attenuation(self, first: int, second: int) -> FloatArray:
@@ -95,7 +95,7 @@ class Orbits:
     def _mean_sign(self, group: int) -> FloatArray:
         """E[h_i | orbit] for an attribute of the group, shape (n,)."""
         lie = 1.0 / (self.groups.n_categories[group] - 1.0)
-        sign: FloatArray = self.kept_share[group] - self.changed_share[group] * lie
+        sign: FloatArray = self.kept_fraction[group] - self.changed_fraction[group] * lie
         return sign
 
     def expand(self, density: FloatArray) -> FloatArray:
@@ -114,7 +114,7 @@ def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
 
     Args:
         problem: k attributes.
-        also: anything else that tells attributes apart, such as a cap, shape (k,).
+        also: another property by which attributes differ, such as a cap, shape (k,).
     """
     keys = list(
         zip(

@@ -1,4 +1,4 @@
-"""The strongest product law that keeps given shares of given covariances.
+"""The strongest product law that keeps given fractions of given covariances.
 
 Under λ-randomization a covariance of attributes a and b is multiplied by λ_a λ_b (Ruiz,
 "λ-randomization", equation (9)). Asked for λ_a λ_b ≥ c_ab for some pairs, this finds the λ with the
@@ -46,26 +46,32 @@ class PreservingSolution:
 
 def solve(
     n_categories: Sequence[int],
-    shares: Mapping[tuple[int, int], float],
+    fractions: Mapping[tuple[int, int], float],
     fixed: Mapping[int, float] | None = None,
 ) -> PreservingSolution:
-    """Choose λ by minimising Σ ε_i under λ_a λ_b ≥ share.
+    """Choose λ by minimising Σ ε_i under λ_a λ_b ≥ c_ab.
 
     Args:
         n_categories: a_i, at least 2 each, shape (k,).
-        shares: for pairs of positions, the least share of their covariance that has to survive.
+        fractions: c_ab, by pairs of positions: how much of their covariance has to survive.
         fixed: λ of attributes that are not to be chosen.
 
     Raises:
-        InputError: if a share or λ is not between 0 and 1, a pair names one attribute twice or one
-            that does not exist, an attribute is in no pair and not fixed, or fixed λ rule a demand
-            out.
+        InputError: if a fraction or λ is not between 0 and 1, a pair names one attribute twice or
+            one that does not exist, an attribute is in no pair and not fixed, or fixed λ make a
+            demand impossible.
+
+    Source: Ruiz, "λ-randomization", equation (9).
+
+    >>> solution = solve([5, 3], {(0, 1): 0.5})
+    >>> solution.attenuation.round(4).tolist(), round(solution.epsilon, 4)
+    ([0.7007, 0.7135], 4.679)
     """
     sizes = checked_problem(n_categories, [0.0] * len(n_categories)).n_categories
     known = dict(fixed or {})
-    _check(len(sizes), shares, known)
+    _check(len(sizes), fractions, known)
     free = [i for i in range(len(sizes)) if i not in known]
-    rows, limits = _demands(shares, known, free)
+    rows, limits = _demands(fractions, known, free)
     attenuation = np.empty(len(sizes))
     for i, value in known.items():
         attenuation[i] = value
@@ -74,27 +80,27 @@ def solve(
         exponent, prices = _interior_point(sizes[free], rows, limits)
         attenuation[free] = np.exp(-exponent)
         bound += _dual_bound(sizes[free], rows, limits, prices)
-        _meet(attenuation, shares, set(free))
+        _meet(attenuation, fractions, set(free))
     epsilon = math.fsum(_epsilon(n, value) for n, value in zip(sizes, attenuation, strict=True))
     return PreservingSolution(attenuation, epsilon, min(bound, epsilon))
 
 
-def _check(k: int, shares: Mapping[tuple[int, int], float], fixed: Mapping[int, float]) -> None:
-    if not shares:
-        raise InputError("preserve: name at least one pair of attributes and a share")
-    for (a, b), share in shares.items():
+def _check(k: int, fractions: Mapping[tuple[int, int], float], fixed: Mapping[int, float]) -> None:
+    if not fractions:
+        raise InputError("preserve: name at least one pair of attributes and a fraction")
+    for (a, b), fraction in fractions.items():
         if a == b:
             raise InputError(f"preserve: attribute {a + 1} is paired with itself")
         if not (0 <= a < k and 0 <= b < k):
             raise InputError("preserve: a pair names an attribute that does not exist")
-        if not 0 < share < 1:
+        if not 0 < fraction < 1:
             raise InputError(
-                f"preserve: the share of a covariance lies between 0 and 1, not at {share:g}"
+                f"preserve: the fraction of a covariance lies between 0 and 1, not at {fraction:g}"
             )
     for i, value in fixed.items():
         if not 0 < value < 1:
             raise InputError(f"preserve: λ of attribute {i + 1} must lie between 0 and 1")
-    paired = {i for pair in shares for i in pair}
+    paired = {i for pair in fractions for i in pair}
     for i in range(k):
         if i not in paired and i not in fixed:
             raise InputError(
@@ -104,12 +110,12 @@ def _check(k: int, shares: Mapping[tuple[int, int], float], fixed: Mapping[int, 
 
 
 def _demands(
-    shares: Mapping[tuple[int, int], float], fixed: Mapping[int, float], free: Sequence[int]
+    fractions: Mapping[tuple[int, int], float], fixed: Mapping[int, float], free: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Return A and b of A x ≤ b over the free attributes."""
     place = {i: j for j, i in enumerate(free)}
     rows, limits = [], []
-    for (a, b), share in shares.items():
+    for (a, b), fraction in fractions.items():
         row = np.zeros(len(free))
         # −ln(c/λ), through the difference where the quotient is near 1.
         allowed = 1.0
@@ -118,15 +124,15 @@ def _demands(
                 allowed *= fixed[i]
             else:
                 row[place[i]] = 1.0
-        if allowed < share or (allowed == share and row.any()):
+        if allowed < fraction or (allowed == fraction and row.any()):
             raise InputError(
                 f"preserve: the λ that are given already lose more of the covariance of attributes "
-                f"{a + 1} and {b + 1} than its share of {share:g} allows; raise them or ask for "
-                "less"
+                f"{a + 1} and {b + 1} than its fraction of {fraction:g} allows; raise them or "
+                "ask for less"
             )
         if row.any():
             rows.append(row)
-            limits.append(math.log1p((allowed - share) / share))
+            limits.append(math.log1p((allowed - fraction) / fraction))
     return np.array(rows).reshape(len(rows), len(free)), np.array(limits)
 
 
@@ -214,19 +220,21 @@ def _dual_bound(
     return math.fsum(np.log1p(sizes / z) + s * np.log1p(z)) - math.fsum(prices * limits)
 
 
-def _meet(attenuation: FloatArray, shares: Mapping[tuple[int, int], float], free: set[int]) -> None:
+def _meet(
+    attenuation: FloatArray, fractions: Mapping[tuple[int, int], float], free: set[int]
+) -> None:
     """Raise free λ by single floats until every product holds exactly."""
     from fractions import Fraction
 
-    for (a, b), share in shares.items():
+    for (a, b), fraction in fractions.items():
         movable = [i for i in (a, b) if i in free]
         while movable and (
-            Fraction(float(attenuation[a])) * Fraction(float(attenuation[b])) < Fraction(share)
+            Fraction(float(attenuation[a])) * Fraction(float(attenuation[b])) < Fraction(fraction)
         ):
             for i in movable:
                 attenuation[i] = math.nextafter(attenuation[i], 1.0)
                 if attenuation[i] >= 1:
                     raise InputError(
-                        f"preserve: a share of {share:g} is too near 1 for attributes {a + 1} "
-                        f"and {b + 1}"
+                        f"preserve: a fraction of {fraction:g} is too near 1 for attributes "
+                        f"{a + 1} and {b + 1}"
                     )

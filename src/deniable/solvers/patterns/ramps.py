@@ -2,14 +2,14 @@
 
     f ∝ exp(clip(Σ_{i kept} c_i − τ, 0, E)),   0 < c_i <= γ_i
 
-has record level E and `epsilon_given_rest` at most c_i.  It runs from the Kronecker product (E =
-Σ ε_i, c_i = ε_i) to the weighted vote (E = ε*, c → ∞).  The k + 2 unknowns c, τ, E solve
+has record level E and `epsilon_given_rest` at most c_i. These laws run from the Kronecker product
+(E = Σ ε_i, c_i = ε_i) to the weighted vote (E = ε*, c → ∞).  The k + 2 unknowns c, τ, E solve
 
     p_i(c, τ, E) = requested p_i,                 i = 1..k,
     E_f[s | on the ramp] = E_f[s],                s = Σ_{i kept} c_i,
     max_i c_i/γ_i = 1:  some cap is just reached.
 
-The second makes E_f[s] stationary in τ: of all ramps with these slopes the one that says most.  The
+The second makes E_f[s] stationary in τ: of all ramps with these slopes the one that tells most. The
 third pins the common scale of c, to which p hardly responds near a vote (scaling c changes nothing
 in a vote), while it responds to E strongly; so E, not the scale, is solved for.  One accelerated
 fixed point does it all, with the exact response to E and the diagonal of the response to c.
@@ -195,16 +195,16 @@ class _Fitter:
         state, now, miss = self.fit(state, rescale, 1e-3, centring=True, steps=30)
         if self.problem.n_attributes > SEARCHED and not self._alike:
             return self.fit(state, rescale, 1e-11, centring=False)
-        found: dict[float, tuple[_State, _Response, float]] = {}
+        fits: dict[float, tuple[_State, _Response, float]] = {}
 
         def height(place: float) -> float:
-            at = min(found, key=lambda x: abs(x - place)) if found else None
-            warm = found[at][0] if at is not None else state
+            at = min(fits, key=lambda x: abs(x - place)) if fits else None
+            warm = fits[at][0] if at is not None else state
             warm = _State(warm.slopes, place * warm.height, warm.height)
             trial = self.fit(warm, rescale, 1e-6, centring=False, steps=40)
             if trial[2] > 1e-4:
                 return math.inf
-            found[place] = trial
+            fits[place] = trial
             return trial[0].height
 
         first = state.offset / state.height if miss < 0.1 else 0.5
@@ -218,9 +218,9 @@ class _Fitter:
                 high = right
             else:
                 low = left
-        if not found:
+        if not fits:
             return state, now, math.inf
-        best = min(found.values(), key=lambda trial: trial[0].height)
+        best = min(fits.values(), key=lambda trial: trial[0].height)
         return self.fit(best[0], rescale, 1e-11, centring=False)
 
 
@@ -244,24 +244,24 @@ class RampFit:
         )
 
     @property
-    def least_share(self) -> float:
-        """No ramp keeps a share of the caps that leaves an attribute less than its own level."""
+    def least_fraction(self) -> float:
+        """Below this fraction of the caps some attribute is left less than its own level."""
         return float((self._fitter.problem.attribute_epsilon / self._caps).max())
 
-    def at(self, share: float) -> GatedSum | None:
-        """Return the ramp of least record level whose slopes keep this share of the caps.
+    def at(self, fraction: float) -> GatedSum | None:
+        """Return the ramp of least record level whose slopes keep this fraction of the caps.
 
         None if the search does not settle.
         """
         state, response, miss = self._fitter.best(
-            self._state, lambda state: self._factor(state, share)
+            self._state, lambda state: self._factor(state, fraction)
         )
         if not miss < SETTLED:
             return None
         self._state = state
         return response.law
 
-    def _factor(self, at: _State, share: float) -> float:
+    def _factor(self, at: _State, fraction: float) -> float:
         """By what all slopes must be multiplied for the steepest to just keep its cap."""
         # A cap at or above E holds whatever c_i is.
         bound = np.where(self._caps < at.height * (1 - 1e-9), self._caps, math.inf)
@@ -270,4 +270,4 @@ class RampFit:
         # What the slopes come to on the grid: dither makes them a shade steeper.
         law, _unit = self._fitter.law(at)
         steepest = law.slope_bounds() / bound
-        return share * (1 - 2e-6) / float(steepest.max())
+        return fraction * (1 - 2e-6) / float(steepest.max())

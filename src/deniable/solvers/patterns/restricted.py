@@ -1,4 +1,4 @@
-"""The linear program of Algorithms 1 and 2 with every row, and with two kinds of rows more.
+"""The linear program of Algorithms 1 and 2 with all its rows, and with rows for caps and floors.
 
 Over the excess g = f/f_{all} − 1 of each orbit (`orbits`), minimise g_∅ subject to
 
@@ -8,7 +8,7 @@ Over the excess g = f/f_{all} − 1 of each orbit (`orbits`), minimise g_∅ sub
     Σ_c chance_c (H_c − τ)(1 + g_c) ≥ 0  a floor on a pair: φ_ij ≥ τ = t φ_i φ_j, where H_c is the
                                          mean of h_i h_j in the orbit (`Orbits.pair_attenuation`).
 
-Floors are added only once a solution breaks them.
+Rows of floors are added once a solution breaks them, and not before.
 """
 
 from collections.abc import Sequence
@@ -109,16 +109,16 @@ def solve_restricted(
     guess, then by the solution found, until the bound from the multipliers meets it.
 
     Args:
-        orbits: the problem; every level above 0.
-        guess: a rough value of the optimal ε; with tight caps it lies far below.
+        orbits: the problem by orbits; every level above 0.
+        guess: a rough value of the optimal ε in nats; tight caps may raise the optimum far above.
         caps: γ per group in nats, above the group's level; +∞ for none; shape (m,).
-        pair_floor: t.
+        pair_floor: t; None for no floor.
     """
     product = float(orbits.size @ orbits.groups.attribute_epsilon)
     guesses = [guess, (guess + product) / 2.0, product]
     caps = np.full(len(orbits.size), np.inf) if caps is None else caps
-    # The product law obeys every cap and every floor up to 1, so that there a report of
-    # infeasibility only means that the numbers were out of HiGHS's range.
+    # The product law obeys every cap and every floor up to 1. If HiGHS reports such a program as
+    # infeasible, its numbers were out of range, and nothing is said about the request.
     certain = pair_floor is not None and pair_floor > 1.0
     floors: list[_Floor] = []
     best: Levels | None = None
@@ -178,7 +178,8 @@ def _edge_rows(network: _Network) -> tuple[highs.Rows, FloatArray]:
     return highs.Rows(start, columns[present], values[present]), lower
 
 
-def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Restricted:
+def _program(orbits: Orbits, network: _Network, floors: list[_Floor]) -> highs.Program:
+    """Rows in this order: monotonicity, caps, keep probabilities, floors; all to about one."""
     edge_rows, edge_lower = _edge_rows(network)
     weight = np.vstack([orbits.drift, *(floor.weight for floor in floors)])
     columns = (orbits.chance * network.scale)[:-1]
@@ -191,7 +192,7 @@ def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Re
     cost[0] = 1.0
     upper = np.full(len(edge_lower) + len(right), highs.INFINITY)
     upper[len(edge_lower) : len(edge_lower) + n_groups] = right[:n_groups]
-    program = highs.Program(
+    return highs.Program(
         cost,
         np.zeros(n_columns),
         np.full(n_columns, highs.INFINITY),
@@ -199,8 +200,14 @@ def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Re
         np.append(edge_lower, right),
         upper,
     )
+
+
+def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Restricted:
+    """Solve the program at one scale, by one method and then the other."""
+    program = _program(orbits, network, floors)
+    n_before_floors = len(program.row_lower) - len(floors)
     methods: Sequence[highs.Method] = ("simplex", "interior-point")
-    if n_columns > _SIMPLEX_COLUMNS:
+    if len(program.cost) > _SIMPLEX_COLUMNS:
         methods = ("interior-point", "simplex")
     status: highs.Status = "failed"
     for method in methods:
@@ -209,7 +216,7 @@ def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Re
             status = "infeasible"
         if answer.status != "optimal":
             continue
-        tight = ~answer.row_basic[len(edge_lower) + n_groups :]
+        tight = ~answer.row_basic[n_before_floors:]
         binding = [floor for floor, is_tight in zip(floors, tight, strict=True) if is_tight]
         forest = _forest(network, answer)
         levels = solve_levels(orbits, forest.ties, [floor.weight for floor in binding])
@@ -272,7 +279,7 @@ def _broken_floors(
     mass = orbits.chance * (1.0 + excess)
     groups = orbits.groups
     attenuation = groups.n_categories * groups.keep_excess / (groups.n_categories - 1.0)
-    found = []
+    floors = []
     for i, j in combinations_with_replacement(range(len(orbits.size)), 2):
         if i == j and orbits.size[i] == 1:
             continue
@@ -284,8 +291,8 @@ def _broken_floors(
         if floor.weight @ mass < -1e-13 * (floor.size @ mass) and not any(
             np.array_equal(floor.weight, other.weight) for other in known
         ):
-            found.append(floor)
-    return found
+            floors.append(floor)
+    return floors
 
 
 def _excess_bound(
@@ -332,9 +339,9 @@ def _largest(orbits: Orbits, reached: float) -> FloatArray:
     0 ≤ g ≤ g_∅; and p_i Σ_{i changed} μ g = (1 − p_i) Σ_{i kept} μ g − d_i ≤ (1 − p_i) g_∅/a_i.
     """
     groups = orbits.groups
-    share = groups.change_probability / (groups.keep_probability * groups.n_categories)
+    ratio = groups.change_probability / (groups.keep_probability * groups.n_categories)
     least = np.min(
-        share[:, None] / np.maximum(orbits.changed_share * orbits.chance, 1e-300), axis=0
+        ratio[:, None] / np.maximum(orbits.changed_fraction * orbits.chance, 1e-300), axis=0
     )
     largest: FloatArray = 2.0 * reached * np.minimum(1.0, least)
     return largest

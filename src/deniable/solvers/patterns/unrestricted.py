@@ -1,4 +1,4 @@
-"""The linear program of Algorithms 1 and 2 when nothing but the levels is asked.
+"""The linear program of Algorithms 1 and 2 where nothing but the levels is required.
 
 In the notation of `orbits`, with g = M h and M = e^ε − 1, the program is: minimise M subject to
 Σ μ (Y_i − p_i) g = d_i, 0 ≤ g ≤ M, and g falling as attributes are changed. Dividing by M,
@@ -12,9 +12,11 @@ of two comparable orbits either the closer one has z > 0, or the farther one z <
 λ_i < 0 cannot be: among the sets D with {z > 0} ⊆ D ⊆ {z ≥ 0} each keeps attribute i with at most
 its chance 1/a_i, and so would h.
 
-That leaves λ_i = 0 for some attributes I (common when levels are spread: theirs could be raised for
-nothing), where h need not fall within the ties z = 0. With rows "≥ t d" instead of "= t d" the
-program has the same dual over λ ≥ 0, hence the same optimum. So among the ties a second program
+That leaves λ_i = 0 for some attributes I, where h need not fall within the ties z = 0. (This is
+common where levels differ much: the levels of I could be raised at no cost.)
+
+With rows "≥ t d" instead of "= t d" the program has the same dual over λ ≥ 0, hence the same
+optimum. So among the ties a second program
 
     maximises   Σ_{i∈I} w_i (Σ μ drift_i h − t d_i)   with those terms ≥ 0 and the other rows equal.
 

@@ -13,7 +13,7 @@ Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii with
   H_ii = E_μ[Φ_T''(z) (Y_i − p_i)²] (the curvature's diagonal; its off-diagonal part is near rank
   one for many attributes, which acceleration absorbs), T shrinking in stages;
 Newton steps with the full H where that does not converge (levels that differ by orders of
-  magnitude: few attributes decide, the curvature is far from diagonal).
+  magnitude: then few attributes decide, and the curvature is far from diagonal).
 """
 
 import math
@@ -27,13 +27,13 @@ from deniable.solvers.patterns.certificate import default_resolution
 from deniable.solvers.problem import FloatArray, Problem
 
 STAGES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0)
-"""T in standard deviations of z; 0 means one unit of the grid."""
+"""The widths T tried in turn, in standard deviations of z; 0 means one unit of the grid."""
 
 LARGEST_NEWTON = 64
 """Attributes up to which a full curvature (k² vectors) is affordable."""
 
 GOOD_ENOUGH = 5e-5
-"""Newton steps are dear: they are taken only while the gap (nats) exceeds this."""
+"""Newton steps take long; they are taken only while the gap exceeds this, in nats."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,7 @@
 """Priors and mechanisms that the tests of response matrices share."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,3 +54,14 @@ def error_by_definition(matrix: Array, prior: Array) -> float:
         return float("inf")
     D = np.diag(prior)
     return float(np.trace(D @ np.linalg.inv(K) @ D) - prior @ prior)
+
+
+def subset_selection_record_mse(n_categories: int, epsilon: float, subset_size: int) -> float:
+    """N·MSE of subset selection at a uniform prior, in closed form.
+
+    (n − 1)² (k e^ε + n − k)²/(n² k (n − k)(e^ε − 1)²). At a uniform prior the best k attains the
+    least MSE of any ε-LDP mechanism (docs/proofs/frontier.md).
+    """
+    n, k = n_categories, subset_size
+    ratio = (k + (n - k) * math.exp(-epsilon)) / -math.expm1(-epsilon)
+    return (n - 1) ** 2 * ratio**2 / (n**2 * k * (n - k))

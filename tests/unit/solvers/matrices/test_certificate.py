@@ -28,6 +28,7 @@ from unit.solvers.matrices.priors import (
     UNIFORM_FIVE,
     error_by_definition,
     random_mechanism,
+    subset_selection_record_mse,
     within,
 )
 
@@ -152,7 +153,7 @@ def test_the_closed_form_bound_holds_and_is_tight_for_forty_uniform_categories()
     t = schemes.blank_answer_at(prior, 0.5)
     blank = float(response.record_mse(schemes.blank_answer(40, t), prior)) * 40
     assert closed_form_bound(average_limits(prior, 0.5)) == pytest.approx(blank, rel=1e-9)
-    best = min(schemes.subset_selection_record_mse(40, 1.2, k) for k in range(1, 40))
+    best = min(subset_selection_record_mse(40, 1.2, k) for k in range(1, 40))
     assert closed_form_bound(local_limits(prior, 1.2)) == pytest.approx(best * 40, rel=1e-9)
 
 

@@ -101,7 +101,7 @@ def test_the_error_agrees_with_simulation_and_theorem_6_as_printed_does_not() ->
     counts = generator.multinomial(n_records, matrix @ prior, size=40_000)
     squares = ((counts / n_records @ inverse.T - prior) ** 2).mean(axis=1)
     error = 5 * squares.std() / len(squares) ** 0.5
-    correct = float(response.mean_squared_error(matrix, prior, n_records))
+    correct = float(response.record_mse(matrix, prior)) / n_records
     assert abs(squares.mean() - correct) < error
     theta = matrix @ prior
     covariance = (np.diag(theta) - np.outer(theta, theta)) / n_records
@@ -222,8 +222,3 @@ def test_a_matrix_that_is_no_response_matrix_is_refused(matrix: object, message:
 def test_a_matrix_in_decimals_is_accepted_and_normalised() -> None:
     matrix = response.checked_response([[0.1, 0.3], [0.2, 0.3], [0.7, 0.4]], 2)
     assert (matrix.sum(axis=0) == 1.0).all()
-
-
-def test_no_records_are_refused() -> None:
-    with pytest.raises(InputError, match="above 0"):
-        response.mean_squared_error(np.eye(4), SKEWED, 0)
