@@ -26,7 +26,7 @@ from deniable.release.curator import invariant_design
 from deniable.release.post_randomization import randomize_strata
 from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET
-from statistical.test_coverage import check_coverage
+from statistical.coverage import check_coverage
 
 RELEASES = 1500
 DEFECT_RELEASES = 400

@@ -72,6 +72,10 @@ class TableMap:
 
     def squared(self) -> "TableMap":
         """Return the map whose matrix has every entry squared."""
+        return self._squared
+
+    @cached_property
+    def _squared(self) -> "TableMap":
         return self.times(self, range(len(self.n_categories)))
 
     def times(self, other: "TableMap", axes: Sequence[int]) -> "TableMap":

@@ -1,0 +1,23 @@
+"""What thousands of releases share."""
+
+import pytest
+
+from deniable.estimate import inference
+from deniable.mechanism import prediction
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
+
+
+@pytest.fixture(autouse=True)
+def channels_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What estimates need to know of a mechanism: computed once, not again for every release."""
+    made: dict[tuple[int, tuple[str, ...]], Channel] = {}
+
+    def channel(mechanism: Mechanism, attributes: tuple[str, ...]) -> Channel:
+        key = (id(mechanism), tuple(attributes))
+        if key not in made:
+            made[key] = Channel(mechanism, attributes)
+        return made[key]
+
+    for module in (inference, prediction):
+        monkeypatch.setattr(module, "Channel", channel)
