@@ -96,26 +96,27 @@ def simulate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Errors and standard errors, shape (releases, 7)."""
     codes, strata = table()
+    n = len(strata)
     chosen = mechanisms(kind, codes, strata)
     samplers = {i: Drawing(mechanism) for i, mechanism in enumerate(chosen)}
     source = SystemRandomness()
-    truth = np.bincount(codes[0] * 3 + codes[1], minlength=6).reshape(SHAPE) / len(strata)
+    truth = np.bincount(codes[0] * 3 + codes[1], minlength=6).reshape(SHAPE) / n
     true = np.append(truth.ravel(), S @ indicator_covariance(truth) @ T)
-    errors, said = [], []
-    for _ in range(releases):
-        drawn = randomize_strata(codes, strata, samplers, source)
-        cells = drawn[0].astype(np.intp) * 3 + drawn[1]
-        parts = tuple(
-            (
-                chosen[i],
-                Tabulation.from_counts(np.bincount(cells[strata == i], minlength=6).reshape(SHAPE)),
-            )
-            for i in (0, 1)
-        )
-        values, standard_errors = estimate(Counts(parts))
+    # Rows are randomized independently of each other: copies of the table below each other are as
+    # many releases of it.
+    copies = [np.tile(column, releases) for column in codes]
+    drawn = randomize_strata(copies, np.tile(strata, releases), samplers, source)
+    cells = (drawn[0].astype(np.intp) * 3 + drawn[1]).reshape(releases, n)
+    errors, stated = [], []
+    for released in cells:
+        parts = []
+        for i in (0, 1):
+            counts = np.bincount(released[strata == i], minlength=6).reshape(SHAPE)
+            parts.append((chosen[i], Tabulation.from_counts(counts)))
+        values, standard_errors = estimate(Counts(tuple(parts)))
         errors.append(values - true)
-        said.append(standard_errors)
-    return np.array(errors), np.array(said)
+        stated.append(standard_errors)
+    return np.array(errors), np.array(stated)
 
 
 def biased(errors: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
@@ -130,9 +131,9 @@ def biased(errors: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
 def test_estimates_have_no_bias_and_their_intervals_cover(kind: str) -> None:
     bias_share = BUDGET.spend(f"ex post: bias, {kind}")
     cover_share = BUDGET.spend(f"ex post: coverage, {kind}")
-    errors, said = simulate(kind, answer, RELEASES)
+    errors, stated = simulate(kind, answer, RELEASES)
     assert not biased(errors, bias_share).any(), errors.mean(axis=0) / errors.std(axis=0)
-    check_coverage(np.abs(errors) <= norm.isf(0.025) * said, cover_share)
+    check_coverage(np.abs(errors) <= norm.isf(0.025) * stated, cover_share)
 
 
 def pooled(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -141,10 +142,12 @@ def pooled(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return answer(Counts(tuple((first, part) for _, part in found.parts)))
 
 
+FIRST_STAGE = design(SCHEMA, attenuation=0.6).mechanism
+
+
 def as_first_stage(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """As if the second stage of invariant PRAM had not been drawn."""
-    plain = design(SCHEMA, attenuation=0.6).mechanism
-    return answer(Counts(tuple((plain, part) for _, part in found.parts)))
+    return answer(Counts(tuple((FIRST_STAGE, part) for _, part in found.parts)))
 
 
 @pytest.mark.parametrize(("kind", "defect"), [("strata", pooled), ("invariant", as_first_stage)])
