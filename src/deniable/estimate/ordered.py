@@ -145,6 +145,8 @@ def estimate_quantile(
         InputError: if the attribute has no order, the probability is not between 0 and 1, or as in
             :func:`~deniable.estimate.shares.estimate_table`.
     """
+    from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
+
     if not 0 < probability < 1:
         raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")
     inference = Inference(counts, (attribute, *by), target)
@@ -168,7 +170,7 @@ def estimate_quantile(
         if not np.all(np.isfinite(estimates)):
             summaries.append(Summary("quantile", attribute, group, None, None, None, None, True))
             continue
-        middle = scale.crossing(np.clip(_isotonic(estimates), 0.0, 1.0), probability)
+        middle = scale.crossing(np.clip(isotonic_regression(estimates).x, 0.0, 1.0), probability)
         low = scale.crossing(np.maximum.accumulate(estimates + z * errors), probability)
         lower = estimates - z * errors
         high = scale.crossing(np.minimum.accumulate(lower[::-1])[::-1], probability)
@@ -325,17 +327,3 @@ def _subgroups(
 
 def _outer(weights: NDArray[np.float64], member: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.multiply.outer(weights, member)
-
-
-def _isotonic(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nearest non-decreasing sequence: pool neighbours that are in the wrong order."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for value in values:
-        mean, size = float(value), 1
-        while means and means[-1] >= mean:
-            size += sizes[-1]
-            mean += (means.pop() - mean) * sizes.pop() / size
-        means.append(mean)
-        sizes.append(size)
-    return np.repeat(means, sizes)
