@@ -1,0 +1,121 @@
+"""Rows become counts: against counting them one by one."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from deniable.errors import InputError
+from deniable.estimate import counting
+from deniable.estimate.counting import count_rows, read_counts, released_attributes
+from deniable.laws import Identity, MatrixChannel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strata import Strata
+from deniable.schema import Attribute, Schema
+from unit.estimate.releases import SCHEMA, by_town, mechanism, rows, table
+
+ONE = Strata.one(mechanism())
+AGES = SCHEMA.attributes[1].categories
+
+
+def one_by_one(names: list[str], **where: str) -> Counter[tuple[str, ...]]:
+    columns = rows()
+    chosen = [i for i in range(400) if all(columns[c][i] == v for c, v in where.items())]
+    return Counter(tuple(str(columns[name][i]) for name in names) for i in chosen)
+
+
+def test_rows_are_counted_by_their_released_values_in_the_order_of_the_names() -> None:
+    (counts,) = count_rows(table(), ONE, ["age", "smokes"])
+    assert counts.group == ()
+    assert counts.column is None
+    ((made_by, tabulation),) = counts.parts
+    assert made_by == mechanism()
+    expected = one_by_one(["age", "smokes"])
+    for i, age in enumerate(AGES):
+        for j, smokes in enumerate(("no", "yes")):
+            assert tabulation.counts[i, j] == expected[age, smokes]
+    assert tabulation.n_records == 400
+
+
+def test_groups_come_in_the_order_of_their_values_and_only_rows_that_are_selected_count() -> None:
+    found = count_rows(table(), ONE, ["smokes"], by=["town"], where={"sex": "f"})
+    assert [counts.group for counts in found] == [
+        (("sex", "f"), ("town", "a")),
+        (("sex", "f"), ("town", "b")),
+    ]
+    for counts in found:
+        expected = one_by_one(["smokes"], **dict(counts.group))
+        assert counts.parts[0][1].counts.tolist() == [expected[("no",)], expected[("yes",)]]
+
+
+def test_weights_are_added_up_and_squared() -> None:
+    (counts,) = count_rows(table(), ONE, ["sex"], weights="weight")
+    weights, sexes = np.array(rows()["weight"]), np.array(rows()["sex"])
+    tabulation = counts.parts[0][1]
+    assert tabulation.squares is not None
+    for place, sex in enumerate(("f", "m")):
+        assert tabulation.counts[place] == pytest.approx(weights[sexes == sex].sum())
+        assert tabulation.squares[place] == pytest.approx((weights[sexes == sex] ** 2).sum())
+
+
+def test_strata_of_a_group_stand_side_by_side_each_with_its_mechanism() -> None:
+    strata = by_town()
+    (together,) = count_rows(table(), strata, ["smokes"])
+    assert [made_by for made_by, _ in together.parts] == list(strata.mechanisms.values())
+    assert together.column == "town"
+    for (_, tabulation), town in zip(together.parts, "ab", strict=True):
+        assert tabulation.counts.sum() == sum(one_by_one(["smokes"], town=town).values())
+    apart = count_rows(table(), strata, ["smokes"], by=["town"])
+    assert [counts.group for counts in apart] == [(("town", "a"),), (("town", "b"),)]
+    assert [len(counts.parts) for counts in apart] == [1, 1]
+    by_sex = count_rows(table(), strata, ["smokes"], by=["sex"])
+    assert [len(counts.parts) for counts in by_sex] == [2, 2]
+
+
+def test_rows_of_a_stratum_that_the_record_does_not_know_are_refused() -> None:
+    strange = table().set_column(3, "town", pa.array(["c"] * 400))
+    with pytest.raises(InputError, match="the rows are not those of this release"):
+        count_rows(strange, by_town(), ["smokes"])
+
+
+def test_columns_that_are_randomized_or_unknown_select_and_group_nothing() -> None:
+    with pytest.raises(InputError, match="rows cannot be selected by 'smokes'"):
+        count_rows(table(), ONE, ["age"], where={"smokes": "yes"})
+    with pytest.raises(InputError, match=r"'other' is not among .* \(sex, town, weight\)"):
+        count_rows(table(), ONE, ["age"], by=["other"])
+    with pytest.raises(InputError, match="there are no records"):
+        count_rows(table(), ONE, ["age"], where={"town": "elsewhere"})
+    with pytest.raises(InputError, match="there is no row"):
+        count_rows(table(), ONE, ["age"], by=["sex"], where={"town": "elsewhere"})
+    with pytest.raises(InputError, match="does not hold a number"):
+        count_rows(table(), ONE, ["age"], weights="town")
+
+
+def test_more_groups_than_anyone_reads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "MAX_GROUPS", 3)
+    with pytest.raises(InputError, match="more than 3 groups of sex, town"):
+        count_rows(table(), ONE, ["age"], by=["sex", "town"])
+
+
+def test_released_values_are_read_back_as_they_are_written() -> None:
+    binned = Attribute("a", bins=(0.0, 1.0, 2.0), missing="NA")
+    schema = Schema((binned, Attribute("b", ("x", "y"))), keep=("b",))
+    answers = MatrixChannel.from_probabilities(np.vstack([0.7 * np.eye(3), np.full((1, 3), 0.3)]))
+    blocks = (Block((0,), answers), Block((1,), Identity((2,))))
+    first, second = released_attributes(Strata.one(Mechanism(schema, blocks)), ["a", "b"])
+    assert first.categories == ("answer 1", "answer 2", "answer 3", "answer 4")
+    assert second is schema.attributes[1]
+    (age,) = released_attributes(ONE, ["age"])
+    assert (age.categories, age.bins) == (AGES, None)
+
+
+def test_a_file_of_counts_adds_up_what_is_listed_twice(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("smokes,sex,count\nyes,f,3\nno,m,4\nyes,f,2\n")
+    tabulation = read_counts(path, mechanism(), ["smokes", "sex"])
+    assert tabulation.counts.tolist() == [[0, 4], [5, 0]]
+    path.write_text("smokes,count\nyes,many\n")
+    with pytest.raises(InputError, match="does not hold a number"):
+        read_counts(path, mechanism(), ["smokes"])
