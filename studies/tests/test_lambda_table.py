@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.mechanism.strength import entropy_rate
+from deniable.laws.entropy import entropy_rate
 from deniable_studies.lambda_table import table_1
 
 

@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from deniable.laws import (
     law_from_plain,
     transforms,
 )
+from deniable.laws.law import UNBOUNDED, Level
 from deniable.mechanism import privacy
 from laws import brute_force as oracle
 from laws import strategies
@@ -33,9 +33,10 @@ any_pattern_law = strategies.sizes().flatmap(
 )
 
 
-def as_fraction(factors: Any) -> Fraction | None:
-    """The product of a law's ratio factors."""
-    if factors is None:
+def as_fraction(factors: Level) -> Fraction | None:
+    """The product of a law's ratios; None if unbounded."""
+    if isinstance(factors, float):
+        assert factors == UNBOUNDED
         return None
     whole = Fraction(1)
     for numerator, denominator in factors:
@@ -111,22 +112,22 @@ def check_ratios(law: Law) -> None:
     k = len(law.n_categories)
     # Whoever sees these columns, asked for in any order.
     whole = oracle.record_ratio(channel)
-    assert as_fraction(law.record_ratio()) == whole
+    assert as_fraction(law.record_level()) == whole
     assert oracle.is_rounded_up(privacy.record_epsilon(law), whole)
     for chosen in oracle.subsets(k):
         expected = oracle.record_ratio(channel, chosen)
         for order in permutations(chosen) if k < 4 else [chosen, chosen[::-1]]:
-            assert as_fraction(law.record_ratio(order)) == expected
+            assert as_fraction(law.record_level(order)) == expected
             assert oracle.is_rounded_up(privacy.record_epsilon(law, order), expected)
-    alone = law.attribute_ratios()
-    given_rest = law.given_rest_ratios()
+    alone = law.attribute_levels()
+    given_rest = law.given_rest_levels()
     assert len(alone) == len(given_rest) == k
     for i in range(k):
         expected = oracle.record_ratio(channel, (i,))
-        assert as_fraction(None if alone[i] is None else [alone[i]]) == expected
+        assert as_fraction(alone[i]) == expected
         assert oracle.is_rounded_up(privacy.attribute_epsilon(law)[i], expected)
         expected = oracle.given_rest_ratio(channel, i)
-        assert as_fraction(None if given_rest[i] is None else [given_rest[i]]) == expected
+        assert as_fraction(given_rest[i]) == expected
         assert oracle.is_rounded_up(privacy.epsilon_given_rest(law)[i], expected)
 
 

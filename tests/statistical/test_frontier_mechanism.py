@@ -8,6 +8,7 @@ chi-squares (Laurent and Massart 2000, Lemma 1).
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -76,10 +77,7 @@ def test_a_stored_mechanism_reaches_the_error_and_the_guesses_that_were_promised
     # Hoeffding's inequality for the share of right guesses.
     guesses = bayes_estimate(point.matrix, PRIOR)[answers]
     margin = math.sqrt(math.log(2 / share) / (2 * len(truth)))
-    assert (
-        abs(float((guesses == truth).mean()) - float(law.guess_after()[0] / law.guess_after()[1]))
-        < margin
-    )
+    assert abs(float((guesses == truth).mean()) - float(Fraction(*law.guesses().after))) < margin
 
 
 def test_an_estimate_that_is_not_the_best_one_would_be_noticed() -> None:

@@ -19,7 +19,6 @@ from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.patterns import n_records
 from deniable.laws.response import Response, check_attenuation
 from deniable.mechanism.mechanism import Block
-from deniable.mechanism.strength import record_entropy
 from deniable.schema import Schema
 
 Wish = float | Mapping[str, float] | None
@@ -193,8 +192,7 @@ def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
     step = 2.0**-50
     while True:
         law = JointLaw.from_epsilon(sizes, level)
-        entropy = record_entropy(law)
-        if entropy is not None and entropy / most >= strength:
+        if law.record_entropy() / most >= strength:
             return law
         # As in strong_law: two ways to compute a strength may differ in the last place.
         level *= 1 - step

@@ -15,8 +15,8 @@ from typing import Literal
 
 from deniable.errors import InputError
 from deniable.laws import ProductLaw
+from deniable.laws.entropy import response_entropy
 from deniable.laws.response import Response, check_attenuation
-from deniable.mechanism.strength import response_entropy
 from deniable.schema import Schema
 from deniable.solvers.patterns import preserve as solver
 

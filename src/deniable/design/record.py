@@ -18,7 +18,7 @@ import msgspec
 from deniable.design.methods import Method
 from deniable.design.plan import Design, lower_bound
 from deniable.errors import InputError
-from deniable.laws import BoundedLaw, law_from_plain
+from deniable.laws import law_from_plain
 from deniable.mechanism.best_guess import best_guess
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.mechanism.strength import mechanism_strength
@@ -99,7 +99,7 @@ def proof_to_plain(design: Design) -> dict[str, Any] | None:
     laws = [
         {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
         for block in design.mechanism.blocks
-        if isinstance(block.law, BoundedLaw)
+        if not block.law.exact
     ]
     return certificate | {"laws": laws}
 

@@ -71,13 +71,6 @@ def bistochastic_channel(matrix: NDArray[np.float64]) -> MatrixChannel:
     return MatrixChannel((len(values),), bits, tuple(map(tuple, weights)))
 
 
-def is_bistochastic(law: MatrixChannel) -> bool:
-    """Return whether a response matrix is square and its rows, too, add up to 1 (within 1e-9)."""
-    total = 1 << law.bits
-    square = len(law.weights) == law.n_categories[0]
-    return square and all(abs(sum(row) - total) <= SUM_TOLERANCE * total for row in law.weights)
-
-
 def exact_weights(matrix: NDArray[np.float64]) -> tuple[int, list[list[int]]]:
     """Return integers near 2^bits times a bistochastic matrix, with exactly equal sums.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.laws.law import Ratio
+from deniable.laws.law import Guesses
 from deniable.laws.matrix import MatrixChannel
 
 _SUM_TOLERANCE = 1e-9
@@ -79,45 +79,26 @@ class DesignedChannel(MatrixChannel):
         inverse[:, seen] = np.linalg.pinv(matrix[seen] / scale[:, None]) / scale
         return inverse
 
-    def guess_before(
+    def guesses(
         self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
-    ) -> Ratio:
-        """Return how often the best guess without any answer is right: the largest share.
+    ) -> Guesses:
+        """Return how well values can be guessed if people are distributed as the prior.
 
         Args:
             wanted: which value of what is guessed each category stands for, shape (a,); by default
                 the category itself.
             known: which value of what is known beforehand each stands for; nothing by default.
+
+        Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
+        equation (8); ``worst_posterior`` is equation (9).
         """
-        return sum(map(max, self._guesses([self._shares()], wanted, known))).as_integer_ratio()
+        before = sum(map(max, self._cells([self._shares()], wanted, known)))
+        answers = self._cells(self._joint(), wanted, known)
+        after = Fraction(sum(map(max, answers)), 1 << self.bits)
+        worst = max(max(cells) / sum(cells) for cells in answers if any(cells))
+        return Guesses(*(value.as_integer_ratio() for value in (before, after, worst)))
 
-    def guess_after(
-        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
-    ) -> Ratio:
-        """Return how often the best guess from the answer is right, Σ_y max_x M[y, x] p(x).
-
-        Args:
-            wanted, known: as in :meth:`guess_before`.
-
-        Source: Huang and Du, equation (8): one minus their privacy.
-        """
-        total = sum(map(max, self._guesses(self._joint(), wanted, known)))
-        return (total / (1 << self.bits)).as_integer_ratio()
-
-    def worst_posterior(
-        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
-    ) -> Ratio:
-        """Return the largest probability of any category after any answer that occurs.
-
-        Args:
-            wanted, known: as in :meth:`guess_before`.
-
-        Source: Huang and Du, equation (9).
-        """
-        guesses = self._guesses(self._joint(), wanted, known)
-        return max(max(cells) / sum(cells) for cells in guesses if any(cells)).as_integer_ratio()
-
-    def _guesses(
+    def _cells(
         self,
         rows: Sequence[Sequence[Fraction]],
         wanted: Sequence[int] | None,

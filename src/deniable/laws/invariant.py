@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.laws.law import UNBOUNDED, Ratio
+from deniable.laws.law import UNBOUNDED, Level, Ratio
 from deniable.laws.matrix import MatrixChannel, ResponseLaw
 from deniable.laws.patterns import code_type
 from deniable.randomness import BitSource, ExactCategorical
@@ -30,7 +30,7 @@ class InvariantChannel(ResponseLaw):
     this holds exactly, not to rounding. With ``share`` α the response is αR + (1 − α)I, invariant
     as well (the ``alpha`` of sdcMicro's ``pram``).
 
-    It is made from the data, and so without differential privacy: its ratios are unbounded here,
+    It is made from the data, and so without differential privacy: its levels are unbounded here,
     and :meth:`ratio_if_frequencies_known` is what holds instead.
 
     Args:
@@ -124,14 +124,8 @@ class InvariantChannel(ResponseLaw):
         inverse[some] = np.linalg.inv(self.matrix()[some])
         return inverse
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+    def record_level(self, subset: Sequence[int] | None = None) -> Level:
         return () if subset is not None and not list(subset) else UNBOUNDED
-
-    def attribute_ratios(self) -> list[Ratio | None]:
-        return [UNBOUNDED]
-
-    def given_rest_ratios(self) -> list[Ratio | None]:
-        return [UNBOUNDED]
 
     def ratio_if_frequencies_known(self) -> Ratio:
         """Return how much likelier an answer is for one category that occurs than for another.

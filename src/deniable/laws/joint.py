@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import response_entropy
 from deniable.laws.law import (
     PatternLaw,
     Ratio,
@@ -125,7 +126,7 @@ class JointLaw(PatternLaw):
     #   nothing changed    p + (1 − p)(m − 1)/(N − 1)
     #   anything changed   (1 − p) m/(N − 1)
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         chosen = range(len(self.n_categories)) if subset is None else subset
         seen = n_records([self.n_categories[i] for i in chosen])
         if seen == 1:
@@ -138,12 +139,16 @@ class JointLaw(PatternLaw):
         kept = self.keep_weight * (self._records - 1) + changed * (alike - 1)
         return kept, changed * alike
 
-    def attribute_ratios(self) -> list[Ratio | None]:
-        return [at_least_one(self._seen_through(self._records // n)) for n in self.n_categories]
+    def attribute_levels(self) -> list[tuple[Ratio]]:
+        return [(at_least_one(self._seen_through(self._records // n)),) for n in self.n_categories]
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
+    def given_rest_levels(self) -> list[tuple[Ratio, ...]]:
         # X_∅/X_{i} is the record's own ratio; among changed patterns X is constant.
-        return [self.record_ratio()[0]] * len(self.n_categories)
+        return [self.record_level()] * len(self.n_categories)
+
+    def record_entropy(self) -> float:
+        changed = (1 << self.bits) - self.keep_weight
+        return response_entropy(self._records, self.keep_weight, changed)
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         total = (1 << self.bits) * (self._records - 1)

@@ -2,27 +2,35 @@
 
 A law is the randomization of one block of attributes, held as integers: the sampler draws from
 them, :mod:`deniable.mechanism.privacy` takes logarithms of their ratios, the estimator divides by
-the eigenvalues they give. Nothing is stated twice.
+the eigenvalues they give. Nothing is stated twice, and nobody asks which law it is: whatever the
+rest of the library wants to know of a law is a question here.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import NotComputedError, entropy_of_eigenvalues, response_entropy
 from deniable.laws.patterns import rotate
 from deniable.randomness import BitSource
 
 Ratio = tuple[int, int]
 """A positive rational number as numerator and denominator, not reduced."""
 
-UNBOUNDED = None
-"""The answer where some output is possible for one input and impossible for another."""
+Level = tuple[Ratio, ...] | float
+"""A level ε as a law knows it: exact ratios of probabilities whose product's logarithm it is (so
+that a product law need not multiply a thousand of them out), or an upper bound of it in nats."""
+
+UNBOUNDED = math.inf
+"""The level where some output is possible for one input and impossible for another."""
+
+MOST_ENUMERATED = 20
+"""Attributes up to which the patterns of a law of no known shape are gone through."""
 
 
 class Sampler(Protocol):
@@ -33,11 +41,29 @@ class Sampler(Protocol):
         ...
 
 
+class Guesses(NamedTuple):
+    """How well a value can be guessed by someone who knows a prior; see
+    :class:`~deniable.laws.designed.DesignedChannel`."""
+
+    before: Ratio
+    """How often the best guess is right without any answer."""
+    after: Ratio
+    """How often it is right from the released answer."""
+    worst_posterior: Ratio
+    """The largest probability of any value after any answer."""
+
+
 class Law(ABC):
     """The randomization of one block of attributes. Frozen; equal if its integers are equal."""
 
     family: ClassVar[str]
     """The name under which records store it."""
+
+    kept_as_it_is: ClassVar[bool] = False
+    """Whether nothing is randomized and nothing promised."""
+
+    exact: ClassVar[bool] = True
+    """Whether its levels are exact on every machine; bounds otherwise (:class:`BoundedLaw`)."""
 
     n_categories: tuple[int, ...]
 
@@ -47,29 +73,63 @@ class Law(ABC):
         return self.n_categories
 
     @abstractmethod
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
-        """Return the largest ratio, over outputs and pairs of inputs, of an output's probability.
+    def record_level(self, subset: Sequence[int] | None = None) -> Level:
+        """Return the level of the record: the largest ratio, over outputs and pairs of inputs, of
+        an output's probability.
 
         Args:
             subset: positions in the block of the only columns that are seen; None for all.
-
-        Returns:
-            Factors whose product is the ratio (so that a product law need not multiply a thousand
-            of them out), or None if it is unbounded.
         """
 
     @abstractmethod
-    def attribute_ratios(self) -> list[Ratio | None]:
-        """Return, per attribute, the ratio for someone who sees that column alone, shape (k,)."""
+    def attribute_levels(self) -> Sequence[Level]:
+        """Return, per attribute, the level for someone who sees that column alone, shape (k,)."""
 
     @abstractmethod
-    def given_rest_ratios(self) -> list[Ratio | None]:
-        """Return, per attribute, the ratio for someone who sees the whole released record and
+    def given_rest_levels(self) -> Sequence[Level]:
+        """Return, per attribute, the level for someone who sees the whole released record and
         knows all the other true values, shape (k,)."""
+
+    def attribute_floors(self) -> Sequence[float] | None:
+        """Return lower bounds of :meth:`attribute_levels`, shape (k,), in nats: what is surely
+        delivered; None if those are exact."""
+        return None
 
     @abstractmethod
     def keep_probabilities(self) -> NDArray[np.float64]:
         """Return the probability that an attribute is released unchanged, shape (k,)."""
+
+    def record_entropy(self) -> float:
+        """Return the entropy rate in bits of the response to whole records.
+
+        Raises:
+            NotComputedError: if it has none, or nobody has worked it out.
+        """
+        raise NotComputedError(f"no entropy is known of a law of the family '{self.family}'")
+
+    def attribute_entropies(self) -> list[float | None]:
+        """Return the entropy rate in bits of each attribute's own response, shape (k,); None where
+        it has none."""
+        return [None] * len(self.n_categories)
+
+    def attribute_lambdas(self) -> list[float | None]:
+        """Return λ of each attribute's own response, shape (k,); None where the response is not
+        λI + (1 − λ)P*."""
+        return [None] * len(self.n_categories)
+
+    def guesses(
+        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+    ) -> Guesses | None:
+        """Return how well values can be guessed under the prior that the law was designed for; None
+        if it was designed for none.
+
+        Args:
+            wanted: which value of what is guessed each category stands for, shape (a,); by default
+                the category itself.
+            known: which value of what is known beforehand each stands for; nothing by default.
+        """
+        del wanted, known
+        return None
 
     @abstractmethod
     def sampler(self) -> Sampler:
@@ -109,6 +169,30 @@ class PatternLaw(Law):
         n = np.asarray(self.n_categories, dtype=np.float64)
         return (n * self.keep_probabilities() - 1) / (n - 1)
 
+    def attribute_lambdas(self) -> list[float | None]:
+        return [float(value) for value in self.attenuations()]
+
+    def record_entropy(self) -> float:
+        k = len(self.n_categories)
+        if k > MOST_ENUMERATED:
+            raise NotComputedError(
+                f"the entropy of a law of the family '{self.family}' is summed over all patterns, "
+                f"for up to {MOST_ENUMERATED} attributes, not for {k}"
+            )
+        return entropy_of_eigenvalues(self.eigenvalues(range(k)), self.n_categories)
+
+    def attribute_entropies(self) -> list[float | None]:
+        # Alone, every attribute is under k-ary response at its keep probability: one kept output is
+        # to one changed output as e^ε to 1, or the inverse if it is kept less often than by chance.
+        entropies: list[float | None] = []
+        for n, level, kept_more in zip(
+            self.n_categories, self.attribute_levels(), self.attenuations() >= 0, strict=True
+        ):
+            pair = (1.0, math.exp(-level)) if isinstance(level, float) else level[0]
+            kept, changed = pair if kept_more else pair[::-1]
+            entropies.append(response_entropy(n, kept, changed * (n - 1)))
+        return entropies
+
     def least_pair_ratio(self) -> float:
         """Return min over pairs of φ_ij/(φ_i φ_j); 1 of a single attribute.
 
@@ -133,48 +217,21 @@ class BoundedLaw(PatternLaw):
     is never below the truth *for the law as drawn*, and above it by parts in 10^12 or so. Another
     machine's mathematics may differ in the last place, so records of such laws are compared to a
     part in 10^12 instead of exactly.
-
-    The ratios asked of every law are these bounds, exponentiated and rounded up.
     """
 
-    @abstractmethod
-    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
-        """Return an upper bound of the record's level in nats.
-
-        Args:
-            subset: positions in the block of the only columns that are seen; None for all.
-        """
+    exact: ClassVar[bool] = False
 
     @abstractmethod
-    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
-        """Return upper bounds against someone who sees one column alone, shape (k,), in nats."""
+    def record_level(self, subset: Sequence[int] | None = None) -> float: ...
 
     @abstractmethod
-    def attribute_epsilon_floors(self) -> tuple[float, ...]:
-        """Return lower bounds of the same levels, shape (k,), in nats: what is surely delivered."""
+    def attribute_levels(self) -> Sequence[float]: ...
 
     @abstractmethod
-    def given_rest_bounds(self) -> tuple[float, ...]:
-        """Return upper bounds against someone who sees the whole released record and knows all the
-        other true values, shape (k,), in nats."""
+    def given_rest_levels(self) -> Sequence[float]: ...
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
-        return (_ratio_above(self.record_epsilon_bound(subset)),)
-
-    def attribute_ratios(self) -> list[Ratio | None]:
-        return [_ratio_above(bound) for bound in self.attribute_epsilon_bounds()]
-
-    def given_rest_ratios(self) -> list[Ratio | None]:
-        return [_ratio_above(bound) for bound in self.given_rest_bounds()]
-
-
-def _ratio_above(epsilon: float) -> Ratio:
-    if epsilon == 0.0:  # no columns at all
-        return (1, 1)
-    # decimal's exp is rounded to the nearest, so one unit more makes it a bound; its logarithm is
-    # above ε by less than a part in 10^50.
-    with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)) as context:
-        return context.next_plus(Decimal(epsilon).exp()).as_integer_ratio()
+    @abstractmethod
+    def attribute_floors(self) -> Sequence[float]: ...
 
 
 class ShiftSampler(ABC):
@@ -194,11 +251,6 @@ class ShiftSampler(ABC):
             rotate(codes, shift, n)
             for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True)
         ]
-
-
-def next_above(value: float) -> float:
-    """Return the next double: what a bound computed in floats is rounded up to."""
-    return math.nextafter(value, math.inf)
 
 
 def largest(ratios: Sequence[Ratio]) -> Ratio:

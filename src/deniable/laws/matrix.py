@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import NotComputedError, entropy_rate
 from deniable.laws.law import (
+    UNBOUNDED,
     Law,
+    Level,
     PatternLaw,
-    Ratio,
     bits_from_plain,
     integer_weights,
     integers_from_plain,
@@ -24,6 +26,12 @@ from deniable.randomness import BitSource, smallest_unsigned
 
 class ResponseLaw(Law):
     """One attribute answered through a matrix, whichever way its answers are drawn."""
+
+    def attribute_levels(self) -> list[Level]:
+        return [self.record_level()]
+
+    def given_rest_levels(self) -> list[Level]:
+        return self.attribute_levels()
 
     @abstractmethod
     def matrix(self) -> NDArray[np.float64]:
@@ -118,20 +126,39 @@ class MatrixChannel(ResponseLaw):
         weighted = matrix.T / occurrence
         return np.asarray(np.linalg.solve(weighted @ matrix, weighted), dtype=np.float64)
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
+    def record_level(self, subset: Sequence[int] | None = None) -> Level:
         if subset is not None and not list(subset):
             return ()
         possible = [row for row in self.weights if any(row)]
         if any(weight == 0 for row in possible for weight in row):
-            return None
+            return UNBOUNDED
         return (largest([(max(row), min(row)) for row in possible]),)
 
-    def attribute_ratios(self) -> list[Ratio | None]:
-        ratio = self.record_ratio()
-        return [None if ratio is None else ratio[0]]
+    @property
+    def is_bistochastic(self) -> bool:
+        """Whether the matrix is square and its rows, too, add up to 1 (within 1e-9)."""
+        total = 1 << self.bits
+        square = len(self.weights) == self.n_categories[0]
+        return square and all(abs(sum(row) - total) <= 1e-9 * total for row in self.weights)
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
-        return self.attribute_ratios()
+    def record_entropy(self) -> float:
+        if not self.is_bistochastic:
+            raise NotComputedError("a response matrix has a strength only if it is bistochastic")
+        return entropy_rate(self.matrix())
+
+    def attribute_entropies(self) -> list[float | None]:
+        return [self.record_entropy() if self.is_bistochastic else None]
+
+    def attribute_lambdas(self) -> list[float | None]:
+        """Return λ if the off-diagonal integers are equal to within 1e-9 of one, shape (1,)."""
+        if not self.is_bistochastic:
+            return [None]
+        matrix = self.matrix()
+        n = len(matrix)
+        keep = float(np.trace(matrix)) / n
+        attenuation = (n * keep - 1) / (n - 1)
+        expected = attenuation * np.eye(n) + (1 - attenuation) / n
+        return [attenuation if np.all(np.abs(matrix - expected) <= 1e-9) else None]
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         """Return the average over categories of the probability of answering with the truth.
@@ -225,17 +252,24 @@ class Identity(PatternLaw):
     """Attributes released as they are: ε is unbounded, and every statement says so."""
 
     family: ClassVar[str] = "identity"
+    kept_as_it_is: ClassVar[bool] = True
 
     n_categories: tuple[int, ...]
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...] | None:
-        return () if subset is not None and not list(subset) else None
+    def record_level(self, subset: Sequence[int] | None = None) -> Level:
+        return () if subset is not None and not list(subset) else UNBOUNDED
 
-    def attribute_ratios(self) -> list[Ratio | None]:
-        return [None] * len(self.n_categories)
+    def attribute_levels(self) -> list[Level]:
+        return [UNBOUNDED] * len(self.n_categories)
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
-        return self.attribute_ratios()
+    def given_rest_levels(self) -> list[Level]:
+        return self.attribute_levels()
+
+    def record_entropy(self) -> float:
+        return 0.0
+
+    def attribute_entropies(self) -> list[float | None]:
+        return [0.0] * len(self.n_categories)
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         return np.ones(len(self.n_categories))

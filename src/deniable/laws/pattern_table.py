@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import pattern_entropy
 from deniable.laws.law import (
     PatternLaw,
     Ratio,
@@ -95,7 +96,7 @@ class PatternTable(PatternLaw):
         ascending = sorted(subset)
         return np.transpose(summed, [ascending.index(i) for i in subset])
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         chosen = list(range(len(self.n_categories))) if subset is None else list(subset)
         weights = self._projected(chosen).ravel()
         counts = other_outputs([self.n_categories[i] for i in chosen]).ravel()
@@ -104,15 +105,15 @@ class PatternTable(PatternLaw):
         low = largest(list(zip(counts, weights, strict=True)))
         return ((high[0] * low[0], high[1] * low[1]),)
 
-    def attribute_ratios(self) -> list[Ratio | None]:
-        return [self.record_ratio((i,))[0] for i in range(len(self.n_categories))]
+    def attribute_levels(self) -> list[tuple[Ratio, ...]]:
+        return [self.record_level((i,)) for i in range(len(self.n_categories))]
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
+    def given_rest_levels(self) -> list[tuple[Ratio]]:
         # max over S without i of X_S/X_{S∪i} (or its inverse) with X_S = weight/count, so that
         # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i).
         # math.log takes integers of any size; as floats the small weights would be lost.
         logs = np.array([math.log(weight) for weight in self.weights]).reshape(self._exact.shape)
-        return [self._given_rest_ratio(i, logs) for i in range(len(self.n_categories))]
+        return [(self._given_rest_ratio(i, logs),) for i in range(len(self.n_categories))]
 
     def _given_rest_ratio(self, i: int, logs: NDArray[np.float64]) -> Ratio:
         others = self.n_categories[i] - 1
@@ -144,6 +145,12 @@ class PatternTable(PatternLaw):
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
         return pattern_eigenvalues(self._probability, self.n_categories, subset)
+
+    def record_entropy(self) -> float:
+        total = 1 << self.bits
+        rest = np.array([(total - weight) / total for weight in self.weights])
+        q = self._probability
+        return pattern_entropy(q, self.n_categories, rest.reshape(q.shape))
 
     def sampler(self) -> "PatternTableSampler":
         return PatternTableSampler(self)

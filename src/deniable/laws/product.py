@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import response_entropy
 from deniable.laws.law import (
     PatternLaw,
     Ratio,
@@ -95,21 +96,27 @@ class ProductLaw(PatternLaw):
             )
         return cls(tuple(int(n) for n in n_categories), bits, weights)
 
-    def attribute_ratios(self) -> list[Ratio | None]:
+    def attribute_levels(self) -> list[tuple[Ratio]]:
         total = 1 << self.bits
         return [
-            at_least_one((weight * (n - 1), total - weight))
+            (at_least_one((weight * (n - 1), total - weight)),)
             for weight, n in zip(self.keep_weights, self.n_categories, strict=True)
         ]
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
+    def given_rest_levels(self) -> list[tuple[Ratio]]:
         # The other attributes are independent of this one, so knowing them adds nothing.
-        return self.attribute_ratios()
+        return self.attribute_levels()
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
-        ratios = self.attribute_ratios()
-        chosen = range(len(ratios)) if subset is None else subset
-        return tuple(ratio for i in chosen if (ratio := ratios[i]) is not None)
+    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+        levels = self.attribute_levels()
+        return tuple(levels[i][0] for i in (range(len(levels)) if subset is None else subset))
+
+    def record_entropy(self) -> float:
+        total = 1 << self.bits
+        return math.fsum(
+            response_entropy(n, weight, total - weight)
+            for n, weight in zip(self.n_categories, self.keep_weights, strict=True)
+        )
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         total = 1 << self.bits

@@ -1,5 +1,6 @@
 """The heuristic's law: a uniform record, the record itself, or the record with one change."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.entropy import log2_quotient
 from deniable.laws.law import (
     PatternLaw,
     Ratio,
@@ -92,7 +94,7 @@ class SingleChangeMixture(PatternLaw):
     def _all_changes(self) -> int:
         return sum(self.change_weights)
 
-    def record_ratio(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         chosen = list(range(len(self.n_categories))) if subset is None else list(subset)
         outputs = prod(self.n_categories[i] for i in chosen)
         elsewhere = self._all_changes - sum(self.change_weights[i] for i in chosen)
@@ -108,36 +110,35 @@ class SingleChangeMixture(PatternLaw):
         others = self.n_categories[i] - 1
         return (self.uniform_weight * others + self.change_weights[i] * outputs, others)
 
-    def attribute_ratios(self) -> list[Ratio | None]:
+    def attribute_levels(self) -> list[tuple[Ratio]]:
         # Kept: uniform/a + unchanged + Σ_{j≠i} change_j; each other category:
         # uniform/a + change_i/(a − 1). Times a(a − 1) throughout.
-        ratios: list[Ratio | None] = []
+        levels = []
         for n, change in zip(self.n_categories, self.change_weights, strict=True):
             kept = self.uniform_weight + (self.unchanged_weight + self._all_changes - change) * n
-            ratios.append(
-                at_least_one((kept * (n - 1), self.uniform_weight * (n - 1) + change * n))
-            )
-        return ratios
+            one_changed = self.uniform_weight * (n - 1) + change * n
+            levels.append((at_least_one((kept * (n - 1), one_changed)),))
+        return levels
 
-    def given_rest_ratios(self) -> list[Ratio | None]:
+    def given_rest_levels(self) -> list[tuple[Ratio]]:
         # Flipping i from "kept" to "changed" when nothing else changed: X_∅/X_i. When only j
         # changed: X_j/X_{ij}, the largest at the largest X_j, j ≠ i. When more changed: 1.
         k = len(self.n_categories)
         if k == 1:
-            return self.attribute_ratios()
+            return self.attribute_levels()
         outputs = prod(self.n_categories)
         kept = (self.uniform_weight + self.unchanged_weight * outputs, 1)
         single = [self._one_change(i, outputs) for i in range(k)]
         uniform = self.uniform_weight
         first = _position_of_largest(single, skip=None)
         second = _position_of_largest(single, skip=first)
-        ratios: list[Ratio | None] = []
+        levels = []
         for i in range(k):
             numerator, denominator = single[second if i == first else first]
             pair = (numerator, denominator * uniform)
             flip = at_least_one((kept[0] * single[i][1], kept[1] * single[i][0]))
-            ratios.append(largest([flip, pair]))
-        return ratios
+            levels.append((largest([flip, pair]),))
+        return levels
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         total = 1 << self.bits
@@ -169,6 +170,27 @@ class SingleChangeMixture(PatternLaw):
             values = values - step.reshape([2 if d == axis else 1 for d in range(len(subset))])
         values[(0,) * len(subset)] = 1.0
         return np.asarray(values)
+
+    def record_entropy(self) -> float:
+        # One output has probability uniform/N where two or more attributes differ, and that plus
+        # "unchanged" or change_j/(a_j − 1) where none or only j does. In logarithms: N is ∏ a_i.
+        total = 1 << self.bits
+        sizes = np.asarray(self.n_categories, dtype=np.float64)
+        log_records = float(np.log2(sizes).sum())
+        base = log2_quotient(self.uniform_weight, total) - log_records
+        weights = (self.unchanged_weight, *self.change_weights)
+        pieces = np.array([weight / total for weight in weights])
+        ways = np.concatenate([[1.0], sizes - 1])
+        with np.errstate(divide="ignore"):
+            logs = np.logaddexp2(base, np.log2(pieces) - np.log2(ways))
+        mass = ways * np.exp2(logs)
+        few = prod(self.n_categories) - int(ways.sum()) if log_records < 50 else None
+        several = (1.0 if few is None else few * 2**-log_records) * self.uniform_weight / total
+        # The likeliest of these may be near 1; its logarithm then comes from the others' mass.
+        top = int(np.argmax(mass))
+        if ways[top] == 1 and mass[top] > 0.5:
+            logs[top] = math.log1p(-(math.fsum(np.delete(mass, top)) + several)) / math.log(2)
+        return math.fsum(-mass * logs) - several * base
 
     def sampler(self) -> "SingleChangeSampler":
         return SingleChangeSampler(self)

@@ -6,12 +6,13 @@ the law's integers and rounded up.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.laws import DesignedChannel, Ratio
+from deniable.laws.law import Guesses
+from deniable.laws.rounding import rounded_up
 from deniable.mechanism.mechanism import Mechanism
 
 
@@ -29,6 +30,11 @@ class Guess:
     before: float
     success: float
     worst_posterior: float
+
+    @classmethod
+    def of(cls, guesses: Guesses) -> "Guess":
+        """Return what a law answers, rounded up."""
+        return Guess(*(rounded_up(Fraction(*ratio)) for ratio in guesses))
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
@@ -99,7 +105,8 @@ class BestGuess(Guess):
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
     """Return what holds of an attribute under its design prior; None if its law has none."""
     law = mechanism.block_of(position)[0].law
-    if not isinstance(law, DesignedChannel):
+    guesses = law.guesses()
+    if guesses is None:
         return None
     attribute = mechanism.schema.attributes[position]
     parts = []
@@ -107,19 +114,12 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
         codes = range(attribute.n_categories)
         own = [code // stride % part.n_categories for code in codes]
         others = [code - stride * mine for code, mine in zip(codes, own, strict=True)]
-        parts.append(PartGuess(part.name, _guess(law, own), _guess(law, own, others)))
-    whole = _guess(law)
+        alone, given_rest = law.guesses(own), law.guesses(own, others)
+        assert alone is not None
+        assert given_rest is not None
+        parts.append(PartGuess(part.name, Guess.of(alone), Guess.of(given_rest)))
+    whole = Guess.of(guesses)
     return BestGuess(whole.before, whole.success, whole.worst_posterior, tuple(parts))
-
-
-def _guess(
-    law: DesignedChannel, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
-) -> Guess:
-    return Guess(
-        _up(law.guess_before(wanted, known)),
-        _up(law.guess_after(wanted, known)),
-        _up(law.worst_posterior(wanted, known)),
-    )
 
 
 def best_guess_sentence(name: str, guess: BestGuess) -> str:
@@ -159,9 +159,3 @@ def _surest(guess: Guess) -> str:
 def _percent(share: float) -> str:
     # As in `deniable.report.wording.rounded_up`.
     return f"{math.ceil(share * 1000 - 1e-7) / 10:g} %"
-
-
-def _up(ratio: Ratio) -> float:
-    exact = Fraction(*ratio)
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

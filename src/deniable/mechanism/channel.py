@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.laws import Identity, PatternLaw, ResponseLaw
+from deniable.laws.law import PatternLaw
+from deniable.laws.matrix import ResponseLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.response_axes import ResponseAxes
 from deniable.mechanism.table_map import JointAxes, TableMap
@@ -149,7 +150,7 @@ class Channel:
         groups: dict[int, list[int]] = {}
         for axis, position in enumerate(self.positions):
             block, _ = self.mechanism.block_of(position)
-            if isinstance(block.law, PatternLaw) and not isinstance(block.law, Identity):
+            if isinstance(block.law, PatternLaw) and not block.law.kept_as_it_is:
                 groups.setdefault(self.mechanism.blocks.index(block), []).append(axis)
         # Blocks are independent: the eigenvalue of T is the product over blocks of the eigenvalue
         # of T's part in each.

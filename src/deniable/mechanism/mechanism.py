@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from deniable.errors import InputError
-from deniable.laws import BoundedLaw, Identity, Law
+from deniable.laws.law import Law
 from deniable.mechanism import privacy
 from deniable.schema import Schema
 
@@ -78,7 +78,7 @@ class Mechanism:
                     "the mechanism and the schema disagree on the number of categories of "
                     + ", ".join(f"'{self.schema.names[i]}'" for i in block.attributes)
                 )
-            as_it_is = isinstance(block.law, Identity)
+            as_it_is = block.law.kept_as_it_is
             if any((i not in protected) != as_it_is for i in block.attributes):
                 raise InputError(
                     "exactly the attributes that the schema keeps are released as they are"
@@ -117,7 +117,7 @@ class Mechanism:
         return privacy.compose(
             privacy.record_epsilon(block.law)
             for block in self.blocks
-            if not isinstance(block.law, Identity)
+            if not block.law.kept_as_it_is
         )
 
     @cached_property
@@ -145,7 +145,7 @@ class Mechanism:
                 block.law, [block.attributes.index(i) for i in positions if i in block.attributes]
             )
             for block in self.blocks
-            if not isinstance(block.law, Identity)
+            if not block.law.kept_as_it_is
         )
 
     @cached_property
@@ -160,7 +160,7 @@ class Mechanism:
         Exact laws are accounted for in integers: not at all. A law with error bounds has margins
         far wider than the last places in which two machines' exponentials differ.
         """
-        bounded = any(isinstance(block.law, BoundedLaw) for block in self.blocks)
+        bounded = any(not block.law.exact for block in self.blocks)
         return BOUNDED_ROUNDING * max(1.0, level) if bounded else 0.0
 
     @cached_property

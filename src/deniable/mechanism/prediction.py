@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.strength import single_attenuations
 
 Target = Literal["table", "population"]
 """Which truth is meant: the frequencies in the very table that was randomized, or the probabilities
@@ -102,7 +101,7 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
         # A product law's share is the product itself: no rounding error is to look like a term.
         spurious = 0.0 if abs(spurious) <= 4e-16 * abs(share) else spurious
         return CovariancePrediction((first, second), share, spurious, abs(share), abs(share))
-    singles = [single_attenuations(block.law)[place] for block, place in blocks]
+    singles = [block.law.attribute_lambdas()[place] for block, place in blocks]
     if singles[0] is not None and singles[1] is not None:
         share = singles[0] * singles[1]
         return CovariancePrediction((first, second), share, 0.0, abs(share), abs(share))

@@ -4,7 +4,7 @@ Neighbouring records are any two records that agree on the columns released as t
 answers with exact ratios of probabilities; this module turns them into logarithms. Every number it
 returns is an upper bound of the true logarithm and at most one unit in the last place above it, and
 is the same on every machine: decimal arithmetic from the standard library, no C mathematics. Laws
-of many weighted attributes answer with ratios that are themselves bounds, of the law as drawn
+of many weighted attributes answer with bounds in nats, of the law as drawn
 (:class:`~deniable.laws.law.BoundedLaw`): those are above the truth by parts in 10^12.
 
 Four adversaries, and the number for each (`docs/guarantees.md` has them in plain words):
@@ -23,7 +23,8 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from deniable.laws.law import BoundedLaw, Law, Ratio
+from deniable.laws.law import Law, Level, Ratio
+from deniable.laws.rounding import rounded_up
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -60,34 +61,31 @@ def _log_ratio(ratio: Ratio) -> Decimal:
     return _UP.add(logarithm, _UP.multiply(Decimal(up - down), ln_2)) if up != down else logarithm
 
 
-def _float_up(value: Decimal) -> float:
-    nearest = float(value)
-    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def epsilon_of(ratios: Iterable[Ratio] | None) -> float:
-    """Return ε of a product of likelihood ratios in nats, rounded up; inf for None.
+def epsilon_of(level: Level) -> float:
+    """Return ε in nats, rounded up: the logarithm of a product of likelihood ratios, or the bound
+    that the law knows.
 
     A ratio below one has no meaning here: the laws answer with the larger way round.
+
+    >>> epsilon_of(((3, 1), (2, 1)))
+    1.7917594692280552
     """
-    if ratios is None:
-        return math.inf
+    if isinstance(level, float):
+        return level
     total = Decimal(0)
-    for ratio in ratios:
+    for ratio in level:
         total = _UP.add(total, _log_ratio(ratio))
-    return max(0.0, _float_up(total))
+    return max(0.0, rounded_up(total))
 
 
 def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
     """Return ε of a block, or of a subset of its columns (positions), in nats."""
-    return epsilon_of(law.record_ratio(subset))
+    return epsilon_of(law.record_level(subset))
 
 
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against someone who sees that column alone, shape (k,), in nats."""
-    return tuple(
-        math.inf if ratio is None else epsilon_of([ratio]) for ratio in law.attribute_ratios()
-    )
+    return tuple(map(epsilon_of, law.attribute_levels()))
 
 
 def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
@@ -96,21 +94,24 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
     :func:`attribute_epsilon` is at most one unit in the last place above the level of a law with
     exact ratios; a law with error bounds has a lower one of its own.
     """
-    if isinstance(law, BoundedLaw):
-        return law.attribute_epsilon_floors()
+    floors = law.attribute_floors()
+    if floors is not None:
+        return tuple(floors)
     return tuple(math.nextafter(level, 0.0) for level in attribute_epsilon(law))
 
 
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against someone who sees the whole released record and knows all the
     other true values, shape (k,), in nats."""
-    return tuple(
-        math.inf if ratio is None else epsilon_of([ratio]) for ratio in law.given_rest_ratios()
-    )
+    return tuple(map(epsilon_of, law.given_rest_levels()))
 
 
 def compose(levels: Iterable[float]) -> float:
-    """Return the ε of independent blocks released together: the sum, rounded up, in nats."""
+    """Return the ε of independent blocks released together: the sum, rounded up, in nats.
+
+    >>> compose([0.1, 0.2])
+    0.30000000000000004
+    """
     # In fractions, since a small float can have more than sixty decimal digits: one block alone
     # must keep its level to the last bit.
     total = Fraction(0)
@@ -118,5 +119,4 @@ def compose(levels: Iterable[float]) -> float:
         if math.isinf(level):
             return math.inf
         total += Fraction(level)
-    nearest = float(total)
-    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+    return rounded_up(total)

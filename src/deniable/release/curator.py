@@ -19,7 +19,7 @@ from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
 from deniable.design.strata import Designs
 from deniable.errors import InputError
-from deniable.laws import Identity, InvariantChannel, MatrixChannel, PatternLaw
+from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.response import check_attenuation
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -258,7 +258,7 @@ def invariant_design(base: Design, codes: Sequence[NDArray[Any]], share: float =
     """
     blocks = []
     for block in base.mechanism.blocks:
-        if isinstance(block.law, Identity):
+        if block.law.kept_as_it_is:
             blocks.append(block)
             continue
         for place, position in enumerate(block.attributes):

@@ -127,7 +127,7 @@ def _invariant_levels(strata: Strata) -> dict[str, float]:
         for position, name in enumerate(mechanism.schema.names):
             law = mechanism.block_of(position)[0].law
             if isinstance(law, InvariantChannel):
-                level = epsilon_of([law.ratio_if_frequencies_known()])
+                level = epsilon_of((law.ratio_if_frequencies_known(),))
                 worst[name] = max(level, worst.get(name, 0.0))
     return worst
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
+from deniable.laws.entropy import entropy_rate
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
-from deniable.mechanism.strength import entropy_rate
 from deniable.schema import Schema
 from deniable_studies.drawing import grid
 from deniable_studies.study import Cell, Claim, Figure, Findings, Setting, Study, Table, judge

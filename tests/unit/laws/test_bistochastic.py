@@ -14,7 +14,6 @@ from deniable.laws.bistochastic import (
     bistochastic_channel,
     check_bistochastic,
     exact_weights,
-    is_bistochastic,
 )
 from deniable.mechanism import privacy
 
@@ -76,7 +75,7 @@ def test_the_published_level_is_that_of_the_matrix_asked_for() -> None:
     attenuation, n = 0.6, 5
     matrix = attenuation * np.eye(n) + (1 - attenuation) / n
     law = bistochastic_channel(matrix)
-    assert is_bistochastic(law)
+    assert law.is_bistochastic
     expected = np.log(1 + n * attenuation / (1 - attenuation))
     assert privacy.record_epsilon(law) == pytest.approx(expected, rel=1e-14)
 
@@ -147,6 +146,6 @@ def test_the_uniform_matrix_is_refused_because_nothing_could_be_estimated() -> N
 
 
 def test_a_matrix_with_other_row_sums_or_more_outputs_is_not_bistochastic() -> None:
-    assert not is_bistochastic(MatrixChannel((2,), 3, ((7, 2), (1, 6))))
-    assert not is_bistochastic(MatrixChannel((2,), 3, ((4, 2), (2, 4), (2, 2))))
-    assert is_bistochastic(MatrixChannel((2,), 3, ((7, 1), (1, 7))))
+    assert not MatrixChannel((2,), 3, ((7, 2), (1, 6))).is_bistochastic
+    assert not MatrixChannel((2,), 3, ((4, 2), (2, 4), (2, 2))).is_bistochastic
+    assert MatrixChannel((2,), 3, ((7, 1), (1, 7))).is_bistochastic

@@ -22,11 +22,11 @@ def channel() -> DesignedChannel:
 def test_its_numbers_are_those_of_the_matrix_under_the_prior() -> None:
     law = channel()
     prior = np.array(PRIOR)
-    assert float(Fraction(*law.guess_before())) == 0.5
-    assert float(Fraction(*law.guess_after())) == pytest.approx(
+    assert float(Fraction(*law.guesses().before)) == 0.5
+    assert float(Fraction(*law.guesses().after)) == pytest.approx(
         1 - float(response.privacy(POINT.matrix, prior)), abs=1e-15
     )
-    assert float(Fraction(*law.worst_posterior())) == pytest.approx(
+    assert float(Fraction(*law.guesses().worst_posterior)) == pytest.approx(
         float(response.worst_posterior(POINT.matrix, prior)), abs=1e-15
     )
 
@@ -34,9 +34,9 @@ def test_its_numbers_are_those_of_the_matrix_under_the_prior() -> None:
 def test_exact_numbers_on_a_matrix_that_can_be_checked_by_hand() -> None:
     # Answers: truth with probability ½, else blank; p = (¾, ¼).
     law = DesignedChannel((2,), 1, ((1, 0), (0, 1), (1, 1)), (0.75, 0.25))
-    assert Fraction(*law.guess_before()) == Fraction(3, 4)
-    assert Fraction(*law.guess_after()) == Fraction(3, 8) + Fraction(1, 8) + Fraction(3, 8)
-    assert Fraction(*law.worst_posterior()) == 1
+    assert Fraction(*law.guesses().before) == Fraction(3, 4)
+    assert Fraction(*law.guesses().after) == Fraction(3, 8) + Fraction(1, 8) + Fraction(3, 8)
+    assert Fraction(*law.guesses().worst_posterior) == 1
 
 
 def test_the_estimate_is_unbiased_and_best_at_the_prior_not_at_the_uniform_distribution() -> None:

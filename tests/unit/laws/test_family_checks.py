@@ -15,6 +15,7 @@ from deniable.laws import (
     SingleChangeMixture,
     law_from_plain,
 )
+from deniable.laws.law import UNBOUNDED
 
 PRODUCT = {"family": "product", "bits": 4, "keep_weights": ["c", "a"]}
 TABLE = {"family": "pattern-table", "bits": 4, "weights": ["a", "2", "2", "2"]}
@@ -162,7 +163,7 @@ def test_a_response_matrix_keeps_its_entries_and_its_zeros() -> None:
     law = MatrixChannel.from_probabilities(matrix)
     np.testing.assert_allclose(law.matrix(), matrix, rtol=1e-15)
     assert law.weights[0][2] == law.weights[2][0] == 0
-    assert law.attribute_ratios() == [None]
+    assert law.attribute_levels() == [UNBOUNDED]
 
 
 @pytest.mark.parametrize("bits", [None, 0, -1, True, 4.0, "4", (1 << 24) + 1])

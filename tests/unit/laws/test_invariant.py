@@ -52,7 +52,7 @@ def test_the_inverse_recovers_every_table_of_the_categories_that_occur(
 def test_no_differential_privacy_is_claimed(law: InvariantChannel) -> None:
     assert privacy.record_epsilon(law) == float("inf")
     assert privacy.attribute_epsilon(law) == privacy.epsilon_given_rest(law) == (float("inf"),)
-    assert law.record_ratio([]) == ()
+    assert law.record_level([]) == ()
 
 
 @given(channels())

@@ -19,9 +19,9 @@ def test_the_numbers_are_the_laws_own_rounded_up() -> None:
     guess = best_guess(mechanism, 0)
     assert guess is not None
     for stated, exact in (
-        (guess.before, law.guess_before()),
-        (guess.success, law.guess_after()),
-        (guess.worst_posterior, law.worst_posterior()),
+        (guess.before, law.guesses().before),
+        (guess.success, law.guesses().after),
+        (guess.worst_posterior, law.guesses().worst_posterior),
     ):
         assert Fraction(stated) >= Fraction(*exact)
         assert Fraction(np.nextafter(stated, 0.0).item()) < Fraction(*exact)

@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from deniable.laws.law import BoundedLaw, next_above
+from deniable.laws.law import BoundedLaw
+from deniable.laws.rounding import next_above
 from deniable.laws.votes.sampling import path_slack
 from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
 
@@ -197,20 +198,20 @@ class VoteLaw(BoundedLaw):
         level, wrong = self.subset_level(subset)
         return next_above(level + wrong + self.drawing_slack + 4 * UNIT * (1 + abs(level)))
 
-    def record_epsilon_bound(self, subset: Sequence[int] | None = None) -> float:
+    def record_level(self, subset: Sequence[int] | None = None) -> float:
         if subset is None or len(subset) == self.n_attributes:
             return self._record_level
         # A projection never reveals more than the whole.
         return min(self._projected(subset), self._record_level) if len(subset) else 0.0
 
-    def attribute_epsilon_bounds(self) -> tuple[float, ...]:
-        return tuple(self.account.attribute_epsilon.tolist())
+    def attribute_levels(self) -> list[float]:
+        return [*self.account.attribute_epsilon.tolist()]
 
-    def attribute_epsilon_floors(self) -> tuple[float, ...]:
-        return tuple(self.account.attribute_epsilon_floor.tolist())
+    def attribute_floors(self) -> list[float]:
+        return [*self.account.attribute_epsilon_floor.tolist()]
 
-    def given_rest_bounds(self) -> tuple[float, ...]:
-        return tuple(self.account.epsilon_given_rest.tolist())
+    def given_rest_levels(self) -> list[float]:
+        return [*self.account.epsilon_given_rest.tolist()]
 
     def pair_attenuation(self, first: int, second: int) -> float:
         """Return φ({first, second})."""

@@ -17,8 +17,9 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.law import PatternLaw, next_above
+from deniable.laws.law import PatternLaw
 from deniable.laws.product import ProductLaw
+from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.laws.votes.vote_law import Account, VoteLaw
