@@ -1,5 +1,6 @@
 """Shared settings, and one budget of false alarms for all workers of a run."""
 
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from statistical.budget import BUDGET, TOTAL
+
+# One thread a process, also in those that tests start: the systems solved here are small, and
+# threads that wait for one another take ten times as long on a busy machine. The library reads it
+# when numpy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: a slow machine is not a defect. Fresh examples in every run, also where continuous
 # integration would have hypothesis repeat the same ones.

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,17 @@ def found() -> Frontier:
     )
 
 
+@pytest.fixture(scope="module")
+def written(found: Frontier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("frontier") / "f"
+    folder.write(path, found, overwrite=False)
+    return path
+
+
 @pytest.fixture
-def path(found: Frontier, tmp_path: Path) -> Path:
-    folder.write(tmp_path / "f", found, overwrite=False)
-    return tmp_path / "f"
+def path(written: Path, tmp_path: Path) -> Path:
+    """A copy that a test may alter."""
+    return shutil.copytree(written, tmp_path / "f")
 
 
 def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:

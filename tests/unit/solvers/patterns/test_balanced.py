@@ -1,5 +1,6 @@
 """Caps and floors hold in the enumerated law; the ramp against the capped linear program."""
 
+import functools
 import itertools
 import math
 
@@ -10,13 +11,28 @@ from deniable.errors import InputError
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.solvers.patterns import balanced, linear, ramps
+from deniable.solvers.patterns import balanced, linear, optimal, ramps
 from unit.laws.votes import whole_law as oracle
 
 
 def request(seed: int, k: int) -> tuple[list[int], list[float]]:
     random = np.random.default_rng(seed)
     return random.integers(2, 9, k).tolist(), random.uniform(0.3, 1.5, k).tolist()
+
+
+@functools.cache
+def _optimum(counts: tuple[int, ...], levels: tuple[float, ...]) -> optimal.OptimalSolution:
+    return search_optimum(counts, levels)
+
+
+search_optimum = optimal.solve
+
+
+@pytest.fixture(autouse=True)
+def _each_optimum_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        optimal, "solve", lambda counts, levels: _optimum(tuple(counts), tuple(levels))
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,27 +128,51 @@ def test_without_caps_and_floor_it_is_the_optimum() -> None:
         (None, math.nan, "pair_floor: at most 1"),
     ],
 )
-def test_an_impossible_wish_is_refused(
+def test_an_impossible_request_is_refused(
     caps: list[float] | None, floor: float | None, sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-def test_no_share_of_the_caps_below_the_levels_themselves_is_searched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # No law caps an attribute below its own level: looking there cost minutes.
-    counts, levels = [3] * 6 + [1000] * 2, [1.4] * 6 + [0.04] * 2
-    shares: list[float] = []
+def recorded_fractions(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The fractions of the caps that are searched from here on."""
+    fractions: list[float] = []
     search = ramps.RampFit.at
 
-    def recorded(self: ramps.RampFit, share: float) -> GatedSum | None:
-        shares.append(share)
-        return search(self, share)
+    def recorded(self: ramps.RampFit, fraction: float) -> GatedSum | None:
+        fractions.append(fraction)
+        return search(self, fraction)
 
     monkeypatch.setattr(ramps.RampFit, "at", recorded)
+    return fractions
+
+
+# No law caps an attribute below its own level: looking there cost minutes.
+NEAR_THEIR_CAPS = [3] * 6 + [1000] * 2, [1.4] * 6 + [0.04] * 2
+
+
+def test_no_fraction_of_the_caps_below_the_levels_themselves_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts, levels = NEAR_THEIR_CAPS
+    # Ramps that are found at once and never keep the floor: the search goes as low as it will.
+    ramp = object()
+    monkeypatch.setattr(ramps.RampFit, "at", lambda *_: ramp)
+    fractions = recorded_fractions(monkeypatch)
+    monkeypatch.setattr(balanced, "_landed", lambda *_: ramp)
+    monkeypatch.setattr(balanced, "_floor_kept", lambda *_: False)
     solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
-    assert min(shares) > 0.5
-    assert len(shares) <= 11
+    assert solution.method == "floor"
+    assert 0.5 < min(fractions) < 0.51
+    assert len(fractions) <= 11
+
+
+@pytest.mark.slow
+def test_nor_where_ramps_are_really_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, levels = NEAR_THEIR_CAPS
+    fractions = recorded_fractions(monkeypatch)
+    solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
+    assert min(fractions) > 0.5
+    assert len(fractions) <= 11
     assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12)

@@ -343,12 +343,17 @@ def test_a_request_that_no_law_can_meet_is_refused(
         linear.solve([3, 3], [1.0, 1.0], given_rest_cap=caps, pair_floor=floor)
 
 
-def test_too_many_attributes_are_refused_with_the_alternative_named() -> None:
+def test_too_many_attributes_are_refused_with_the_alternative_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(InputError, match="at most 20 attributes, not 21; use the heuristic"):
         linear.solve([3] * 21, [1.0] * 21)
-    levels = np.linspace(0.5, 1.0, 15).tolist()
-    with pytest.raises(InputError, match="ask without them"):
-        linear.solve([3] * 15, levels, given_rest_cap=[2 * level for level in levels])
+    # k different attributes have k 2^(k−1) pairs of comparable orbits.
+    assert 13 * 2**12 <= linear.MAX_EDGES < 15 * 2**14
+    monkeypatch.setattr(linear, "MAX_EDGES", 8 * 2**7 - 1)
+    levels = np.linspace(0.5, 1.0, 8).tolist()
+    with pytest.raises(InputError, match=r"8 different attributes need 1024 rows.*without them"):
+        linear.solve([3] * 8, levels, given_rest_cap=[2 * level for level in levels])
 
 
 def test_a_solver_that_fails_is_reported_with_the_alternative_and_never_returns_a_law(
@@ -389,6 +394,7 @@ def test_the_program_with_all_rows_agrees_with_the_one_without(
         assert solution.epsilon == pytest.approx(epsilon, rel=1e-8, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_nine_attributes_of_up_to_ten_thousand_categories_keep_caps_and_floor() -> None:
     # HiGHS's own scaling on top of ours left its bases singular here.
     counts = [4, 1000, 10_000, 10_000, 3, 1000, 1000, 2, 4]
