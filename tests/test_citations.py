@@ -16,6 +16,7 @@ KINDS = "Theorem|Lemma|Proposition|Corollary"
 PAGE = re.compile(r"docs/[\w/-]+\.md")
 PLACE = re.compile(rf",?\s+(?P<kind>{KINDS}|section)s?\s+(?P<number>\d+)(?P<more>( and \d+)?)")
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+\.md)(#[\w-]+)?\)")
+FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|json|toml|html))`")
 DOTTED = re.compile(r"`(deniable(?:_studies)?(?:\.\w+)+)`")
 # What was cited when the mathematics lay outside the repository.
 NOWHERE = re.compile(r"[Tt]heory of (?!types)|\(theory|project's theory|design note|[Tt]heory:")
@@ -94,6 +95,19 @@ def test_modules_that_pages_name_exist() -> None:
                 import_module(name)
             except ModuleNotFoundError:
                 assert hasattr(import_module(module), rest), f"{path}: {name}"
+
+
+def test_files_that_pages_name_exist() -> None:
+    places = (ROOT, ROOT / "src" / "deniable", ROOT / "studies" / "src" / "deniable_studies")
+    lost = [
+        f"{path}: {name}"
+        for path, text in TEXTS.items()
+        if path.suffix == ".md"
+        for name in FILE.findall(text)
+        if "NAME" not in name
+        if not any((place / name).is_file() for place in (*places, ROOT / path.parent))
+    ]
+    assert lost == []
 
 
 def test_theorems_are_numbered_in_order() -> None:

@@ -1,10 +1,12 @@
 """The walls of docs/architecture.md, held up by reading the source.
 
 The table of rooms is the whole of what is allowed; the picture in docs/architecture.md is made
-from it.
+from it: `python tests/test_house.py` puts it into the page and prints it.
 """
 
 import ast
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ PACKAGE = "deniable"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 # Every room of the house, lowest first, and the only other rooms it may import. A new room gets a
-# line here; the picture in docs/architecture.md is made from this table.
+# line here, and the picture in docs/architecture.md is drawn anew: python tests/test_house.py
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "_checks": {"errors"},
@@ -22,7 +24,7 @@ ROOMS: dict[str, set[str]] = {
     "outputs": {"errors"},
     "schema": {"_checks", "errors"},
     "laws": {"errors", "randomness"},  # of randomness its protocol, not its bits
-    "solvers": {"errors", "laws"},
+    "solvers": {"errors"},
     "solvers.patterns": {"errors", "laws", "solvers"},
     "solvers.matrices": {"errors", "solvers"},
     "mechanism": {"errors", "laws", "randomness", "schema"},
@@ -292,3 +294,44 @@ def test_rooms_import_one_way_and_every_rule_is_about_a_room_that_exists() -> No
     for room in ROOMS:
         where = SOURCE.joinpath(*room.split("."))
         assert where.is_dir() or where.with_suffix(".py").is_file(), room
+
+
+# --- the picture ---------------------------------------------------------------------------------
+
+PAGE = SOURCE.parents[1] / "docs" / "architecture.md"
+IN_PAGE = re.compile(r"(?<=<!-- rooms -->\n```text\n).*?(?=```)", re.DOTALL)
+
+
+def floors() -> dict[str, int]:
+    """How many rooms lie below each, one under the other."""
+    height: dict[str, int] = {}
+    for room, below in ROOMS.items():
+        height[room] = 1 + max((height[other] for other in below), default=-1)
+    return height
+
+
+def picture() -> str:
+    """The rooms from the top floor down, and what each may import, as text."""
+    height, lines = floors(), []
+    width = max(map(len, ROOMS))
+    for room in sorted(ROOMS, key=height.__getitem__, reverse=True):
+        used = [other for other in ROOMS if other in ROOMS[room]]
+        start = f"{height[room]:2}  {room:{width}}  "
+        lines += textwrap.wrap(
+            start + ("→ " + " ".join(used) if used else ""),
+            width=88,
+            subsequent_indent=" " * (len(start) + 2),
+        )
+    return "\n".join(lines) + "\n"
+
+
+def test_the_picture_in_the_architecture_page_is_that_of_the_rooms() -> None:
+    assert IN_PAGE.findall(PAGE.read_text(encoding="utf-8")) == [picture()], (
+        "the rooms have changed; draw them anew with: python tests/test_house.py"
+    )
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(IN_PAGE.sub(lambda _: picture(), text), encoding="utf-8")
+    print(picture(), end="")
