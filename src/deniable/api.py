@@ -73,6 +73,14 @@ def randomize(frame: Any, plan: Design | Mechanism, *, drop_other_columns: bool 
 
     Raises:
         InputError: if the frame does not fit the schema; the sentence names row and column.
+
+    Example:
+        >>> import deniable, pandas
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
+        >>> deniable.randomize(frame, plan).shape
+        (3, 1)
     """
     mechanism = _mechanism(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
@@ -116,6 +124,15 @@ def share(
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
+
+    Example:
+        >>> import deniable, pandas
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
+        >>> record = deniable.share(frame, plan, "release", shuffle=True)
+        >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
+        (3, ['codebook.csv', 'data.csv', 'record.json', 'report.html'])
     """
     options = Options(
         shuffle=shuffle,
@@ -165,6 +182,14 @@ def pram(
     Raises:
         InputError: if the table does not fit the schema, a stratum has no rows or no wish, or the
             folder cannot be made.
+
+    Example:
+        >>> import deniable, pandas
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
+        >>> wishes = deniable.StrengthWishes(attenuation=0.8)
+        >>> deniable.pram(frame, schema, "release", wishes=wishes)["release"]["rows"]
+        3
     """
     treatment = Treatment(
         schema,
@@ -200,6 +225,13 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
 
     Raises:
         InputError: if the matrix is not bistochastic; the sentence names the row or column.
+
+    Example:
+        >>> mixture = birkhoff(np.array([[0.75, 0.25], [0.25, 0.75]]))
+        >>> mixture.permutations, [weight / mixture.total for weight in mixture.weights]
+        (((0, 1), (1, 0)), [0.75, 0.25])
+        >>> [weight / mixture.total for weight in mixture.rebuild()[0]]
+        [0.75, 0.25]
     """
     return decompose(bistochastic_channel(matrix).weights)
 
@@ -233,6 +265,17 @@ def estimate(
 
     Raises:
         InputError: if the question does not fit the release.
+
+    Example:
+        >>> import deniable, pandas
+        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
+        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
+        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
+        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
+        >>> released = deniable.randomize(frame, plan)
+        >>> found = deniable.estimate(released, plan, of=["age"], by=["sex"])
+        >>> found.values.shape, found.values.sum(axis=0).round(6).tolist()
+        ((3, 2), [1.0, 1.0])
     """
     question = Shares(
         tuple(of), by=tuple(by), where=where or {}, weights=weights, method=method, target=target
@@ -271,6 +314,17 @@ def estimate_mean(
 
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
+
+    Example:
+        >>> import deniable, pandas
+        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
+        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
+        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
+        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
+        >>> released = deniable.randomize(frame, plan)
+        >>> (mean,) = deniable.estimate_mean(released, plan, of="age")
+        >>> mean.low < mean.estimate < mean.high
+        True
     """
     question = Mean((of,), by=tuple(by), target=target, level=level, scores=scores)
     return question.ask(_release(released, plan))
@@ -299,6 +353,17 @@ def estimate_quantile(
 
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
+
+    Example:
+        >>> import deniable, pandas
+        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
+        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
+        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
+        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
+        >>> released = deniable.randomize(frame, plan)
+        >>> (median,) = deniable.estimate_quantile(released, plan, of="age")
+        >>> median.low <= median.estimate <= median.high
+        True
     """
     question = Quantile((of,), by=tuple(by), target=target, level=level, probability=probability)
     return question.ask(_release(released, plan))
@@ -330,6 +395,17 @@ def estimate_covariance(
 
     Raises:
         InputError: if an attribute has no scores, or the question does not fit the release.
+
+    Example:
+        >>> import deniable, pandas
+        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
+        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
+        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
+        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
+        >>> released = deniable.randomize(frame, plan)
+        >>> covariance = deniable.estimate_covariance(released, plan, of=("sex", "age"))
+        >>> covariance.n_records, covariance.target
+        (1000, 'table')
     """
     question = Covariance(
         tuple(of), where=where or {}, weights=weights, target=target, scores=scores
@@ -360,6 +436,17 @@ def independence_test(
     Raises:
         InputError: if the question does not fit the release, or the randomization has wiped out
             how the two go together.
+
+    Example:
+        >>> import deniable, pandas
+        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
+        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
+        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
+        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
+        >>> released = deniable.randomize(frame, plan)
+        >>> test = deniable.independence_test(released, plan, of=("sex", "age"))
+        >>> 0 <= test.p_value <= 1
+        True
     """
     (test,) = Independence(tuple(of), where=where or {}).ask(_release(released, plan))
     return test

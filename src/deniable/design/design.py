@@ -83,6 +83,15 @@ def design(
 
     Raises:
         InputError: if the wish is incomplete, contradictory or out of reach.
+
+    Example:
+        >>> from deniable import Schema
+        >>> plan = design(Schema.anonymous((2, 3, 4)), epsilon=3)
+        >>> plan.method, round(plan.epsilon, 3) <= 3, len(plan.mechanism.attribute_epsilon)
+        ('balanced', True, 3)
+        >>> weak = design(Schema.anonymous((2, 3)), attenuation=0.5)
+        >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
+        ('lambda', [1.099, 1.386])
     """
     wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
     if method in ("lambda", "joint") or (wishes and method is None):

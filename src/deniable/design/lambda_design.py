@@ -35,6 +35,10 @@ class StrengthWishes:
         preserve: the least share of a covariance that is to survive, λ_a λ_b (equation (9)), by
             pair of attributes.
         matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
+
+    Example:
+        >>> bool(StrengthWishes()), StrengthWishes(attenuation=0.5).attenuation
+        (False, 0.5)
     """
 
     attenuation: Wish = None

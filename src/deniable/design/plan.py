@@ -33,6 +33,13 @@ class Design:
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
+
+    Example:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((2, 3))
+        >>> plan = deniable.design(schema, attribute_epsilon=[1, 2], method="closed-form")
+        >>> plan.method, plan.epsilon < 3, plan.gap < 1e-6, plan.changed
+        ('closed-form', True, True, ())
     """
 
     mechanism: Mechanism

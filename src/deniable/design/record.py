@@ -328,6 +328,13 @@ def read_design(path: str | Path) -> Design:
 
     Raises:
         InputError: if there is none, or it does not hold together; the sentence names the file.
+
+    Example:
+        >>> import deniable
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 3)), epsilon=2)
+        >>> _ = Path("mechanism.json").write_bytes(to_json(mechanism_to_plain(plan)))
+        >>> read_design("mechanism.json").epsilon == plan.epsilon
+        True
     """
     path = Path(path)
     if path.is_dir():

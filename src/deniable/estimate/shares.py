@@ -61,6 +61,20 @@ class Estimate:
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
         scored: what score intervals are made from; None where they do not apply.
+
+    Example:
+        >>> import deniable, pandas
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> plan = deniable.design(schema, epsilon=1)
+        >>> frame = pandas.DataFrame({"smokes": ["no"] * 700 + ["yes"] * 300})
+        >>> found = deniable.estimate(deniable.randomize(frame, plan), plan, of=["smokes"])
+        >>> [row["smokes"] for row in found.table()], len(list(found.cells()))
+        (['no', 'yes'], 2)
+        >>> low, high = found.confidence_interval(0.95)
+        >>> bool((low < found.values).all() and (found.values < high).all())
+        True
+        >>> found.to_plain()["target"], found.interval_method
+        ('table', 'score')
     """
 
     attributes: tuple[str, ...]

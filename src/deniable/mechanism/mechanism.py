@@ -59,6 +59,17 @@ class Mechanism:
 
     Raises:
         InputError: if the blocks do not cover the schema, or a claim does not hold.
+
+    Example:
+        >>> from deniable.laws import ProductLaw
+        >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+        >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+        >>> [round(level, 4) for level in (mechanism.epsilon, *mechanism.attribute_epsilon)]
+        [3.0, 1.0, 2.0]
+        >>> mechanism.subset_epsilon(["a1"]) == mechanism.promise().attribute_epsilon[0]
+        True
+        >>> mechanism.block_of(1)[1], mechanism.rounding(1.0) < 1e-8
+        (1, True)
     """
 
     schema: Schema

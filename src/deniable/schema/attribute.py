@@ -47,6 +47,15 @@ class Attribute:
 
     Raises:
         InputError: if the declaration contradicts itself; the sentence names the attribute.
+
+    Example:
+        >>> age = Attribute("age", bins=(0, 30, 65, 100), labels={"[0,30)": "young"})
+        >>> age.categories, age.label("[0,30)"), age.category_scores()
+        (('[0,30)', '[30,65)', '[65,100]'), 'young', (15.0, 47.5, 82.5))
+        >>> age.checked_scores([0, 1, 2])
+        (0.0, 1.0, 2.0)
+        >>> Attribute.merged([Attribute("smokes", ("no", "yes")), age]).categories[:2]
+        ('no+[0,30)', 'no+[30,65)')
     """
 
     name: str

@@ -43,6 +43,23 @@ class Schema:
 
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
+
+    Example:
+        >>> smokes = Attribute("smokes", ("no", "yes"), missing="?")
+        >>> schema = Schema((smokes, Attribute("sex", ("f", "m"))), keep=("region",))
+        >>> schema.names, schema.n_categories, schema.position("sex"), schema.positions(["sex"])
+        (('smokes', 'sex'), (3, 2), 1, (1,))
+        >>> both = schema.merging(["smokes", "sex"])  # randomized as one, estimated by either name
+        >>> both.names, both.variable("sex").part, len(both.variables(["smokes", "sex"]))
+        (('smokes+sex',), 1, 2)
+        >>> Schema.from_plain(schema.to_plain()) == schema
+        True
+        >>> Schema.anonymous([3, 2]).names
+        ('a1', 'a2')
+        >>> text = '[[attribute]]\\nname = "sex"\\ncategories = ["f", "m"]'
+        >>> _ = Path("sex.toml").write_text(text)
+        >>> Schema.from_toml("sex.toml").n_categories
+        (2,)
     """
 
     attributes: tuple[Attribute, ...]
