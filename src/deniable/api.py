@@ -267,15 +267,14 @@ def estimate(
         InputError: if the question does not fit the release.
 
     Example:
-        >>> import deniable, pandas
-        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
-        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
-        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
-        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
-        >>> released = deniable.randomize(frame, plan)
-        >>> found = deniable.estimate(released, plan, of=["age"], by=["sex"])
-        >>> found.values.shape, found.values.sum(axis=0).round(6).tolist()
-        ((3, 2), [1.0, 1.0])
+        >>> import deniable, pyarrow
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> plan = deniable.design(schema, epsilon=1)
+        >>> released = pyarrow.table({"smokes": ["no"] * 620 + ["yes"] * 380})
+        >>> for cell in deniable.estimate(released, plan, of=["smokes"]).table():
+        ...     print(f"{cell['smokes']:4}{cell['estimate']:6.3f} ± {cell['standard_error']:.3f}")
+        no   0.760 ± 0.030
+        yes  0.240 ± 0.030
     """
     question = Shares(
         tuple(of), by=tuple(by), where=where or {}, weights=weights, method=method, target=target
@@ -316,15 +315,13 @@ def estimate_mean(
         InputError: if the attribute has no scores, or the question does not fit the release.
 
     Example:
-        >>> import deniable, pandas
-        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
-        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
-        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
-        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
-        >>> released = deniable.randomize(frame, plan)
-        >>> (mean,) = deniable.estimate_mean(released, plan, of="age")
-        >>> mean.low < mean.estimate < mean.high
-        True
+        >>> import deniable, pyarrow
+        >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
+        >>> (mean,) = deniable.estimate_mean(pyarrow.table({"age": ages}), plan, of="age")
+        >>> print(f"{mean.estimate:.1f} ± {mean.standard_error:.1f}")
+        31.8 ± 0.8
     """
     question = Mean((of,), by=tuple(by), target=target, level=level, scores=scores)
     return question.ask(_release(released, plan))
@@ -355,15 +352,13 @@ def estimate_quantile(
         InputError: if the attribute has no order, or the question does not fit the release.
 
     Example:
-        >>> import deniable, pandas
-        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
-        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
-        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
-        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
-        >>> released = deniable.randomize(frame, plan)
-        >>> (median,) = deniable.estimate_quantile(released, plan, of="age")
-        >>> median.low <= median.estimate <= median.high
-        True
+        >>> import deniable, pyarrow
+        >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
+        >>> (median,) = deniable.estimate_quantile(pyarrow.table({"age": ages}), plan, of="age")
+        >>> print(f"{median.estimate:.1f}, between {median.low:.1f} and {median.high:.1f}")
+        25.9, between 24.5 and 27.5
     """
     question = Quantile((of,), by=tuple(by), target=target, level=level, probability=probability)
     return question.ask(_release(released, plan))
@@ -397,15 +392,16 @@ def estimate_covariance(
         InputError: if an attribute has no scores, or the question does not fit the release.
 
     Example:
-        >>> import deniable, pandas
-        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
-        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
-        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
-        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
-        >>> released = deniable.randomize(frame, plan)
-        >>> covariance = deniable.estimate_covariance(released, plan, of=("sex", "age"))
-        >>> covariance.n_records, covariance.target
-        (1000, 'table')
+        >>> import deniable, pyarrow
+        >>> scored = [deniable.Attribute(name, ("no", "yes"), scores=(0, 1)) for name in "ab"]
+        >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=3)
+        >>> a, b = ["no"] * 500 + ["yes"] * 500, ["no"] * 300 + ["yes"] * 500 + ["no"] * 200
+        >>> covariance = deniable.estimate_covariance(
+        ...     pyarrow.table({"a": a, "b": b}), plan, of=("a", "b")
+        ... )
+        >>> low, high = covariance.confidence_interval(0.95)
+        >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
+        0.060, between 0.050 and 0.071
     """
     question = Covariance(
         tuple(of), where=where or {}, weights=weights, target=target, scores=scores
@@ -438,15 +434,13 @@ def independence_test(
             how the two go together.
 
     Example:
-        >>> import deniable, pandas
-        >>> sex = deniable.Attribute("sex", ("f", "m"), scores=(0, 1))
-        >>> age = deniable.Attribute("age", bins=(0, 30, 65, 100))
-        >>> plan = deniable.design(deniable.Schema((sex, age)), epsilon=3)
-        >>> frame = pandas.DataFrame({"sex": ["f", "m"] * 500, "age": [20, 40, 60, 70] * 250})
-        >>> released = deniable.randomize(frame, plan)
-        >>> test = deniable.independence_test(released, plan, of=("sex", "age"))
-        >>> 0 <= test.p_value <= 1
-        True
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
+        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230
+        >>> released = pyarrow.table({"a1": first, "a2": second})
+        >>> test = deniable.independence_test(released, plan, of=("a1", "a2"))
+        >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
+        p = 0.011, V = 0.10
     """
     (test,) = Independence(tuple(of), where=where or {}).ask(_release(released, plan))
     return test

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.schema import category_text
 
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:
@@ -48,15 +49,8 @@ def groups_of(column: Any) -> tuple[NDArray[np.int64], list[str]]:
     """Return which distinct value each row has, shape (n,), and those values as texts; a missing
     value counts as the empty text."""
     encoded = _flat(column).dictionary_encode(null_encoding="encode")
-    labels = ["" if v is None else text_of(v) for v in encoded.dictionary.to_pylist()]
+    labels = ["" if v is None else category_text(v) for v in encoded.dictionary.to_pylist()]
     return np.asarray(encoded.indices, dtype=np.int64), labels
-
-
-def text_of(value: Any) -> str:
-    """Return a kept value as it is written in text: booleans true or false, numbers in decimal."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def numbers_of(column: Any, name: str, table: str, first_row: int) -> NDArray[np.float64]:
