@@ -17,6 +17,7 @@ PAGE = re.compile(r"docs/[\w/-]+\.md")
 PLACE = re.compile(rf",?\s+(?P<kind>{KINDS}|section)s?\s+(?P<number>\d+)(?P<more>( and \d+)?)")
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+\.md)(#[\w-]+)?\)")
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|json|toml|html))`")
+PAPER = re.compile(r"(?!ISCC)\b([A-Z]\w+)(?: et al\.|, for|,)? \(?((?:19|20)\d\d)\b")
 DOTTED = re.compile(r"`(deniable(?:_studies)?(?:\.\w+)+)`")
 # What was cited when the mathematics lay outside the repository.
 NOWHERE = re.compile(r"[Tt]heory of (?!types)|\(theory|project's theory|design note|[Tt]heory:")
@@ -108,6 +109,19 @@ def test_files_that_pages_name_exist() -> None:
         if not any((place / name).is_file() for place in (*places, ROOT / path.parent))
     ]
     assert lost == []
+
+
+def test_papers_that_are_cited_by_year_are_among_the_references() -> None:
+    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    references = page.partition("## References")[2].split("\n* ")
+    lost = {
+        f"{path}: {name} {year}"
+        for path, text in TEXTS.items()
+        if path.parts[0] == "src"
+        for name, year in PAPER.findall(joined(text))
+        if not any(name in reference and year in reference for reference in references)
+    }
+    assert lost == set()
 
 
 def test_theorems_are_numbered_in_order() -> None:

@@ -88,7 +88,8 @@ def solve(
             the floor together.
         SolverError: if the result does not pass its checks.
 
-    Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors: docs/proofs/clipped.md.
+    Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors:
+    docs/proofs/restricted.md, Theorem 4.
 
     >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
     >>> round(solution.epsilon, 6), solution.epsilon - solution.epsilon_lower_bound < 1e-9
