@@ -38,7 +38,8 @@ class JointLaw(PatternLaw):
     The record is kept with one probability p; otherwise each of the other N − 1 records, N = ∏ a_i,
     is equally likely. As a pattern law q(∅) = p and q(S) = (1 − p) t_S/(N − 1): what Ruiz
     (λ-randomization, section 3) sets against the Kronecker product. Someone who knows all of a
-    person but one attribute is held off by the whole record's level and no more.
+    person but one attribute is held off by the whole record's level and no more: X_∅/X_{i} is the
+    record's own ratio.
 
     Args:
         n_categories: categories per attribute, shape (k,).
@@ -138,13 +139,6 @@ class JointLaw(PatternLaw):
         changed = (1 << self.bits) - self.keep_weight
         kept = self.keep_weight * (self._records - 1) + changed * (alike - 1)
         return kept, changed * alike
-
-    def attribute_levels(self) -> list[tuple[Ratio]]:
-        return [(at_least_one(self._seen_through(self._records // n)),) for n in self.n_categories]
-
-    def given_rest_levels(self) -> list[tuple[Ratio, ...]]:
-        # X_∅/X_{i} is the record's own ratio; among changed patterns X is constant.
-        return [self.record_level()] * len(self.n_categories)
 
     def record_entropy(self) -> float:
         changed = (1 << self.bits) - self.keep_weight

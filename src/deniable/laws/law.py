@@ -81,14 +81,14 @@ class Law(ABC):
             subset: positions in the block of the only columns that are seen; None for all.
         """
 
-    @abstractmethod
     def attribute_levels(self) -> Sequence[Level]:
         """Return, per attribute, the level for someone who sees that column alone, shape (k,)."""
+        return [self.record_level((i,)) for i in range(len(self.n_categories))]
 
-    @abstractmethod
     def given_rest_levels(self) -> Sequence[Level]:
         """Return, per attribute, the level for someone who sees the whole released record and
-        knows all the other true values, shape (k,)."""
+        knows all the other true values, shape (k,); the record's own is always one."""
+        return [self.record_level()] * len(self.n_categories)
 
     def attribute_floors(self) -> Sequence[float] | None:
         """Return lower bounds of :meth:`attribute_levels`, shape (k,), in nats: what is surely
@@ -163,6 +163,15 @@ class PatternLaw(Law):
         φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S), h_i = 1 if attribute i is kept and −1/(a_i − 1) if it is
         changed; index 1 on axis j puts ``subset[j]`` into T.
         """
+
+    def keep_probabilities(self) -> NDArray[np.float64]:
+        # φ_i = (a_i p_i − 1)/(a_i − 1)
+        return np.array(
+            [
+                (1 + (n - 1) * float(self.eigenvalues((i,))[1])) / n
+                for i, n in enumerate(self.n_categories)
+            ]
+        )
 
     def attenuations(self) -> NDArray[np.float64]:
         """Return φ_i = (a_i p_i − 1)/(a_i − 1) of the single attributes, shape (k,)."""

@@ -27,12 +27,6 @@ from deniable.randomness import BitSource, smallest_unsigned
 class ResponseLaw(Law):
     """One attribute answered through a matrix, whichever way its answers are drawn."""
 
-    def attribute_levels(self) -> list[Level]:
-        return [self.record_level()]
-
-    def given_rest_levels(self) -> list[Level]:
-        return self.attribute_levels()
-
     @abstractmethod
     def matrix(self) -> NDArray[np.float64]:
         """Return the response matrix M with M[y, x] = Pr[y | x], shape (m, a)."""
@@ -258,12 +252,6 @@ class Identity(PatternLaw):
 
     def record_level(self, subset: Sequence[int] | None = None) -> Level:
         return () if subset is not None and not list(subset) else UNBOUNDED
-
-    def attribute_levels(self) -> list[Level]:
-        return [UNBOUNDED] * len(self.n_categories)
-
-    def given_rest_levels(self) -> list[Level]:
-        return self.attribute_levels()
 
     def record_entropy(self) -> float:
         return 0.0

@@ -105,9 +105,6 @@ class PatternTable(PatternLaw):
         low = largest(list(zip(counts, weights, strict=True)))
         return ((high[0] * low[0], high[1] * low[1]),)
 
-    def attribute_levels(self) -> list[tuple[Ratio, ...]]:
-        return [self.record_level((i,)) for i in range(len(self.n_categories))]
-
     def given_rest_levels(self) -> list[tuple[Ratio]]:
         # max over S without i of X_S/X_{S∪i} (or its inverse) with X_S = weight/count, so that
         # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i).

@@ -110,29 +110,19 @@ class SingleChangeMixture(PatternLaw):
         others = self.n_categories[i] - 1
         return (self.uniform_weight * others + self.change_weights[i] * outputs, others)
 
-    def attribute_levels(self) -> list[tuple[Ratio]]:
-        # Kept: uniform/a + unchanged + Σ_{j≠i} change_j; each other category:
-        # uniform/a + change_i/(a − 1). Times a(a − 1) throughout.
-        levels = []
-        for n, change in zip(self.n_categories, self.change_weights, strict=True):
-            kept = self.uniform_weight + (self.unchanged_weight + self._all_changes - change) * n
-            one_changed = self.uniform_weight * (n - 1) + change * n
-            levels.append((at_least_one((kept * (n - 1), one_changed)),))
-        return levels
-
-    def given_rest_levels(self) -> list[tuple[Ratio]]:
+    def given_rest_levels(self) -> list[tuple[Ratio, ...]]:
         # Flipping i from "kept" to "changed" when nothing else changed: X_∅/X_i. When only j
         # changed: X_j/X_{ij}, the largest at the largest X_j, j ≠ i. When more changed: 1.
         k = len(self.n_categories)
         if k == 1:
-            return self.attribute_levels()
+            return [self.record_level()]
         outputs = prod(self.n_categories)
         kept = (self.uniform_weight + self.unchanged_weight * outputs, 1)
         single = [self._one_change(i, outputs) for i in range(k)]
         uniform = self.uniform_weight
         first = _position_of_largest(single, skip=None)
         second = _position_of_largest(single, skip=first)
-        levels = []
+        levels: list[tuple[Ratio, ...]] = []
         for i in range(k):
             numerator, denominator = single[second if i == first else first]
             pair = (numerator, denominator * uniform)
