@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.lambda_protocol import product_law
+from deniable.design.strength import product_law
 from deniable.estimate.shares import estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import JointLaw

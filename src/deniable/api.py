@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
-from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
 from deniable.design.record import read_design
+from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest

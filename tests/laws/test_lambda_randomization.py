@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.design.lambda_protocol import product_law
+from deniable.design.strength import product_law
 from deniable.estimate.covariance import indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.tabulate import Counts, Tabulation

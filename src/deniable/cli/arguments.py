@@ -52,7 +52,7 @@ class StrengthOptions:
             InputError: if something cannot be read, or a name is unknown.
         """
         from deniable.cli import strength_options as read
-        from deniable.design.lambda_design import StrengthWishes
+        from deniable.design.strength import StrengthWishes
 
         return StrengthWishes(
             read.wish(self.attenuation, names, "--lambda"),

@@ -83,7 +83,7 @@ def find_design(schema: Any, wish: DesignOptions | None) -> Any:
             schema,
             epsilon=wish.epsilon,
             attribute_epsilon=levels,
-            method=wish.method,  # type: ignore[arg-type]  # design() checks it
+            method=wish.method,
             given_rest=None if wish.given_rest is None else options.caps(wish.given_rest, names),
             pair_floor=None if wish.pair_floor is None else options.floor(wish.pair_floor),
             importance=options.some_numbers(wish.importance, names, "--importance"),

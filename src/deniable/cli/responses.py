@@ -20,10 +20,12 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, An
         InputError: if a file cannot be used, or an attribute is unknown or given twice.
     """
     from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
+    from deniable.design.methods import method_named
 
-    by_level = wish.method not in (None, "lambda", "joint") or (
-        wish.method is None
-        and (
+    by_level = (
+        not method_named(wish.method).by_strength
+        if wish.method is not None
+        else (
             wish.epsilon is not None
             or wish.attribute_epsilon is not None
             or any(attribute.epsilon for attribute in schema.attributes)

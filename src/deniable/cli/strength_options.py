@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.cli.options import entries, number
-from deniable.design.lambda_design import StrengthWishes
+from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
 

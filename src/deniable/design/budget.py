@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
-from deniable.design.methods import METHODS, Found
+from deniable.design.methods import DEFAULT_METHOD, Found, methods_taking
 from deniable.design.plan import Design, Plan
 from deniable.errors import InputError
-from deniable.solvers.problem import MAX_LEVEL, SolverError
+from deniable.solvers.problem import SolverError
 
 _NEAR = 1e-6
-"""Share of a budget that a search may leave unspent where each step is a design of its own."""
+"""Part of a budget that a search may leave unspent where each step is a design of its own."""
+
+_WORTH = 2e-5
+"""Part of a budget that another search for a better law has to gain, to be followed by one more."""
+
+_SEARCHES = 8
+_AHEAD = 4.0
+"""How far ahead the next scale is tried, in multiples of what a search has gained."""
 
 
 def within_budget(
@@ -39,7 +46,7 @@ def within_budget(
         allow_changed_levels: whether the heuristic may miss the levels.
 
     Raises:
-        InputError: if the wishes contradict each other or cannot be met.
+        InputError: if the parts of the request contradict each other or cannot be met.
     """
     protected = [plan.schema.attributes[i] for i in plan.schema.protected]
     names = [attribute.name for attribute in protected]
@@ -54,18 +61,19 @@ def within_budget(
             "ratios and importances are two ways to divide the same total; give one of them"
         )
     caps = np.array([_level(at_most, name) for name in names])
-    if plan.method in ("balanced", "optimal") and not by_ratio:
+    if plan.method.division == "importance" and not by_ratio:
         wanted = [importance.get(a.name, a.importance or 1.0) for a in protected]
         for name, value in zip(names, wanted, strict=True):
             check_positive(value, f"importance of '{name}'")
-        found = _by_importance(plan, budget, wanted, caps)
+        result = _by_importance(plan, budget, wanted, caps)
     elif weigh:
         raise InputError(
-            f"importances divide a total under methods balanced and optimal, not {plan.method}"
+            f"importances divide a total under methods {methods_taking('importance', joined='and')}"
+            f", not {plan.method.name}"
         )
     else:
-        found = _by_ratio(plan, budget, ratios, caps, allow_changed_levels)
-    return replace(found, budget=budget)
+        result = _by_ratio(plan, budget, ratios, caps, allow_changed_levels)
+    return replace(result, budget=budget)
 
 
 def _level(at_most: Mapping[str, float], name: str) -> float:
@@ -86,31 +94,31 @@ def _by_ratio(
     # two; and beyond the scale at which every level is capped nothing changes any more.
     low = budget / float(ratios.sum())
     high = budget / float(ratios.max())
-    if plan.method != "kronecker":
-        high = min(high, MAX_LEVEL / float(ratios.max()))
-        low = min(low, high)
+    high = min(high, plan.method.largest_level / float(ratios.max()))
+    low = min(low, high)
     if np.any(caps < math.inf):
         high = float(np.max(np.minimum(caps, budget) / ratios))
         low = min(low, high)
 
-    def at(scale: float) -> Design:
-        return plan.at(np.minimum(scale * ratios, caps).tolist())
+    def levels(scale: float) -> list[float]:
+        return [float(level) for level in np.minimum(scale * ratios, caps)]
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
 
-    if plan.method == "kronecker" and np.all(caps == math.inf):
-        found: Design | None = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif plan.method == "heuristic":
-        found = _largest_on_a_grid(at, fits, low, high)
+    result: Design | None
+    if plan.method.division == "sum" and np.all(caps == math.inf):
+        result = plan.at(levels(low * (1 - 1e-15)))  # the sum of k rounded levels stays below
+    elif plan.method.division == "grid":
+        result = _largest_on_a_grid(lambda scale: plan.at(levels(scale)), fits, low, high)
     else:
-        found = _largest_monotone(at, budget, low, high)
-    if found is None:
+        result = _largest_nearby(plan, levels, budget, low, high, within=1e-10)
+    if result is None:
         raise InputError(
-            f"the {plan.method} method keeps no levels in these ratios within ε = {budget:g}; use "
-            "method balanced or kronecker, or allow changed levels"
+            f"the {plan.method.name} method keeps no levels in these ratios within ε = {budget:g};"
+            f" use method {DEFAULT_METHOD}, or allow changed levels"
         )
-    return found
+    return result
 
 
 def _by_importance(
@@ -134,10 +142,10 @@ def _by_importance(
         solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
     except SolverError as error:
         raise InputError(str(error)) from None
-    if plan.method == "optimal" and solution.law is not None:
+    if "caps" not in plan.method.takes and solution.law is not None:
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
-        alone = METHODS["optimal"](plan.task, solution.attribute_epsilon.tolist())
+        alone = plan.found(solution.attribute_epsilon.tolist())
         found = plan.of(Found.one(solution.law, alone.weights))
         rival = plan.of(alone)
         if rival.epsilon < found.epsilon * (1 - _NEAR):
@@ -146,8 +154,9 @@ def _by_importance(
             return found
     levels = np.asarray(solution.attribute_epsilon)
     # At these levels the optimum spends the budget already, so that a capped law spends more.
-    scaled = _largest_monotone(
-        lambda scale: plan.at(np.minimum(scale * levels, caps).tolist()),
+    scaled = _largest_nearby(
+        plan,
+        lambda scale: np.minimum(scale * levels, caps).tolist(),
         budget,
         0.9,
         1.0,
@@ -155,16 +164,88 @@ def _by_importance(
     )
     if scaled is None:
         raise InputError(
-            f"method {plan.method} keeps no levels within ε = {budget:g} under this cap and floor; "
-            "loosen them"
+            f"method {plan.method.name} keeps no levels within ε = {budget:g} under this cap "
+            "and floor; loosen them"
         )
     # The levels came out of the division; nobody asked for them.
     return replace(scaled, requested_epsilon=(None,) * len(scaled.requested_epsilon))
 
 
-def _largest_monotone(
-    at: Callable[[float], Design], budget: float, low: float, high: float, within: float = 1e-10
+def _largest_nearby(
+    plan: Plan,
+    levels: Callable[[float], list[float]],
+    budget: float,
+    low: float,
+    high: float,
+    within: float,
 ) -> Design | None:
+    """Return the design at the largest scale that keeps the budget, for a total that rises with it.
+
+    A method that can start from what it found at nearby levels searches from scratch once, at
+    ``high``. Where the total of laws like that one reaches the budget it looks for a better law
+    nearby, which makes room for a larger scale, and so on until there is nothing to be gained.
+
+    Args:
+        plan: everything but the levels.
+        levels: by scale.
+        budget, low, high, within: as for :func:`_largest_monotone`.
+    """
+
+    found = plan.found(levels(high))
+    first = plan.with_levels(found, levels(high))
+    if first.epsilon <= budget:
+        return first
+    near = plan.method.near
+    if near is None or found.end is None:
+        scaled = _largest_monotone(
+            lambda scale: plan.at(levels(scale)), budget, low, high, first, within
+        )
+        return None if scaled is None else scaled[1]
+    prove = plan.method.prove
+    assert prove is not None
+    laws: dict[float, Found] = {}
+
+    def at(scale: float) -> Design:
+        wanted = levels(scale)
+        laws[scale] = near(plan.task, wanted, found, False) or plan.found(wanted)
+        return plan.with_levels(laws[scale], wanted)
+
+    gain = math.inf
+    largest = high
+    for _ in range(_SEARCHES):
+        scaled = _largest_monotone(at, budget, low, high, first, within)
+        if scaled is None:
+            return None
+        low, best = scaled
+        wanted, found = levels(low), laws[low]
+        if gain <= _WORTH * budget:
+            proved = prove(plan.task, wanted, found)
+            if proved is not None:
+                return plan.with_levels(proved, wanted)
+            found, gain = plan.found(wanted), math.inf
+        else:
+            better = near(plan.task, wanted, found, True) or found
+            gain = best.epsilon - plan.with_levels(better, wanted).epsilon
+            found = better if gain > 0 else found
+        # Where the total was on the budget, it is now below by the gain.
+        for high in (low * (1 + _AHEAD * gain / budget), largest):
+            first = at(min(high, largest))
+            if first.epsilon > budget:
+                break
+    # The laws nearby were no guide; each step is a search of its own.
+    first = plan.at(levels(largest))
+    scaled = _largest_monotone(lambda s: plan.at(levels(s)), budget, low, largest, first, within)
+    return None if scaled is None else scaled[1]
+
+
+def _largest_monotone(
+    at: Callable[[float], Design],
+    budget: float,
+    low: float,
+    high: float,
+    first: Design,
+    within: float,
+) -> tuple[float, Design] | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
     A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
@@ -176,12 +257,13 @@ def _largest_monotone(
         budget: in nats.
         low: a scale whose total keeps the budget; made smaller until it does.
         high: a scale whose total does not.
+        first: the design at ``high``.
         within: how far below the budget the total may be, in nats.
+
+    Returns:
+        The scale, and the design at it.
     """
-    best = at(high)
-    if best.epsilon <= budget:
-        return best
-    above = best.epsilon - budget
+    above = first.epsilon - budget
     for _ in range(60):
         best = at(low)
         if best.epsilon <= budget:
@@ -206,7 +288,7 @@ def _largest_monotone(
             high, above = scale, difference
             below = below / 2 if stayed == 1 else below
             stayed = 1
-    return best
+    return low, best
 
 
 def _largest_on_a_grid(
@@ -217,8 +299,8 @@ def _largest_on_a_grid(
 ) -> Design | None:
     """Search scales from large to small, and refine the first that fits upwards.
 
-    The heuristic's total is not monotone in the scale, so no bisection over the whole range finds
-    the largest scale; a fine grid does up to its spacing, and what is returned has been verified.
+    Where the total is not monotone in the scale no bisection over the whole range finds the largest
+    scale; a fine grid does up to its spacing, and what is returned has been verified.
     """
     # Fallback can push the total above Σ ε_i, so smaller scales than low are tried too.
     grid = np.geomspace(high, low / 4, 400)

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from deniable.design.design import design
+from deniable.design.methods import METHODS
 from deniable.design.plan import Design
 from deniable.errors import InputError
 from deniable.laws.patterns import attenuation
@@ -107,7 +108,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
         caps or there are more than 60 attributes.
     """
     schema = result.mechanism.schema
-    if result.method != "balanced" or len(schema.protected) > CURVE_UP_TO:
+    if METHODS[result.method].given_rest is None or len(schema.protected) > CURVE_UP_TO:
         return None
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
     curve = []
@@ -119,7 +120,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
             point = design(
                 schema,
                 attribute_epsilon=levels,
-                method="balanced",
+                method=result.method,
                 given_rest=cap,
                 pair_floor=result.pair_floor or 0.0,
             )
@@ -132,7 +133,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> list[dict[str, Any
 def comparison_to_plain(result: Design) -> dict[str, Any] | None:
     """Return what a design buys and what its cap costs, as plain values; None for laws that
     randomize the attributes independently or promise nothing, and for one attribute alone."""
-    if result.method not in ("balanced", "optimal", "lp", "closed-form", "heuristic"):
+    if not METHODS[result.method].together:
         return None
     if len(result.mechanism.schema.protected) < 2:
         return None

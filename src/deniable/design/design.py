@@ -1,32 +1,31 @@
-"""From wishes to a mechanism: one call, whatever the method.
+"""From a request to a mechanism: one call, whatever the method.
 
-A wish is either a level per attribute, or a total for the record that is divided among the
-attributes. The method turns levels into a law; the law is accounted for from its integers; and what
-comes back has been checked against the wish: every level met, never exceeded, and at most 1e-9
-below, or else reported as changed.
+A request is a level per attribute, or a total for the record that is divided among the attributes,
+or says how strongly to randomize. The method turns levels into a law; the law is accounted for from
+its integers; and what comes back has been checked against the request: every level met, never
+exceeded, and at most 1e-9 below, or else reported as changed.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_levels
 from deniable.design.budget import within_budget
-from deniable.design.lambda_design import StrengthWishes, Wish, joint_blocks, lambda_blocks
 from deniable.design.methods import (
-    DEFAULT_CAP,
     DEFAULT_METHOD,
-    DEFAULT_PAIR_FLOOR,
-    LP_MAX_ATTRIBUTES,
-    METHODS,
+    STRENGTH_METHOD,
     GivenRest,
-    Method,
+    MethodSpec,
     Task,
+    method_named,
+    methods_taking,
 )
 from deniable.design.plan import Design, Plan, lower_bound
+from deniable.design.strength import StrengthWishes, Wish
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
@@ -37,7 +36,7 @@ def design(
     *,
     epsilon: float | None = None,
     attribute_epsilon: Sequence[float] | None = None,
-    method: Method | None = None,
+    method: str | None = None,
     given_rest: GivenRest = None,
     pair_floor: float | None = None,
     importance: Mapping[str, float] | None = None,
@@ -58,11 +57,8 @@ def design(
             under ``balanced`` and ``optimal``, so that the sum over attributes of importance times
             the averaged variance of an unbiased share is smallest; else in equal levels.
         attribute_epsilon: one level per protected attribute in nats, in the schema's order.
-        method: ``"balanced"`` (the default: near the smallest ε for the levels, with a cap on what
-            someone learns who knows the rest, and every pair estimable), ``"optimal"`` (the
-            smallest ε, nothing else asked), ``"lp"`` (the same by the linear program, up to 12
-            attributes), ``"kronecker"`` (independent attributes), ``"closed-form"`` (two
-            attributes) or ``"heuristic"`` (Algorithm 3).
+        method: a name in :data:`deniable.design.methods.METHODS`, which says what each is;
+            ``"balanced"`` if not given, or ``"lambda"`` where strengths are.
         given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
             ``"balanced"`` (by default 2x its own ε) and ``"lp"``.
         pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` (by
@@ -73,7 +69,7 @@ def design(
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
         attenuation, strength, preserve, matrices: instead of levels, how strongly to randomize
-            (see :class:`~deniable.design.lambda_design.StrengthWishes`), for ``"lambda"``
+            (see :class:`~deniable.design.strength.StrengthWishes`), for ``"lambda"``
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
@@ -82,7 +78,7 @@ def design(
         The mechanism with its claim, and the bound that shows how near the optimum it is.
 
     Raises:
-        InputError: if the wish is incomplete, contradictory or out of reach.
+        InputError: if the request is incomplete, contradictory or out of reach.
 
     Example:
         >>> from deniable import Schema
@@ -94,26 +90,19 @@ def design(
         ('lambda', [1.099, 1.386])
     """
     wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
-    if method in ("lambda", "joint") or (wishes and method is None):
-        return _by_strength(
-            schema, method or "lambda", wishes, epsilon, attribute_epsilon, given_rest
-        )
-    if method is not None and method not in METHODS:
-        raise InputError(
-            f"there is no method '{method}'; choose one of "
-            + ", ".join(name for name in get_args(Method) if name != "matrix")
-        )
+    spec = method_named(method or (STRENGTH_METHOD if wishes else DEFAULT_METHOD))
+    if spec.blocks is not None:
+        return _by_strength(schema, spec, wishes, epsilon, attribute_epsilon, given_rest)
     if wishes:
         raise InputError(
-            f"λ, strengths, covariances and matrices are for methods lambda and joint, not {method}"
+            "λ, strengths, covariances and matrices are for methods "
+            f"{methods_taking('strength', joined='and')}, not {spec.name}"
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    chosen = method or DEFAULT_METHOD
-    _check_method(chosen, len(n_categories), given_rest, pair_floor)
-    if chosen == "balanced":
-        given_rest = DEFAULT_CAP if given_rest is None else given_rest
-        pair_floor = DEFAULT_PAIR_FLOOR if pair_floor is None else pair_floor
-    plan = Plan(schema, chosen, Task(n_categories, given_rest, pair_floor or None, order))
+    _check_method(spec, len(n_categories), given_rest, pair_floor)
+    given_rest = spec.given_rest if given_rest is None else given_rest
+    pair_floor = spec.pair_floor if pair_floor is None else pair_floor
+    plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order))
     if epsilon is None:
         if importance or at_most:
             raise InputError(
@@ -140,56 +129,39 @@ def design(
 
 def _by_strength(
     schema: Schema,
-    method: Method,
+    method: MethodSpec,
     wishes: StrengthWishes,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
     given_rest: GivenRest,
 ) -> Design:
-    """Return the design of methods ``lambda`` and ``joint``."""
+    """Return the design of a method that is told how strongly to randomize."""
     if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
         raise InputError(
-            f"method {method} takes no level per attribute; "
-            + (
-                "give λ, strengths or covariances to preserve, or use method kronecker, which is "
-                "the same law asked for by levels"
-                if method == "lambda"
-                else "its one parameter decides them all: give epsilon, one λ or one strength"
-            )
+            f"method {method.name} takes no level per attribute; {method.instead_of_levels}"
         )
     if given_rest is not None:
-        raise InputError(f"a cap on epsilon_given_rest needs method balanced or lp, not {method}")
-    if method == "joint":
-        epsilon = None if epsilon is None else check_level(epsilon, "epsilon")
-        found = joint_blocks(schema, wishes, epsilon)
-    elif epsilon is not None:
         raise InputError(
-            "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
-            "method kronecker, which is the same law asked for by ε"
+            f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
         )
-    elif not wishes:
-        raise InputError(
-            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
-            "to preserve, or matrices"
-        )
-    else:
-        found = lambda_blocks(schema, wishes)
-    mechanism = Mechanism(schema, found.blocks)
+    assert method.blocks is not None
+    result = method.blocks(schema, wishes, epsilon)
+    mechanism = Mechanism(schema, result.blocks)
     return Design(
         replace(mechanism, claim=mechanism.promise()),
-        method,
+        method.name,
         (None,) * len(schema.attributes),
         lower_bound(mechanism, None),
         epsilon,
-        notes=found.notes,
+        notes=result.notes,
     )
 
 
 def _changed_sentence(result: Design) -> str:
     changed = set(result.changed)
     raised = sum(
-        asked is not None and got > asked
-        for asked, got in zip(
+        requested is not None and got > requested
+        for requested, got in zip(
             result.requested_epsilon, result.mechanism.attribute_epsilon, strict=True
         )
     )
@@ -202,23 +174,19 @@ def _changed_sentence(result: Design) -> str:
 
 
 def _check_method(
-    method: Method, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
+    method: MethodSpec, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
 ) -> None:
-    if method == "lp" and n_attributes > LP_MAX_ATTRIBUTES:
+    if not method.fewest <= n_attributes <= (method.most or n_attributes):
+        numbers = f"up to {method.most}" if method.fewest == 1 else f"exactly {method.most}"
         raise InputError(
-            f"method lp solves a program with 2^k variables and stops at {LP_MAX_ATTRIBUTES} "
-            f"attributes; the schema protects {n_attributes}: use method balanced or optimal"
-        )
-    if method == "closed-form" and n_attributes != 2:
-        raise InputError(
-            f"method closed-form is for two attributes, and the schema protects {n_attributes}: "
-            "use method balanced or optimal"
+            f"method {method.name} is for {numbers} attributes, and the schema protects "
+            f"{n_attributes}: use method {methods_taking('importance')}"
         )
     restricted = given_rest not in (None, "none") or pair_floor
-    if restricted and method not in ("balanced", "lp"):
+    if restricted and not method.takes >= {"caps", "floor"}:
         raise InputError(
-            f"a cap on epsilon_given_rest or a floor on pairs needs method balanced or lp, not "
-            f"{method}"
+            "a cap on epsilon_given_rest or a floor on pairs needs method "
+            f"{methods_taking('caps', 'floor')}, not {method.name}"
         )
     if pair_floor is not None and not 0 <= pair_floor <= 1:
         raise InputError(f"the floor on pairs lies between 0 and 1, not at {pair_floor:g}")

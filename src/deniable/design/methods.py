@@ -1,34 +1,27 @@
-"""The methods: from levels to a law, each in one function.
+"""The methods: from levels, or strengths, to a law; and all that is known of each, in one table.
 
-A new method is a function here and an entry in ``METHODS``.
+A new method is a function and an entry in ``METHODS``: what it takes, how it divides a total, what
+it is called on screens, in help and in reports. Nothing else in the project knows a method by name.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from deniable._checks import check_level
 from deniable.errors import InputError
 from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.solvers.problem import MAX_LEVEL
+
+if TYPE_CHECKING:
+    from deniable.design.strength import Randomization, StrengthWishes
+    from deniable.schema import Schema
 
 _Solution = TypeVar("_Solution")
-
-Method = Literal[
-    "balanced",
-    "optimal",
-    "kronecker",
-    "lp",
-    "closed-form",
-    "heuristic",
-    "lambda",
-    "joint",
-    "invariant",
-    "matrix",
-]
 
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""
@@ -48,11 +41,17 @@ EXACT_CAPS = 10
 _RAMP_GAP = 0.02
 """Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
 
-DEFAULT_METHOD: Method = "balanced"
+DEFAULT_METHOD = "balanced"
+STRENGTH_METHOD = "lambda"
+"""The methods of a request that names none: with levels or a total, and with strengths."""
+
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
 """What ``balanced`` keeps unless told otherwise: why a floor is needed is
 docs/proofs/clipped.md, Proposition 5."""
+
+Input = Literal["levels", "total", "importance", "caps", "floor", "order", "strength", "matrices"]
+Division = Literal["importance", "ratio", "grid", "sum"]
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,13 @@ class Found:
             randomize; nearly always one law for all.
         weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
         optimal_epsilon: ε of the record at these levels if nothing else were asked, in nats.
+        end: where the solver ended, for :attr:`MethodSpec.near`; None if it has nothing to say.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
     weights: Sequence[float] | None = None
     optimal_epsilon: float | None = None
+    end: object = None
 
     @classmethod
     def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Found":
@@ -126,7 +127,40 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
     solution = _solved(lambda: balanced.solve(task.n_categories, levels, caps, task.pair_floor))
     if solution.method == "independent" and _has_room(caps, levels):
         raise _OutOfReachError("no capped law was found for these levels")
-    return Found(_laws(solution.parts), solution.weights.tolist(), solution.optimum.epsilon)
+    return Found(
+        _laws(solution.parts),
+        solution.weights.tolist(),
+        solution.optimum.epsilon,
+        solution.place,
+    )
+
+
+def _balanced_near(task: Task, levels: Sequence[float], found: Found, search: bool) -> Found | None:
+    from deniable.solvers.patterns import balanced
+    from deniable.solvers.problem import SolverError
+
+    if not isinstance(found.end, balanced.RampPlace):
+        return None
+    caps = resolve_caps(task.given_rest, levels)
+    try:
+        near = balanced.solve_near(
+            task.n_categories, levels, caps, task.pair_floor, found.end, search=search
+        )
+    except (SolverError, ArithmeticError):
+        return None
+    return None if near is None else Found(_laws(near[0]), found.weights, end=near[1])
+
+
+def _balanced_proof(task: Task, levels: Sequence[float], found: Found) -> Found | None:
+    from deniable.solvers.patterns import balanced, optimal
+
+    if not balanced.keep_floor((law for _, law in found.parts), task.pair_floor):
+        return None
+    try:
+        optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
+    except _OutOfReachError:  # the weights found nearby prove a bound here, too
+        return found
+    return replace(found, weights=optimum.weights.tolist(), optimal_epsilon=optimum.epsilon)
 
 
 def _largest_apart(
@@ -243,13 +277,284 @@ def _heuristic(task: Task, levels: Sequence[float]) -> Found:
     return Found.one(law)
 
 
-METHODS: dict[Method, Callable[[Task, Sequence[float]], Found]] = {
-    "balanced": partial(_largest_apart, _balanced),
-    "optimal": partial(_largest_apart, _optimal),
-    "kronecker": _kronecker,
-    "lp": _linear_program,
-    "closed-form": _closed_form,
-    "heuristic": _heuristic,
+def _lambda(
+    schema: "Schema", wishes: "StrengthWishes", epsilon: float | None = None
+) -> "Randomization":
+    from deniable.design.strength import lambda_blocks
+
+    if epsilon is not None:
+        raise InputError(
+            "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
+            "method kronecker, which is the same law asked for by ε"
+        )
+    if not wishes:
+        raise InputError(
+            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
+            "to preserve, or matrices"
+        )
+    return lambda_blocks(schema, wishes)
+
+
+def _joint(
+    schema: "Schema", wishes: "StrengthWishes", epsilon: float | None = None
+) -> "Randomization":
+    from deniable.design.strength import joint_blocks
+
+    return joint_blocks(
+        schema, wishes, None if epsilon is None else check_level(epsilon, "epsilon")
+    )
+
+
+Solve = Callable[[Task, Sequence[float]], Found]
+Near = Callable[[Task, Sequence[float], Found, bool], Found | None]
+Prove = Callable[[Task, Sequence[float], Found], Found | None]
+Blocks = Callable[["Schema", "StrengthWishes", float | None], "Randomization"]
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """All that is known of a method.
+
+    Args:
+        name: as it is asked for, and written in records.
+        help: one line for the command line's help and the table in docs/methods.md.
+        label: its name in figures.
+        description: how a report says that the law was found.
+        solve: from levels to a law; None if levels are not what it takes.
+        near: the same for levels near those of a law that was found, in a fraction of the time, or
+            with a search (True) that gains a little; the record's ε may be above that of ``solve``.
+            None, or an answer of None: use ``solve``.
+        prove: makes a law of ``near`` what ``solve`` would return: adds the lower bound's weights
+            and the optimum, and answers None if the law does not keep what is asked of it. Goes
+            with ``near``.
+        blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
+        takes: what it can be told.
+        fewest, most: numbers of attributes that it is for; None for no limit.
+        largest_level: of an attribute, in nats.
+        division: how a total is divided: by ``importance`` (or by ratios where the schema has
+            them); by ``ratio`` with the largest common scale that keeps the total; by ratio over a
+            ``grid`` of scales, where the total does not rise with the scale; or in levels that
+            add up to the total, a ``sum``.
+        given_rest, pair_floor: the cap and the floor that it keeps unless told otherwise.
+        together: whether its laws may randomize attributes together, so that they are compared with
+            independent responses.
+        instead_of_levels: what to do instead of giving it levels per attribute.
+        remark: what a report says under its table of attributes.
+        style: colour (#RRGGBB), marker and line of matplotlib, in figures.
+    """
+
+    name: str
+    help: str
+    label: str = ""
+    description: str = ""
+    solve: Solve | None = None
+    near: Near | None = None
+    prove: Prove | None = None
+    blocks: Blocks | None = None
+    takes: frozenset[Input] = frozenset({"levels", "total"})
+    fewest: int = 1
+    most: int | None = None
+    largest_level: float = MAX_LEVEL
+    division: Division = "ratio"
+    given_rest: str | None = None
+    pair_floor: float | None = None
+    together: bool = False
+    instead_of_levels: str = ""
+    remark: str = ""
+    style: tuple[str, str, str] = ("#000000", "", "-")
+
+    @property
+    def offered(self) -> bool:
+        """Whether a design can be asked for by this name; other names occur in records only."""
+        return self.solve is not None or self.blocks is not None
+
+    @property
+    def by_strength(self) -> bool:
+        """Whether it is told how strongly to randomize rather than levels."""
+        return "strength" in self.takes
+
+
+def _inputs(*names: Input) -> frozenset[Input]:
+    return frozenset({"levels", "total", *names})
+
+
+METHODS: dict[str, MethodSpec] = {
+    spec.name: spec
+    for spec in (
+        MethodSpec(
+            "balanced",
+            "near the smallest ε of the record for the levels, with a cap on what someone learns "
+            "of an attribute who knows the rest, and every pair of attributes estimable",
+            label="balanced",
+            description="the law of smallest ε found that keeps every requested level, caps what "
+            "is learnt by someone who knows the rest of the row, and leaves every table of two "
+            "attributes estimable",
+            solve=partial(_largest_apart, _balanced),
+            near=_balanced_near,
+            prove=_balanced_proof,
+            takes=_inputs("importance", "caps", "floor"),
+            division="importance",
+            given_rest=DEFAULT_CAP,
+            pair_floor=DEFAULT_PAIR_FLOOR,
+            together=True,
+            style=("#009E73", "D", "-"),
+        ),
+        MethodSpec(
+            "optimal",
+            "the smallest ε of the record for the levels, with a proof, and nothing else asked",
+            label="optimum",
+            description="the law of smallest ε that keeps every requested level, with a proof of "
+            "how near to the smallest it is",
+            solve=partial(_largest_apart, _optimal),
+            takes=_inputs("importance"),
+            division="importance",
+            together=True,
+            style=("#D55E00", "o", "-."),
+        ),
+        MethodSpec(
+            "lp",
+            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with caps and "
+            "floor if asked (Yamamoto and Shibuya)",
+            label="linear program",
+            description="privacy-optimized randomized response, linear program (Yamamoto and "
+            "Shibuya, Algorithms 1 and 2)",
+            solve=_linear_program,
+            takes=_inputs("caps", "floor"),
+            most=LP_MAX_ATTRIBUTES,
+            together=True,
+            style=("#CC79A7", "x", "-"),
+        ),
+        MethodSpec(
+            "kronecker",
+            "an independent response for each attribute; the ε of the record is the sum",
+            label="independent (Kronecker)",
+            description="independent randomized response for each attribute (Kronecker product)",
+            solve=_kronecker,
+            largest_level=math.inf,
+            division="sum",
+            style=("#000000", "s", "-"),
+        ),
+        MethodSpec(
+            "closed-form",
+            "the smallest ε by formula, two attributes (Yamamoto and Shibuya)",
+            label="closed form, two attributes",
+            description="privacy-optimized randomized response, closed form for two attributes "
+            "(Yamamoto and Shibuya)",
+            solve=_closed_form,
+            fewest=2,
+            most=2,
+            together=True,
+            style=("#F0E442", "P", ":"),
+        ),
+        MethodSpec(
+            "heuristic",
+            "fast at any number of attributes; may miss requested levels (Yamamoto and Shibuya, "
+            "Algorithm 3)",
+            label="heuristic, at the levels it achieves",
+            description="privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
+            "Algorithm 3)",
+            solve=_heuristic,
+            takes=_inputs("order"),
+            division="grid",
+            together=True,
+            style=("#0072B2", "^", "--"),
+        ),
+        MethodSpec(
+            "lambda",
+            "λ-randomization: an independent response for each attribute, asked for by λ, "
+            "strength, covariances to preserve, or bistochastic matrices (Ruiz)",
+            label="λ-randomization",
+            description="λ-randomization: an independent bistochastic response for each attribute "
+            "(Ruiz)",
+            blocks=_lambda,
+            takes=frozenset({"strength", "matrices"}),
+            instead_of_levels="give λ, strengths or covariances to preserve, or use method "
+            "kronecker, which is the same law asked for by levels",
+            style=("#E69F00", "p", "--"),
+        ),
+        MethodSpec(
+            "joint",
+            "one response on whole records, asked for by one ε, λ or strength (Ruiz)",
+            label="joint λ-randomization",
+            description="one randomized response on whole records, the product of all categories "
+            "(Ruiz, section 3)",
+            blocks=_joint,
+            takes=frozenset({"total", "strength"}),
+            instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
+            "strength",
+            style=("#CC79A7", "h", "-."),
+        ),
+        MethodSpec(
+            "invariant",
+            "invariant PRAM, made by the command pram from a table",
+            description="invariant post-randomization (PRAM): matrices made from the table so that "
+            "its frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
+            remark="Under invariant PRAM a value that is not kept is drawn by a matrix made from "
+            "the table, more often from frequent categories; “kept” is the share of this table's "
+            "values that are expected to be the true ones.",
+            takes=frozenset(),
+        ),
+        MethodSpec(
+            "matrix",
+            "a response matrix given for every attribute, by --matrix",
+            description="a response matrix given for every attribute",
+            takes=frozenset(),
+        ),
+    )
+}
+"""Every name of a method that occurs in a record; those that are ``offered`` can be asked for."""
+
+
+def method_named(name: str) -> MethodSpec:
+    """Return the method of a name.
+
+    Raises:
+        InputError: if a design cannot be asked for by that name.
+
+    >>> method_named("optimal").together
+    True
+    """
+    if name not in METHODS or not METHODS[name].offered:
+        raise InputError(
+            f"there is no method '{name}'; choose one of "
+            + ", ".join(spec.name for spec in METHODS.values() if spec.offered)
+        )
+    return METHODS[name]
+
+
+def methods_taking(*inputs: Input, joined: str = "or") -> str:
+    """Return the names of the methods that can be told something, as part of a sentence.
+
+    >>> methods_taking("caps", "floor")
+    'balanced or lp'
+    """
+    names = [s.name for s in METHODS.values() if s.offered and s.takes.issuperset(inputs)]
+    return f" {joined} ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def methods_table() -> str:
+    """Return the table of methods in docs/methods.md, in Markdown."""
+    rows = [("method", "the law", "attributes", "is told")]
+    for spec in METHODS.values():
+        if not spec.offered:
+            continue
+        limit = "any number" if spec.most is None else f"up to {spec.most}"
+        told = ", ".join(_TOLD[name] for name in _TOLD if name in spec.takes)
+        first = f"`{spec.name}`" + (" (the default)" if spec.name == DEFAULT_METHOD else "")
+        rows.append((first, spec.help, str(spec.most) if spec.fewest > 1 else limit, told))
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---|---|---|---|", *lines[1:]]) + "\n"
+
+
+_TOLD: dict[Input, str] = {
+    "levels": "levels",
+    "total": "a total",
+    "importance": "importances",
+    "caps": "caps",
+    "floor": "a floor on pairs",
+    "order": "an order",
+    "strength": "λ or strengths",
+    "matrices": "matrices",
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from deniable.design.methods import METHODS, Found, Method, Task, cap_text, resolve_caps
+from deniable.design.methods import Found, MethodSpec, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -20,16 +20,16 @@ class Design:
 
     Args:
         mechanism: carries the accounted levels as its claim.
-        method: how the law was found.
+        method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
         requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, and under methods ``lambda`` and ``joint``.
+            was: for an attribute released as it is, and where strengths were asked for.
         epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
             record, in nats; None if no bound is known.
-        budget: the total that was asked for, or None if levels were.
+        budget: the total that was asked for, in nats, or None if levels were.
         weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
             beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
-        optimal_epsilon: ε of the record under method ``optimal`` at the same levels, where the
-            method asks for more than levels: what a cap and a floor cost.
+        optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
+            a cap and a floor too: the difference is what these cost.
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
@@ -43,7 +43,7 @@ class Design:
     """
 
     mechanism: Mechanism
-    method: Method
+    method: str
     requested_epsilon: tuple[float | None, ...]
     epsilon_lower_bound: float | None
     budget: float | None = None
@@ -70,13 +70,13 @@ class Design:
         """Names of the attributes whose level is not the requested one."""
         return tuple(
             name
-            for name, asked, got in zip(
+            for name, requested, got in zip(
                 self.mechanism.schema.names,
                 self.requested_epsilon,
                 self.mechanism.attribute_epsilon,
                 strict=True,
             )
-            if asked is not None and not asked - EXACT_WITHIN <= got <= asked
+            if requested is not None and not requested - EXACT_WITHIN <= got <= requested
         )
 
 
@@ -86,12 +86,12 @@ class Plan:
 
     Args:
         schema: the attributes.
-        method: how to find the law.
+        method: how to find the law; one that takes levels.
         task: what the method is told beside the levels.
     """
 
     schema: Schema
-    method: Method
+    method: MethodSpec
     task: Task
 
     def at(self, levels: Sequence[float]) -> Design:
@@ -100,14 +100,32 @@ class Plan:
         Raises:
             InputError: if a level is beyond what the method can do, or a cap cannot be kept.
         """
-        protected = self.schema.protected
-        for i, level in zip(protected, levels, strict=True):
-            if level > MAX_LEVEL and self.method != "kronecker":
+        return self.with_levels(self.found(levels), levels)
+
+    def found(self, levels: Sequence[float]) -> Found:
+        """Return what the method finds at these levels, shape (k,), in nats.
+
+        Raises:
+            InputError: if a level is beyond what the method can do.
+        """
+        for i, level in zip(self.schema.protected, levels, strict=True):
+            if level > self.method.largest_level:
                 raise InputError(
-                    f"attribute '{self.schema.names[i]}': method {self.method} takes levels up to "
-                    f"{MAX_LEVEL:g} nats, not {level:g}, which protects nothing; ask for less"
+                    f"attribute '{self.schema.names[i]}': method {self.method.name} takes levels "
+                    f"up to {self.method.largest_level:g} nats, not {level:g}, which protects "
+                    "nothing; ask for less"
                 )
-        design = self.of(METHODS[self.method](self.task, levels))
+        assert self.method.solve is not None
+        return self.method.solve(self.task, levels)
+
+    def with_levels(self, found: Found, levels: Sequence[float]) -> Design:
+        """Return the design around laws that were found for these levels.
+
+        Raises:
+            InputError: if a cap is not kept.
+        """
+        protected = self.schema.protected
+        design = self.of(found)
         caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
         for i, cap in zip(protected, caps, strict=True):
             if cap is not None and design.mechanism.epsilon_given_rest[i] > cap:
@@ -115,10 +133,10 @@ class Plan:
                     f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
                     "was missed by a rounding error of the solver; ask for a slightly smaller one"
                 )
-        asked = dict(zip(protected, levels, strict=True))
+        requested = dict(zip(protected, levels, strict=True))
         return replace(
             design,
-            requested_epsilon=tuple(asked.get(i) for i in range(len(self.schema.attributes))),
+            requested_epsilon=tuple(requested.get(i) for i in range(len(self.schema.attributes))),
         )
 
     def of(self, found: Found) -> Design:
@@ -135,7 +153,7 @@ class Plan:
         mechanism = Mechanism(self.schema, tuple(blocks))
         return Design(
             mechanism,
-            self.method,
+            self.method.name,
             (None,) * len(self.schema.attributes),
             lower_bound(mechanism, found.weights),
             weights=None if found.weights is None else tuple(map(float, found.weights)),

@@ -11,7 +11,7 @@ With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
 
 These are floating-point numbers, right to a few units in the last place. A promise is kept by the
 law made from them: its integers are rounded the safe way (see
-:mod:`deniable.design.lambda_protocol`).
+:mod:`deniable.design.strength`).
 """
 
 import math

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
-from deniable.design.lambda_design import StrengthWishes
 from deniable.design.plan import Design
 from deniable.design.strata import Designs
+from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel

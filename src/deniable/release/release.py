@@ -7,7 +7,7 @@ Nothing else in it can depend on the true values.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.methods import METHODS
 from deniable.design.plan import Design
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
@@ -107,7 +108,16 @@ def write_statements(record: dict[str, Any], folder: Path) -> None:
     """Write what stands beside the rows: the record, the codebook and the report."""
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
-    (folder / "report.html").write_text(render_report(record), encoding="utf-8")
+    (folder / "report.html").write_text(
+        render_report(record, METHODS[method_of(record)]), encoding="utf-8"
+    )
+
+
+def method_of(record: Mapping[str, Any]) -> str:
+    """Return the name of the method by which a release was made; alike in all strata."""
+    if "mechanism" in record:
+        return str(record["mechanism"]["method"])
+    return str(record["expost"]["strata"]["mechanisms"][0]["mechanism"]["method"])
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:

@@ -1,7 +1,7 @@
 """What holds and what can be expected for each attribute: a table and two plots."""
 
 from deniable.report import wording
-from deniable.report.contents import AttributeStatement, Contents
+from deniable.report.contents import AttributeStatement, Contents, Method
 from deniable.report.markup import Row, escape, paragraph, section, table
 from deniable.report.plots import Bar, Group, Line, horizontal_bars, line_fits
 
@@ -11,10 +11,15 @@ PLOTTED = 24
 _NOTHING = "–"
 
 
-def attributes(contents: Contents) -> str:
-    """Return the table of all attributes and the plots."""
+def attributes(contents: Contents, method: Method) -> str:
+    """Return the table of all attributes and the plots.
+
+    Args:
+        contents: the record.
+        method: what is said of its method.
+    """
     errors = contents.standard_errors()
-    by_strength = contents.asked_by_strength()
+    by_strength = method.by_strength
     parts = [
         '<div class="box">'
         + table(
@@ -43,15 +48,8 @@ def attributes(contents: Contents) -> str:
                 "soft small",
             )
         )
-    if contents.mechanism.method == "invariant":
-        parts.append(
-            paragraph(
-                "Under invariant PRAM a value that is not kept is drawn by a matrix made from the "
-                "table, more often from frequent categories; “kept” is the share of this table's "
-                "values that are expected to be the true ones.",
-                "soft small",
-            )
-        )
+    if method.remark:
+        parts.append(paragraph(method.remark, "soft small"))
     return section("Attribute by attribute", *parts, _level_plot(contents), _error_plot(contents))
 
 

@@ -1,7 +1,7 @@
 """The parts of a release's record that are shown to people, with their types."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -165,6 +165,34 @@ class ExPost(msgspec.Struct, frozen=True):
     strata: Strata | None
 
 
+class Method(Protocol):
+    """What a page says of the method that found the law.
+
+    The methods are designed elsewhere, and a page knows none of them: whoever has it made hands in
+    the words for the one that the record names.
+    """
+
+    @property
+    def description(self) -> str:
+        """How the law was found; empty to show the method's name."""
+
+    @property
+    def remark(self) -> str:
+        """What is to be said under the table of attributes, if anything."""
+
+    @property
+    def by_strength(self) -> bool:
+        """Whether λ and strengths were asked for, so that they are to be shown."""
+
+
+class _Unknown:
+    description = remark = ""
+    by_strength = False
+
+
+UNKNOWN: Method = _Unknown()
+
+
 class Contents(msgspec.Struct, frozen=True):
     """A release's record, as far as it is shown to people."""
 
@@ -236,10 +264,6 @@ class Contents(msgspec.Struct, frozen=True):
             and block.law.get("family") in ("matrix", "designed matrix")
             and len(rows) != categories[name]
         }
-
-    def asked_by_strength(self) -> bool:
-        """Whether λ and strengths were asked for, so that they are to be shown."""
-        return self.mechanism.method in ("lambda", "joint")
 
     def standard_errors(self) -> dict[str, float]:
         """Return the expected standard error of a share per attribute, as a fraction of 1."""

@@ -57,16 +57,6 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     "square": MethodStyle("best square matrix found", _BLUE, "s", "-"),
     "search": MethodStyle("evolutionary search", _GREEN, "D", ""),
     "bound": MethodStyle("least error possible, attained", BLACK, "", "-"),
-    # laws of whole records
-    "kronecker": MethodStyle("independent (Kronecker)", BLACK, "s", "-"),
-    "optimal": MethodStyle("optimum", _VERMILION, "o", "-."),
-    "balanced": MethodStyle("balanced", _GREEN, "D", "-"),
-    "heuristic": MethodStyle("heuristic, at the levels it achieves", _BLUE, "^", "--"),
-    "heuristic-requested": MethodStyle("heuristic, at the levels requested", _SKY, "v", ":"),
-    "closed-form": MethodStyle("closed form, two attributes", _YELLOW, "P", ":"),
-    "lp": MethodStyle("linear program", _PURPLE, "x", "-"),
-    "lambda": MethodStyle("λ-randomization", _ORANGE, "p", "--"),
-    "joint": MethodStyle("joint λ-randomization", _PURPLE, "h", "-."),
     # what others offer
     "rsfd": MethodStyle("RS+FD", _SKY, "X", ":"),
     "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),

@@ -8,7 +8,7 @@ from typing import Any
 from deniable.report import wording
 from deniable.report.attributes import attributes
 from deniable.report.buying import buying
-from deniable.report.contents import Contents, Instead, read_contents
+from deniable.report.contents import UNKNOWN, Contents, Instead, Method, read_contents
 from deniable.report.estimating import estimating
 from deniable.report.markup import (
     Row,
@@ -23,30 +23,11 @@ from deniable.report.markup import (
 )
 from deniable.report.promise import adversaries, promise, warnings
 
-_METHODS = {
-    "kronecker": "independent randomized response for each attribute (Kronecker product)",
-    "lp": "privacy-optimized randomized response, linear program (Yamamoto and Shibuya, "
-    "Algorithms 1 and 2)",
-    "closed-form": "privacy-optimized randomized response, closed form for two attributes "
-    "(Yamamoto and Shibuya)",
-    "lambda": "λ-randomization: an independent bistochastic response for each attribute (Ruiz)",
-    "balanced": "the law of smallest ε found that keeps every requested level, caps what is learnt "
-    "by someone who knows the rest of the row, and leaves every table of two attributes estimable",
-    "optimal": "the law of smallest ε that keeps every requested level, with a proof of how near "
-    "to the smallest it is",
-    "invariant": "invariant post-randomization (PRAM): matrices made from the table so that its "
-    "frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
-    "joint": "one randomized response on whole records, the product of all categories (Ruiz, "
-    "section 3)",
-    "heuristic": "privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
-    "Algorithm 3)",
-}
-
 _OPTIMAL_WITHIN = 1e-6
 """Below this distance from the lower bound, in nats, a law is shown as optimal."""
 
 
-def render_report(record: Mapping[str, Any]) -> str:
+def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     """Return a release's page: one HTML file that needs nothing else, not even a network.
 
     It says what is promised and against whom, what holds for each attribute, what is not
@@ -55,6 +36,7 @@ def render_report(record: Mapping[str, Any]) -> str:
 
     Args:
         record: the release's record (``record.json``) as plain values.
+        method: what is said of the method that the record names; by default nothing but the name.
 
     Raises:
         InputError: if the record is not that of a release.
@@ -66,14 +48,14 @@ def render_report(record: Mapping[str, Any]) -> str:
         warnings(contents),
         promise(contents),
         adversaries(contents),
-        attributes(contents),
+        attributes(contents, method),
         _strata(contents),
         buying(contents),
         _not_protected(contents),
         estimating(contents),
         _citing(contents),
         section("The small print", bullets(contents.small_print)) if contents.small_print else "",
-        _provenance(contents),
+        _provenance(contents, method),
     ]
     body = "\n".join(part for part in sections if part)
     style = files("deniable.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -215,7 +197,7 @@ def _citing(contents: Contents) -> str:
     return section("How to cite the guarantee", quote)
 
 
-def _provenance(contents: Contents) -> str:
+def _provenance(contents: Contents, method: Method) -> str:
     release = contents.release
     mechanism = contents.mechanism
     return section(
@@ -223,9 +205,9 @@ def _provenance(contents: Contents) -> str:
         definitions(
             [
                 ("Software", contents.software),
-                ("Method", _METHODS.get(mechanism.method, mechanism.method)),
+                ("Method", method.description or mechanism.method),
                 ("How near the optimum", _optimality(contents)),
-                *_strength(contents),
+                *(_strength(contents) if method.by_strength else []),
                 (
                     "Randomness",
                     "the operating system's, through AES-256 in counter mode"
@@ -256,7 +238,7 @@ def _provenance(contents: Contents) -> str:
 
 def _strength(contents: Contents) -> list[tuple[str, str]]:
     strength = contents.mechanism.strength
-    if strength is None or not contents.asked_by_strength():
+    if strength is None:
         return []
     return [
         (

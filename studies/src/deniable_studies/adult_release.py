@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
-from deniable.design.methods import Method
 from deniable.errors import InputError
 from deniable.estimate.inference import Inference
 from deniable.estimate.simplex import project_to_simplex
@@ -32,7 +31,7 @@ from deniable_studies import peers
 from deniable_studies.baselines import amplified_epsilon, fake_data_given_rest, fake_data_law
 from deniable_studies.study import Setting
 
-DESIGNED: dict[str, Method] = {
+DESIGNED: dict[str, str] = {
     "optimal": "optimal",
     "balanced": "balanced",
     "kronecker": "kronecker",

@@ -6,11 +6,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.report.method_styles import DPI, METHOD_STYLES, SETTINGS, figure_bytes
+from deniable.design.methods import METHODS
+from deniable.report.method_styles import (
+    DPI,
+    METHOD_STYLES,
+    SETTINGS,
+    MethodStyle,
+    figure_bytes,
+)
 from deniable_studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+STYLES = METHOD_STYLES | {
+    spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()
+}
+"""The look of every method: those of designs, and those that they are compared with."""
 
 BAND = 0.18
 """Opacity of an interval drawn as a band."""
@@ -43,7 +55,7 @@ def plot_method(
 
     Args:
         axes: where.
-        method: a key of ``METHOD_STYLES``.
+        method: a key of ``STYLES``.
         x: horizontal positions, rising, shape (n,).
         y: values, shape (n,); NaN leaves a gap.
         low: lower ends of an interval, drawn as a band with ``high``; shape (n,).
@@ -53,7 +65,7 @@ def plot_method(
         markers: about so many markers along the curve.
         more: passed on to ``plot``.
     """
-    style = METHOD_STYLES[method]
+    style = STYLES[method]
     n = len(np.atleast_1d(np.asarray(x)))
     shown: dict[str, Any] = {
         "color": style.colour,
@@ -80,7 +92,7 @@ def scatter_method(
     **more: Any,
 ) -> None:
     """Draw a method's single draws as points in its own colour and marker."""
-    style = METHOD_STYLES[method]
+    style = STYLES[method]
     shown: dict[str, Any] = {
         "color": style.colour,
         "marker": style.marker,

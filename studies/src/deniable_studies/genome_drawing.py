@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.report.method_styles import BLACK, GREY, METHOD_STYLES
-from deniable_studies.drawing import grid, letter, plot_method
+from deniable.report.method_styles import BLACK, GREY
+from deniable_studies.drawing import STYLES, grid, letter, plot_method
 from deniable_studies.genome_runs import IN_THE_NOTEBOOK, METHODS, PValues, Run, runs_text
 from deniable_studies.study import Figure
 
@@ -74,7 +74,7 @@ def _bars(
         means,
         yerr=[means - low, high - means],
         fmt="none",
-        ecolor=METHOD_STYLES[method].colour,
+        ecolor=STYLES[method].colour,
         elinewidth=0.8,
         capsize=2.5,
     )

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deniable.report.method_styles import METHOD_STYLES
-from deniable_studies.drawing import grid
+from deniable_studies.drawing import STYLES, grid
 from deniable_studies.record_levels import ATTRIBUTES, Instance, draw_excess, draw_levels
 from deniable_studies.two_attributes import ratio_to_sum
 
@@ -49,7 +48,7 @@ def draw_thresholds(canvas: "MatplotlibFigure", found: Mapping[int, _Threshold])
         ("heuristic", "at the levels it achieves"),
         ("heuristic-requested", "at the levels requested"),
     ):
-        style = METHOD_STYLES[method]
+        style = STYLES[method]
         points = {k: t.achieved if method == "heuristic" else t.requested for k, t in found.items()}
         seen = {k: value for k, value in points.items() if value is not None}
         axes.plot(
@@ -62,7 +61,7 @@ def draw_thresholds(canvas: "MatplotlibFigure", found: Mapping[int, _Threshold])
         )
     for k, t in found.items():
         if t.low is not None and t.high is not None:
-            axes.plot([k, k], [t.low, t.high], color=METHOD_STYLES["heuristic"].colour, lw=0.9)
+            axes.plot([k, k], [t.low, t.high], color=STYLES["heuristic"].colour, lw=0.9)
     fitted = {k: t.achieved for k, t in found.items() if k in ATTRIBUTES and t.achieved is not None}
     if len(fitted) > 1:
         ks = np.linspace(min(found), max(found), 100)

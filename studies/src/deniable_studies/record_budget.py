@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from deniable.design.comparison import saving
 from deniable.design.design import design
-from deniable.design.methods import Method
 from deniable.design.plan import Design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -24,7 +23,7 @@ from deniable_studies.baselines import (
 )
 from deniable_studies.study import Setting
 
-DESIGNED: dict[str, Method] = {
+DESIGNED: dict[str, str] = {
     "optimal": "optimal",
     "balanced": "balanced",
     "kronecker": "kronecker",

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from deniable.design.methods import DEFAULT_CAP, DEFAULT_PAIR_FLOOR, METHODS, Found, Method, Task
+from deniable.design.methods import Found, Solve, Task, method_named
 from deniable.design.plan import EXACT_WITHIN, Plan
 from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic
@@ -172,9 +172,8 @@ def _time_one(timing: Timing, counts: list[int], wanted: list[float], *, keep: b
         if printed.first_not_finite is not None:
             timing.not_finite.append(printed.first_not_finite)
         return seconds
-    method = cast(Method, timing.method)
-    task = task_of(method, counts)
-    seconds, found = timed(lambda: METHODS[method](task, wanted))
+    task = task_of(timing.method, counts)
+    seconds, found = timed(partial(solve_of(timing.method), task, wanted))
     timing.seconds.append(seconds)
     if keep:
         if timing.n_attributes <= MOST_ACCOUNTED:
@@ -190,7 +189,7 @@ def _time_one(timing: Timing, counts: list[int], wanted: list[float], *, keep: b
 
 def _account(timing: Timing, task: Task, found: Found, wanted: list[float]) -> None:
     schema = Schema.anonymous(task.n_categories)
-    plan = Plan(schema, cast(Method, timing.method), task)
+    plan = Plan(schema, method_named(timing.method), task)
     seconds, designed = timed(lambda: plan.of(found))
     got = designed.mechanism.attribute_epsilon
     timing.design_seconds.append(timing.seconds[-1] + seconds)
@@ -204,11 +203,17 @@ def _account(timing: Timing, task: Task, found: Found, wanted: list[float]) -> N
     )
 
 
-def task_of(method: Method, counts: Sequence[int]) -> Task:
+def task_of(method: str, counts: Sequence[int]) -> Task:
     """Return what a method is told beside the levels; its defaults."""
-    if method == "balanced":
-        return Task(tuple(counts), DEFAULT_CAP, DEFAULT_PAIR_FLOOR)
-    return Task(tuple(counts))
+    spec = method_named(method)
+    return Task(tuple(counts), spec.given_rest, spec.pair_floor)
+
+
+def solve_of(method: str) -> Solve:
+    """Return the function that turns levels into a law."""
+    solve = method_named(method).solve
+    assert solve is not None
+    return solve
 
 
 def timed(work: Callable[[], _T]) -> tuple[float, _T]:
@@ -221,7 +226,7 @@ def timed(work: Callable[[], _T]) -> tuple[float, _T]:
 Effects = dict[str, dict[str, list[float]]]
 """Seconds by method and size, and by setting."""
 
-EFFECT_SIZES: tuple[tuple[Method, int], ...] = (("lp", 10), ("heuristic", 10_000), ("optimal", 10))
+EFFECT_SIZES: tuple[tuple[str, int], ...] = (("lp", 10), ("heuristic", 10_000), ("optimal", 10))
 
 
 def measure_effects(setting: Setting, runs: int) -> Effects:
@@ -249,7 +254,7 @@ def measure_effects(setting: Setting, runs: int) -> Effects:
                     counts = generator.integers(fewest, most + 1, k).tolist()
                     wanted = generator.uniform(*levels, k).tolist()
                     task = task_of(method, counts)
-                    seconds, _law = timed(partial(METHODS[method], task, wanted))
+                    seconds, _law = timed(partial(solve_of(method), task, wanted))
                     taken[name].append(seconds)
             found[f"{method}, k = {k:,}"] = taken
             setting.advance((place + 1) / len(EFFECT_SIZES))

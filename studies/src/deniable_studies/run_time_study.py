@@ -4,9 +4,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable.report.method_styles import METHOD_STYLES
 from deniable_studies import run_time_claims as claims
-from deniable_studies.drawing import letter, plot_method
+from deniable_studies.drawing import STYLES, letter, plot_method
 from deniable_studies.run_time import (
     AS_PRINTED,
     FULL,
@@ -206,9 +205,7 @@ def _draw_panel(panel: "Axes", timings: Sequence[Timing], levels: str) -> None:
         least = 100 if method in ("heuristic", AS_PRINTED) else 1
         fitted = claims.growth(timings, method, levels, least=least)
         style = "heuristic-requested" if method == AS_PRINTED else method
-        name = _NAMES.get(method, METHOD_STYLES[style].label).removesuffix(
-            ", at the levels it achieves"
-        )
+        name = _NAMES.get(method, STYLES[style].label).removesuffix(", at the levels it achieves")
         ks = [t.n_attributes for t in chosen]
         plot_method(
             panel,
@@ -222,7 +219,7 @@ def _draw_panel(panel: "Axes", timings: Sequence[Timing], levels: str) -> None:
             panel.plot(
                 [t.n_attributes] * 2,
                 [min(t.seconds), max(t.seconds)],
-                color=METHOD_STYLES[style].colour,
+                color=STYLES[style].colour,
                 linewidth=0.8,
             )
     if levels != PAPER:
@@ -236,7 +233,7 @@ def _draw_panel(panel: "Axes", timings: Sequence[Timing], levels: str) -> None:
             linestyle="none",
             marker="*",
             markerfacecolor="none",
-            color=METHOD_STYLES[method].colour,
+            color=STYLES[method].colour,
             label=label,
         )
 

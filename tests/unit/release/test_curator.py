@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.design.lambda_design import StrengthWishes
 from deniable.design.strata import read_designs
+from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.shares import Shares

@@ -31,11 +31,24 @@ SETTLED = 1e-3
 SEARCHED = 24
 """Attributes up to which the place of the ramp is searched for."""
 
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+_STEP = 0.06
+"""Distance of the places tried first."""
+
+NARROWER = 0.15
+"""What a search leaves of the interval in which the best place may lie; the place moves with the
+levels, too."""
+
 
 @dataclass
-class _State:
+class RampState:
+    """A ramp before it is put on a grid."""
+
     slopes: FloatArray  # c_i, nats
-    offset: float  # top of the ramp minus Σ c_i p_i, nats: there the mass is, if E is large
+    # Top of the ramp minus Σ c_i p_i, nats: there the mass is, if E is large. Over E it is called
+    # the ramp's place.
+    offset: float
     height: float  # E
 
 
@@ -55,7 +68,12 @@ class _Fitter:
         a, epsilon = problem.n_categories, problem.attribute_epsilon
         self._alike = bool(np.all(a == a[0]) and np.all(epsilon == epsilon[0]))
 
-    def law(self, state: _State) -> tuple[GatedSum, float]:
+    @property
+    def searched(self) -> bool:
+        """Whether the ramp's place is to be searched for."""
+        return self.problem.n_attributes <= SEARCHED or self._alike
+
+    def law(self, state: RampState) -> tuple[GatedSum, float]:
         """Return the ramp on its grid and the number of grid units in a nat."""
         problem, slopes = self.problem, state.slopes
         deviation = math.sqrt(
@@ -81,7 +99,7 @@ class _Fitter:
         )
         return law, unit
 
-    def response(self, state: _State) -> _Response:
+    def response(self, state: RampState) -> _Response:
         """Evaluate one ramp and how its keep probabilities respond."""
         problem = self.problem
         law, unit = self.law(state)
@@ -122,13 +140,13 @@ class _Fitter:
 
     def fit(
         self,
-        state: _State,
-        rescale: Callable[[_State], float],
+        state: RampState,
+        rescale: Callable[[RampState], float],
         target: float,
         *,
         centring: bool,
         steps: int = 60,
-    ) -> tuple[_State, _Response, float]:
+    ) -> tuple[RampState, _Response, float]:
         """Solve for c and E, and for τ if `centring`.
 
         `rescale` says by what factor all slopes must be multiplied.
@@ -137,12 +155,12 @@ class _Fitter:
         k = problem.n_attributes
         states: list[FloatArray] = []
         moves: list[FloatArray] = []
-        best: tuple[_State, _Response, float] | None = None
+        best: tuple[RampState, _Response, float] | None = None
         worse = 0
         for _ in range(steps):
             # The scale is a gauge: put it right first, so that the fixed point never sees it.
             factor = rescale(state)
-            state = _State(state.slopes * factor, state.offset, state.height)
+            state = RampState(state.slopes * factor, state.offset, state.height)
             now = self.response(state)
             size = float(
                 np.abs(now.miss / (problem.keep_excess * problem.change_probability)).max()
@@ -180,48 +198,69 @@ class _Fitter:
                 math.exp(float(new[k + 1])), float(problem.attribute_epsilon.sum()), LARGEST_HEIGHT
             )
             slopes = np.minimum(np.exp(new[:k]), 3.0 * height)
-            state = _State(slopes, float(new[k]) * height, height)
+            state = RampState(slopes, float(new[k]) * height, height)
         assert best is not None
         return best
 
     def best(
-        self, state: _State, rescale: Callable[[_State], float]
-    ) -> tuple[_State, _Response, float]:
+        self, state: RampState, rescale: Callable[[RampState], float]
+    ) -> tuple[RampState, _Response, float]:
         """Solve, with the ramp placed where E is least.
 
         Many attributes: s is all but continuous and the stationary place is the best.  Few: E has
         kinks where an end of the ramp meets a value of s, and the place is searched for.
         """
         state, now, miss = self.fit(state, rescale, 1e-3, centring=True, steps=30)
-        if self.problem.n_attributes > SEARCHED and not self._alike:
+        if not self.searched:
             return self.fit(state, rescale, 1e-11, centring=False)
-        fits: dict[float, tuple[_State, _Response, float]] = {}
-
-        def height(place: float) -> float:
-            at = min(fits, key=lambda x: abs(x - place)) if fits else None
-            warm = fits[at][0] if at is not None else state
-            warm = _State(warm.slopes, place * warm.height, warm.height)
-            trial = self.fit(warm, rescale, 1e-6, centring=False, steps=40)
-            if trial[2] > 1e-4:
-                return math.inf
-            fits[place] = trial
-            return trial[0].height
-
         first = state.offset / state.height if miss < 0.1 else 0.5
-        places = [first + 0.06 * i for i in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)]
-        values = {place: height(place) for place in places}
-        place = min(values, key=lambda x: values[x])
-        low, high = place - 0.06, place + 0.06
-        for _ in range(9):  # thirds: no assumption of smoothness
-            left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
-            if height(left) < height(right):
-                high = right
+        places = [first + _STEP * i for i in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)]
+        search = _PlaceSearch(self, state, rescale)
+        place = min(places, key=search.height)
+        return search.between(place - _STEP, place + _STEP) or (state, now, math.inf)
+
+
+class _PlaceSearch:
+    """The search for the place of least E, place being the ramp's top over E as in `RampState`."""
+
+    def __init__(
+        self, fitter: _Fitter, start: RampState, rescale: Callable[[RampState], float]
+    ) -> None:
+        self._fitter, self._start, self._rescale = fitter, start, rescale
+        self._tried: dict[float, tuple[RampState, _Response, float]] = {}
+
+    def height(self, place: float) -> float:
+        """Return E of the ramp at a place, warm from the nearest one tried; infinite for none."""
+        tried = self._tried
+        nearest = min(tried, key=lambda x: abs(x - place)) if tried else None
+        warm = tried[nearest][0] if nearest is not None else self._start
+        warm = RampState(warm.slopes, place * warm.height, warm.height)
+        trial = self._fitter.fit(warm, self._rescale, 1e-6, centring=False, steps=40)
+        if trial[2] > 1e-4:
+            return math.inf
+        tried[place] = trial
+        return trial[0].height
+
+    def between(self, low: float, high: float) -> tuple[RampState, _Response, float] | None:
+        """Return the best ramp tried, after a golden section of this interval to a fiftieth.
+
+        No smoothness is assumed: E has a kink where it is least.
+        """
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_left, at_right = self.height(left), self.height(right)
+        for _ in range(8):
+            if at_left < at_right:
+                high, right, at_right = right, left, at_left
+                left = high - _GOLDEN * (high - low)
+                at_left = self.height(left)
             else:
-                low = left
-        if not fits:
-            return state, now, math.inf
-        best = min(fits.values(), key=lambda trial: trial[0].height)
-        return self.fit(best[0], rescale, 1e-11, centring=False)
+                low, left, at_left = left, right, at_right
+                right = low + _GOLDEN * (high - low)
+                at_right = self.height(right)
+        if not self._tried:
+            return None
+        best = min(self._tried.values(), key=lambda trial: trial[0].height)
+        return self._fitter.fit(best[0], self._rescale, 1e-11, centring=False)
 
 
 class RampFit:
@@ -231,13 +270,16 @@ class RampFit:
         problem: the levels, all above 0, of at least two attributes.
         caps: γ_i in nats, each above its ε_i, shape (k,); infinite for none.
         start_height: the optimum without caps, in nats: where to start looking.
+
+    Attributes:
+        state: the ramp found last; where the next search starts.
     """
 
     def __init__(self, problem: Problem, caps: FloatArray, start_height: float) -> None:
         self._fitter = _Fitter(problem, 0.5 * default_resolution(problem.n_attributes))
         # Where there is no cap at all the scale is a gauge; slopes of several E are a vote.
         self._caps = np.minimum(caps, 8.0 * start_height)
-        self._state = _State(
+        self.state = RampState(
             1.5 * problem.attribute_epsilon,
             min(2.0, 0.5 * start_height),
             start_height + min(0.05 * start_height, 0.5),
@@ -254,14 +296,37 @@ class RampFit:
         None if the search does not settle.
         """
         state, response, miss = self._fitter.best(
-            self._state, lambda state: self._factor(state, fraction)
+            self.state, lambda state: self._factor(state, fraction)
         )
         if not miss < SETTLED:
             return None
-        self._state = state
+        self.state = state
         return response.law
 
-    def _factor(self, at: _State, fraction: float) -> float:
+    def near(self, fraction: float, reach: float = 0.0) -> GatedSum | None:
+        """Return the ramp that keeps this fraction of the caps and lies about where `state` does.
+
+        One fit at its place, or a search within ``reach`` of that, instead of one through all
+        places. None if it does not settle.
+        """
+
+        def rescale(state: RampState) -> float:
+            return self._factor(state, fraction)
+
+        if reach and self._fitter.searched:
+            search = _PlaceSearch(self._fitter, self.state, rescale)
+            place = self.state.offset / self.state.height
+            search.height(place)
+            trial = search.between(place - reach, place + reach)
+        else:
+            centring = not self._fitter.searched
+            trial = self._fitter.fit(self.state, rescale, 1e-11, centring=centring)
+        if trial is None or not trial[2] < SETTLED:
+            return None
+        self.state = trial[0]
+        return trial[1].law
+
+    def _factor(self, at: RampState, fraction: float) -> float:
         """By what all slopes must be multiplied for the steepest to just keep its cap."""
         # A cap at or above E holds whatever c_i is.
         bound = np.where(self._caps < at.height * (1 - 1e-9), self._caps, math.inf)

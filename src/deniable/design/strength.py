@@ -1,0 +1,398 @@
+"""From λ, strengths, covariances and matrices to laws: methods ``lambda`` and ``joint``.
+
+Source: Ruiz, "λ-randomization", sections 3 and 5. ``lambda`` gives every attribute a matrix
+λI + (1 − λ)P* of its own, or any other bistochastic matrix; ``joint`` gives one such matrix to the
+product of all categories, which is the plain alternative to every law of several attributes.
+
+Under ``lambda`` each attribute gets its λ in one of three ways: named outright; as the least
+randomization that has a given strength; or as part of the strongest law that keeps given parts of
+covariances (see :mod:`deniable.solvers.patterns.preserve`). The law is in integers, rounded to the
+side of the promise: a λ or a strength is a promise of protection, so the keep probability is
+rounded down; what is kept of a covariance is a promise of use, so it is rounded up.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws import Identity, JointLaw, MatrixChannel, ProductLaw
+from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws.entropy import response_entropy
+from deniable.laws.patterns import n_records
+from deniable.laws.response import Response, check_attenuation
+from deniable.mechanism.mechanism import Block
+from deniable.schema import Schema
+from deniable.solvers.patterns import preserve as solver
+
+_GUARD_BITS = 64
+
+Rounding = Literal["down", "up"]
+
+Wish = float | Mapping[str, float] | None
+"""One number for every attribute that has no wish of its own, or numbers by name."""
+
+
+@dataclass(frozen=True)
+class StrengthWishes:
+    """How strongly to randomize, in terms other than ε.
+
+    Args:
+        attenuation: λ, between 0 and 1.
+        strength: the least H(P)/log₂ a (Ruiz, Definition 1), between 0 and 1.
+        preserve: the least share of a covariance that is to survive, λ_a λ_b (equation (9)), by
+            pair of attributes.
+        matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
+
+    Example:
+        >>> bool(StrengthWishes()), StrengthWishes(attenuation=0.5).attenuation
+        (False, 0.5)
+    """
+
+    attenuation: Wish = None
+    strength: Wish = None
+    preserve: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    matrices: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Return whether anything is wished for."""
+        given = self.attenuation is not None or self.strength is not None
+        return given or bool(self.preserve or self.matrices)
+
+
+@dataclass(frozen=True)
+class Randomization:
+    """What the wishes come to.
+
+    Args:
+        blocks: for all attributes of the schema.
+        notes: sentences about how the λ were found.
+    """
+
+    blocks: tuple[Block, ...]
+    notes: tuple[str, ...] = ()
+
+
+def lambda_blocks(schema: Schema, wishes: StrengthWishes) -> Randomization:
+    """Return independent responses, one per protected attribute.
+
+    Raises:
+        InputError: if an attribute has no wish or two, or a wish is out of range or out of reach.
+    """
+    attenuation, strength = _spread(schema, wishes)
+    blocks = []
+    for name, matrix in wishes.matrices.items():
+        blocks.append(Block((schema.position(name),), _channel(schema, name, matrix)))
+    taken = set(wishes.matrices)
+    for pair in wishes.preserve:
+        for name in pair:
+            if name in taken:
+                raise InputError(
+                    f"'{name}' is randomized by a matrix of its own, so there is no λ of it to "
+                    "choose; leave it out of the covariances to preserve"
+                )
+    positions = tuple(i for i in schema.protected if schema.names[i] not in taken)
+    notes: list[str] = []
+    if positions or attenuation or strength or wishes.preserve:
+        rest = schema
+        if taken and positions:
+            attributes = [a for a in schema.attributes if a.name not in taken]
+            rest = Schema(tuple(attributes), schema.title, schema.keep)
+        choice = choose(rest, attenuation=attenuation, strength=strength, preserve=wishes.preserve)
+        blocks.append(Block(positions, choice.law))
+        if choice.epsilon_lower_bound is not None:
+            free = [n for pair in wishes.preserve for n in pair]
+            chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
+            notes.append(_preserving_note(chosen, choice.epsilon_lower_bound))
+    return Randomization((*blocks, *_kept(schema)), tuple(notes))
+
+
+def _preserving_note(chosen: Sequence[str], bound: float) -> str:
+    return (
+        f"The λ of {', '.join(chosen) or 'no attribute'} minimise the ε of independent responses "
+        "under the covariances to be preserved (a convex program, solved by an interior-point "
+        f"method); no other λ that preserve them have it below {math.floor(bound * 1e6) / 1e6:.6f}"
+    )
+
+
+def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixChannel:
+    n = schema.n_categories[schema.position(name)]
+    if name in schema.keep:
+        raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
+    try:
+        law = bistochastic_channel(matrix)
+    except InputError as error:
+        raise InputError(f"attribute '{name}': {error}") from None
+    if law.n_categories != (n,):
+        raise InputError(
+            f"attribute '{name}' has {n} categories, and its matrix has {law.n_categories[0]} rows"
+        )
+    return law
+
+
+def _kept(schema: Schema) -> list[Block]:
+    return [
+        Block((i,), Identity((a.n_categories,)))
+        for i, a in enumerate(schema.attributes)
+        if i not in schema.protected
+    ]
+
+
+def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], dict[str, float]]:
+    """Return λ and strengths by name: a common value goes to all without a wish of their own."""
+    common = [w for w in (wishes.attenuation, wishes.strength) if isinstance(w, int | float)]
+    if len(common) == 2:
+        raise InputError(
+            "one λ and one strength for all attributes were both given, and one decides the other; "
+            "give one of them, or values by name"
+        )
+    named: list[dict[str, float]] = [
+        dict(wish) if isinstance(wish, Mapping) else {}
+        for wish in (wishes.attenuation, wishes.strength)
+    ]
+    own = {*named[0], *named[1], *wishes.matrices}
+    own.update(name for pair in wishes.preserve for name in pair)
+    for name in sorted(own & set(wishes.matrices) & {*named[0], *named[1]}):
+        raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
+    rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
+    if common and not rest:
+        raise InputError(
+            f"{common[0]:g} was given for all attributes without a wish of their own, and there is "
+            "none; leave it out"
+        )
+    for wish, by_name in zip((wishes.attenuation, wishes.strength), named, strict=True):
+        if isinstance(wish, int | float):
+            by_name.update(dict.fromkeys(rest, float(wish)))
+    return named[0], named[1]
+
+
+def joint_blocks(
+    schema: Schema, wishes: StrengthWishes, epsilon: float | None = None
+) -> Randomization:
+    """Return one response on the product of all categories of the protected attributes.
+
+    It has one parameter: ε of the record, λ, or the strength of the record.
+
+    Raises:
+        InputError: if not exactly one of them is given, or it is out of range or out of reach.
+    """
+    if wishes.preserve or wishes.matrices:
+        raise InputError(
+            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
+            "matrix per attribute; give one λ, one strength or epsilon, or use method lambda"
+        )
+    given = [w for w in (wishes.attenuation, wishes.strength, epsilon) if w is not None]
+    if len(given) != 1 or isinstance(given[0], Mapping):
+        raise InputError(
+            "method joint has one parameter for the whole record: give one of epsilon, λ and "
+            "strength, as one number"
+        )
+    sizes = tuple(schema.n_categories[i] for i in schema.protected)
+    if epsilon is not None:
+        law = JointLaw.from_epsilon(sizes, epsilon)
+    elif isinstance(wishes.attenuation, int | float):
+        law = JointLaw.from_attenuation(sizes, check_attenuation(wishes.attenuation))
+    else:
+        assert isinstance(wishes.strength, int | float)
+        law = _strong_joint_law(sizes, wishes.strength)
+    return Randomization((Block(schema.protected, law), *_kept(schema)))
+
+
+def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
+    level = Response.from_strength(n_records(sizes), strength).epsilon
+    most = sum(math.log2(n) for n in sizes)
+    step = 2.0**-50
+    while True:
+        law = JointLaw.from_epsilon(sizes, level)
+        if law.record_entropy() / most >= strength:
+            return law
+        # As in strong_law below: two ways to compute a strength may differ in the last place.
+        level *= 1 - step
+        step = min(2 * step, 0.5)
+
+
+@dataclass(frozen=True)
+class LambdaChoice:
+    """The product law of the protected attributes, and what is known about it.
+
+    Args:
+        law: its attributes are the schema's protected ones, in order.
+        attenuation: λ per protected attribute, shape (k,); as asked for where it was.
+        epsilon_lower_bound: if covariances were to be kept: no λ that keep them, with the rest as
+            asked for, have a smaller ε of the record, in nats. None otherwise.
+    """
+
+    law: ProductLaw
+    attenuation: tuple[float, ...]
+    epsilon_lower_bound: float | None
+
+
+def choose(
+    schema: Schema,
+    *,
+    attenuation: Mapping[str, float] | None = None,
+    strength: Mapping[str, float] | None = None,
+    preserve: Mapping[tuple[str, str], float] | None = None,
+) -> LambdaChoice:
+    """Return the product law that meets one wish per protected attribute.
+
+    Args:
+        schema: the attributes.
+        attenuation: λ by attribute.
+        strength: least H(P)/log₂ a by attribute (Ruiz, Definition 1).
+        preserve: least share of a covariance by pair of attributes, λ_a λ_b (equation (9)).
+            Attributes in a pair may also have a λ or strength, which then stays as it is.
+
+    Raises:
+        InputError: if an attribute is unknown, released as it is, has two wishes or none, or a wish
+            is out of range or out of reach.
+    """
+    attenuation, strength, preserve = attenuation or {}, strength or {}, preserve or {}
+    _check_names(schema, attenuation, strength, preserve)
+    protected = [schema.attributes[i] for i in schema.protected]
+    sizes = [attribute.n_categories for attribute in protected]
+    place = {attribute.name: i for i, attribute in enumerate(protected)}
+    paired = {name for pair in preserve for name in pair}
+    laws: dict[int, ProductLaw] = {}
+    asked: dict[int, float] = {}
+    for name, value in attenuation.items():
+        i = place[name]
+        asked[i] = check_attenuation(value, f"attribute '{name}': ")
+        rounding: Rounding = "up" if name in paired else "down"
+        laws[i] = product_law([sizes[i]], [asked[i]], rounding)
+    for name, value in strength.items():
+        i = place[name]
+        try:
+            laws[i] = strong_law(sizes[i], value)
+        except InputError as error:
+            raise InputError(f"attribute '{name}': {error}") from None
+        asked[i] = float(laws[i].attenuations()[0])
+    bound = None
+    if preserve:
+        shares = _shares_by_position(preserve, place)
+        solution = _solve(protected_names=list(place), sizes=sizes, shares=shares, fixed=asked)
+        bound = solution.lower_bound
+        for i, value in enumerate(solution.attenuation.tolist()):
+            if i not in laws:
+                asked[i], laws[i] = value, product_law([sizes[i]], [value], "up")
+    law = merged([laws[i] for i in range(len(sizes))])
+    return LambdaChoice(law, tuple(asked[i] for i in range(len(sizes))), bound)
+
+
+def _check_names(
+    schema: Schema,
+    attenuation: Mapping[str, float],
+    strength: Mapping[str, float],
+    preserve: Mapping[tuple[str, str], float],
+) -> None:
+    paired = [name for pair in preserve for name in pair]
+    for name in (*attenuation, *strength, *paired):
+        schema.position(name)
+        if name in schema.keep:
+            raise InputError(f"'{name}' is released as it is, so it has no λ; leave it out")
+    if both := sorted(set(attenuation) & set(strength)):
+        raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
+    wished = {*attenuation, *strength, *paired}
+    for i in schema.protected:
+        if (name := schema.names[i]) not in wished:
+            raise InputError(
+                f"nothing says how strongly to randomize '{name}'; give its λ or its strength"
+                + (", or a covariance of it to preserve" if preserve else "")
+            )
+
+
+def _shares_by_position(
+    preserve: Mapping[tuple[str, str], float], place: Mapping[str, int]
+) -> dict[tuple[int, int], float]:
+    shares: dict[tuple[int, int], float] = {}
+    for (first, second), share in preserve.items():
+        if first == second:
+            raise InputError(f"'{first}' is paired with itself; a covariance is of two attributes")
+        pair = (min(place[first], place[second]), max(place[first], place[second]))
+        if pair in shares:
+            raise InputError(f"the covariance of '{first}' and '{second}' is asked for twice")
+        shares[pair] = share
+    return shares
+
+
+def _solve(
+    protected_names: Sequence[str],
+    sizes: Sequence[int],
+    shares: Mapping[tuple[int, int], float],
+    fixed: Mapping[int, float],
+) -> solver.PreservingSolution:
+    # The solver knows positions only; what can go wrong with a wish is said here, by name.
+    for (a, b), share in shares.items():
+        first, second = protected_names[a], protected_names[b]
+        if not 0 < share < 1:
+            raise InputError(
+                f"the share of the covariance of '{first}' and '{second}' that is to be kept lies "
+                f"between 0 and 1, not at {share:g}"
+            )
+        allowed = fixed.get(a, 1.0) * fixed.get(b, 1.0)
+        if allowed < share or (allowed == share and not (a in fixed and b in fixed)):
+            raise InputError(
+                f"the λ or strengths given leave at most {allowed:.6g} of the covariance of "
+                f"'{first}' and '{second}', so {share:g} of it cannot be kept; ask for less or "
+                "randomize them less"
+            )
+    return solver.solve(sizes, shares, fixed)
+
+
+def product_law(
+    n_categories: Sequence[int], attenuation: Sequence[float], rounding: Rounding = "down"
+) -> ProductLaw:
+    """Return the product of the matrices λ_i I + (1 − λ_i)P*, shape (k,) (Ruiz, equation (6)).
+
+    The floating-point λ_i are taken as exact; p_i = λ_i + (1 − λ_i)/a_i is rounded to a width at
+    which λ_i and 1 − λ_i keep all their digits.
+
+    Raises:
+        InputError: if a λ is not between 0 and 1.
+    """
+    laws = []
+    for n, value in zip(n_categories, attenuation, strict=True):
+        share = Fraction(check_attenuation(value))
+        small = min(math.log2(value), math.log2(1 - value))
+        bits = 64 * math.ceil((_GUARD_BITS + math.log2(n) - small) / 64)
+        keep = (share + (1 - share) / n) * (1 << bits)
+        weight = math.floor(keep) if rounding == "down" else math.ceil(keep)
+        laws.append(ProductLaw((int(n),), bits, (weight,)))
+    return merged(laws)
+
+
+def strong_law(n_categories: int, strength: float) -> ProductLaw:
+    """Return the least randomization of one attribute whose strength is not below this.
+
+    The strength meant is that of the integers, as :mod:`deniable.mechanism.strength` computes it.
+
+    Raises:
+        InputError: if it is not between 0 and 1, or out of reach.
+    """
+    level = Response.from_strength(n_categories, strength).epsilon
+    step = 2.0**-50
+    while True:
+        law = ProductLaw.from_levels([n_categories], [level])
+        keep = law.keep_weights[0]
+        entropy = response_entropy(n_categories, keep, (1 << law.bits) - keep)
+        if entropy / math.log2(n_categories) >= strength:
+            return law
+        # The two ways to compute a strength may differ in the last place; next to 1, where the
+        # strength hardly depends on the level, it takes more than a last place to get back.
+        level *= 1 - step
+        step = min(2 * step, 0.5)
+
+
+def merged(laws: Sequence[ProductLaw]) -> ProductLaw:
+    """Return the law of independent product laws together, each with its own probabilities."""
+    bits = max(law.bits for law in laws)
+    return ProductLaw(
+        tuple(n for law in laws for n in law.n_categories),
+        bits,
+        tuple(weight << (bits - law.bits) for law in laws for weight in law.keep_weights),
+    )
