@@ -188,7 +188,7 @@ def pram(
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
         >>> wishes = deniable.StrengthWishes(attenuation=0.8)
-        >>> deniable.pram(frame, schema, "release", wishes=wishes)["release"]["rows"]
+        >>> deniable.pram(frame, schema, "pram", wishes=wishes)["release"]["rows"]
         3
     """
     treatment = Treatment(
