@@ -132,7 +132,7 @@ def share(
         >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
         >>> record = deniable.share(frame, plan, "release", shuffle=True)
         >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
-        (3, ['codebook.csv', 'data.csv', 'record.json', 'report.html'])
+        (3, ['codebook.csv', 'data.parquet', 'record.json', 'report.html'])
     """
     options = Options(
         shuffle=shuffle,
