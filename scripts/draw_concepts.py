@@ -1,0 +1,136 @@
+"""Draw the pictures of docs/concepts.md: .venv/bin/python scripts/draw_concepts.py
+
+The same pictures every time: the one draw in them is seeded, the rest is computed.
+"""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import deniable
+from deniable.mechanism.channel import Channel
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+TRUE, RELEASED, RECOVERED = "#37474f", "#b0bec5", "#00897b"
+mpl.rcParams.update({
+    "svg.hashsalt": "deniable", "svg.fonttype": "path", "font.size": 10,
+    "axes.spines.top": False, "axes.spines.right": False, "figure.facecolor": "white",
+})  # fmt: skip
+
+
+def save(figure: Figure, name: str) -> None:
+    figure.savefig(IMAGES / name, metadata={"Date": None}, bbox_inches="tight")
+
+
+def dense(plan: Any) -> Any:
+    """The chance of every answer (row) to every record (column)."""
+    forward = Channel(plan.mechanism, plan.mechanism.schema.names).forward
+    sizes = plan.mechanism.schema.n_categories
+    units = np.eye(int(np.prod(sizes))).reshape((-1, *sizes))
+    return np.stack([forward.apply(unit).ravel() for unit in units], axis=1)
+
+
+def one_table() -> None:
+    """Shares of one attribute: true, as released, and recovered with their intervals."""
+    name = "education"
+    table = pd.read_csv(ROOT / "examples" / "insurance.csv", dtype=str)
+    whole = deniable.Schema.from_toml(ROOT / "examples" / "insurance.toml")
+    (attribute,) = (a for a in whole.attributes if a.name == name)
+    plan = deniable.design(
+        deniable.Schema((attribute,)), attribute_epsilon=[1.0], method="kronecker"
+    )
+    counts = table[name].value_counts().reindex(list(attribute.categories)).to_numpy()
+    random = np.random.default_rng(1)
+    answers = [random.multinomial(n, p) for n, p in zip(counts, dense(plan).T, strict=True)]
+    released = pd.DataFrame({name: np.repeat(attribute.categories, np.sum(answers, axis=0))})
+    estimate = deniable.estimate(released, plan, of=[name])
+    low, high = estimate.confidence_interval(0.95)
+    labels = list(attribute.categories)
+    at = np.arange(len(labels))
+    figure = Figure(figsize=(7, 3.2))
+    axes = figure.subplots()
+    for step, (frame, colour, text) in enumerate(
+        [(table, TRUE, "the table"), (released, RELEASED, "as released, ε = 1")]
+    ):
+        shares = frame[name].value_counts(normalize=True).reindex(labels)
+        axes.bar(at + 0.27 * (step - 1), 100 * shares, 0.25, color=colour, label=text)
+    shares = np.asarray(estimate.values)
+    axes.bar(at + 0.27, 100 * shares, 0.25, color=RECOVERED, label="recovered, with its interval")
+    errors = 100 * np.array([shares - np.ravel(low), np.ravel(high) - shares])
+    axes.errorbar(at + 0.27, 100 * shares, errors, fmt="none", ecolor="black", capsize=3, lw=1)
+    axes.set_xticks(at, labels)
+    axes.set_ylabel("% of 22,272 women")
+    axes.set_xlabel("education")
+    axes.legend(frameon=False)
+    save(figure, "concept-one-table.svg")
+
+
+def four_observers() -> None:
+    """How sure an answer can make each of the four, of what had odds of 1 to 9 before."""
+    schema = deniable.Schema.anonymous([5] * 10)
+    mechanism = deniable.design(schema, attribute_epsilon=[1.25] * 10).mechanism
+    levels = [
+        ("sees that column alone", mechanism.attribute_epsilon[0]),
+        ("sees three columns", mechanism.subset_epsilon(schema.names[:3])),
+        ("sees the row, knows all\nthe other true values", mechanism.epsilon_given_rest[0]),
+        ("sees the row,\nwhatever they know", mechanism.epsilon),
+    ]
+    figure = Figure(figsize=(7, 2.8))
+    axes = figure.subplots()
+    for place, (_, epsilon) in enumerate(reversed(levels)):
+        odds = np.exp(epsilon) / 9
+        axes.barh(place, 100 * odds / (1 + odds), 0.6, color=RECOVERED)
+        axes.barh(place, 10, 0.6, color=TRUE)
+        percent = 100 * odds / (1 + odds)
+        axes.text(percent + 1, place, f"{percent:.0f} %   ε = {epsilon:.2f}", va="center")
+    axes.set_yticks(range(4), [text for text, _ in reversed(levels)])
+    axes.set_xlim(0, 122)
+    axes.set_xticks(range(0, 101, 20))
+    axes.set_xlabel("% sure of it at most; dark: before the release")
+    save(figure, "concept-four-observers.svg")
+
+
+def laws() -> None:
+    """The chance of every answer to every record, for three laws of the same two attributes."""
+    sizes, levels = (2, 3), (1.0, 2.0)
+    schema = deniable.Schema.anonymous(list(sizes))
+    apart = deniable.design(schema, attribute_epsilon=levels, method="kronecker")
+    together = deniable.design(schema, attribute_epsilon=levels, method="optimal")
+    merged = deniable.design(
+        deniable.Schema.anonymous([6]), attribute_epsilon=[together.mechanism.epsilon],
+        method="kronecker",
+    )  # fmt: skip
+    labels = ["".join(map(str, cell)) for cell in product(*(range(a) for a in sizes))]
+    figure = Figure(figsize=(7, 2.9))
+    panels: list[tuple[str, Any]] = [
+        ("each by itself", apart), ("together (optimal)", together), ("merged into one", merged),
+    ]  # fmt: skip
+    for axes, (title, plan) in zip(figure.subplots(1, 3), panels, strict=True):
+        matrix = dense(plan)
+        axes.imshow(matrix, cmap="GnBu", vmin=0, vmax=0.8)
+        for y, x in product(range(6), range(6)):
+            colour = "white" if matrix[y, x] > 0.4 else "black"
+            axes.text(
+                x, y, f"{100 * matrix[y, x]:.0f}", ha="center", va="center", color=colour, size=8
+            )
+        axes.set_xticks(range(6), labels)
+        axes.set_yticks(range(6), labels)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_title(f"{title}\nε = {plan.mechanism.epsilon:.2f}", fontsize=10)
+        axes.set_xlabel("true record")
+    figure.axes[0].set_ylabel("answer")
+    figure.tight_layout()
+    save(figure, "concept-laws.svg")
+
+
+if __name__ == "__main__":
+    one_table()
+    four_observers()
+    laws()
