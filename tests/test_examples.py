@@ -43,10 +43,12 @@ def examples(name: str) -> list[doctest.DocTest]:
 def test_examples_of_a_module_print_what_they_say(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     found = examples(name)
     assert found, "none is in a docstring"
     for example in found:
+        desk = tmp_path / example.name
+        desk.mkdir()
+        monkeypatch.chdir(desk)
         printed: list[str] = []
         result = doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=printed.append)
         assert result.failed == 0, "".join(printed)

@@ -230,8 +230,8 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
         >>> mixture = birkhoff(np.array([[0.75, 0.25], [0.25, 0.75]]))
         >>> mixture.permutations, [weight / mixture.total for weight in mixture.weights]
         (((0, 1), (1, 0)), [0.75, 0.25])
-        >>> [weight / mixture.total for weight in mixture.rebuild()[0]]
-        [0.75, 0.25]
+        >>> mixture.rebuild() == [[3 * 2**62, 2**62], [2**62, 3 * 2**62]]
+        True
     """
     return decompose(bistochastic_channel(matrix).weights)
 
