@@ -161,7 +161,7 @@ def test_no_fraction_of_the_caps_below_the_levels_themselves_is_searched(
     monkeypatch.setattr(ramps.RampFit, "at", lambda *_: ramp)
     fractions = recorded_fractions(monkeypatch)
     monkeypatch.setattr(balanced, "_landed", lambda *_: ramp)
-    monkeypatch.setattr(balanced, "_floor_kept", lambda *_: False)
+    monkeypatch.setattr(balanced, "keep_floor", lambda *_: False)
     solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
     assert solution.method == "floor"
     assert 0.5 < min(fractions) < 0.51
