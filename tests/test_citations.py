@@ -16,7 +16,7 @@ KINDS = "Theorem|Lemma|Proposition|Corollary"
 PAGE = re.compile(r"docs/[\w/-]+\.md")
 PLACE = re.compile(rf",?\s+(?P<kind>{KINDS}|section)s?\s+(?P<number>\d+)(?P<more>( and \d+)?)")
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+\.md)(#[\w-]+)?\)")
-FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|json|toml|html))`")
+FILE = re.compile(r"`([\w./-]+/[\w.-]+\.py)`")
 PAPER = re.compile(r"(?!ISCC)\b([A-Z]\w+)(?: et al\.|, for|,)? \(?((?:19|20)\d\d)\b")
 DOTTED = re.compile(r"`(deniable(?:_studies)?(?:\.\w+)+)`")
 # What was cited when the mathematics lay outside the repository.

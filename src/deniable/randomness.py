@@ -11,6 +11,8 @@ again with 64, and after that with Python's integers for as long as it takes. Th
 has exactly the stated probability, given uniform bits.
 
 The number of bits used depends on U alone, never on a record.
+
+Why draws are exact: docs/proofs/accounting.md, Theorem 7.
 """
 
 import hashlib

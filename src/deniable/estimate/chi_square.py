@@ -35,6 +35,8 @@ the last column follows from the rest, X² = Ĉᵀ V⁻¹ Ĉ with V the delta-me
 the mean of u is 0, and large X² get smaller, by the factor 1/(1 + X²/n), never larger.)
 
 Without randomization all this is Pearson's test without continuity correction.
+
+The proofs are in docs/proofs/estimation.md, section 5.
 """
 
 from dataclasses import dataclass

@@ -9,6 +9,8 @@ indicator vectors, and sᵀCt that of scores s, t. A pattern law gives
 Under a product law φ_ij = λ_i λ_j and the second term is gone: Ruiz ("λ-randomization"), equation
 (9). Under a joint law it is not: attributes that are independent come out correlated, and a
 cross-table of the release, read as it stands, misleads. Under response matrices C' = M_i C M_jᵀ.
+
+The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
 """
 
 from collections.abc import Sequence

@@ -20,6 +20,8 @@ The mechanism of a record may be that of its stratum. What a record in stratum h
 (w_r/W) ℓ_h(y_r), ℓ_h = L_hᵀc, so that every sum over records is a sum over strata of such sums,
 each with its own L; their normalisation to the whole table brings a factor W_h, the stratum's
 fraction of the weight, or W_h² with squared weights.
+
+The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) and 4 (ratios).
 """
 
 from dataclasses import dataclass

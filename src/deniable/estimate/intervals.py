@@ -42,6 +42,8 @@ So the interval is never empty, and one of a higher level holds that of a lower 
 *Where it is not used.* With weights V depends on the squared weights of the people in the cell, not
 on c; over strata on how c divides among them; for some of the parts of an attribute with a response
 matrix on the other parts; a share of a subgroup is a ratio. There intervals are plain.
+
+The proofs are in docs/proofs/estimation.md, Theorem 7.
 """
 
 from dataclasses import dataclass

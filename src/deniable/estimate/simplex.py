@@ -1,4 +1,7 @@
-"""Estimates that are distributions: maximum likelihood by EM, and projection to the simplex."""
+"""Estimates that are distributions: maximum likelihood by EM, and projection to the simplex.
+
+The proofs are in docs/proofs/estimation.md, section 4.
+"""
 
 from dataclasses import dataclass
 

@@ -3,6 +3,8 @@
 What strata were randomized by is known of every record, because the column that forms them is
 released as it is. With π_h the true table of stratum h and W_h its fraction of the weight,
 π = Σ_h W_h π_h; every estimate is such a sum, of one term if the table is not divided.
+
+Why sums over records become sums over strata: docs/proofs/estimation.md, Theorem 5.
 """
 
 from collections.abc import Sequence

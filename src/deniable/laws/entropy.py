@@ -3,6 +3,8 @@
 Source: Ruiz, "λ-randomization", section 2.2: a response matrix has one distribution of answers per
 category; its entropy rate is the average of their entropies over categories that are equally
 likely, which for a bistochastic matrix is its stationary law.
+
+The proofs are in docs/proofs/lambda.md, Theorem 4.
 """
 
 import math

@@ -2,6 +2,8 @@
 
 Source: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
 disclosure control".
+
+The proofs are in docs/proofs/lambda.md, Theorem 8.
 """
 
 from collections.abc import Mapping, Sequence

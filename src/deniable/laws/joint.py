@@ -1,4 +1,7 @@
-"""One randomized response on whole records: kept as it is, or replaced by another record."""
+"""One randomized response on whole records: kept as it is, or replaced by another record.
+
+The proofs are in docs/proofs/lambda.md, Theorem 5, and docs/proofs/interactions.md, Theorem 4.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

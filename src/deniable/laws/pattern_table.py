@@ -1,4 +1,7 @@
-"""A weight for every one of the 2^k patterns: the linear program's optimum, and any other law."""
+"""A weight for every one of the 2^k patterns: the linear program's optimum, and any other law.
+
+Its levels are docs/proofs/accounting.md, Theorem 4.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Independent k-ary randomized response per attribute: the Kronecker product of their matrices."""
+"""Independent k-ary randomized response per attribute: the Kronecker product of their matrices.
+
+Its levels are docs/proofs/accounting.md, Theorem 4.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -12,6 +12,8 @@ With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
 These are floating-point numbers, right to a few units in the last place. A promise is kept by the
 law made from them: its integers are rounded the safe way (see
 :mod:`deniable.design.strength`).
+
+The proofs are in docs/proofs/lambda.md, Theorem 1.
 """
 
 import math

@@ -1,4 +1,8 @@
-"""The heuristic's law: a uniform record, the record itself, or the record with one change."""
+"""The heuristic's law: a uniform record, the record itself, or the record with one change.
+
+Its levels are docs/proofs/accounting.md, Theorem 4, its eigenvalues docs/proofs/interactions.md,
+Theorem 4.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -9,6 +9,8 @@ other axis. The eigenvalue on T is
 
 Applying, inverting, multiplying entrywise: all are done on the 2^m numbers of a kernel or of its
 eigenvalues, and a table of any size is passed over 2m times.
+
+The proofs are in docs/proofs/interactions.md, Theorem 1 and Corollary 2.
 """
 
 from collections.abc import Sequence

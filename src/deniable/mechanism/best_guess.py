@@ -3,6 +3,8 @@
 Where ε is unbounded, this is what holds instead; it is a statement about one prior, and about the
 average person or the luckiest guess, not about every pair of categories. Numbers are computed from
 the law's integers and rounded up.
+
+The proofs are in docs/proofs/accounting.md, Theorem 11.
 """
 
 import math

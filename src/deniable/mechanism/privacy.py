@@ -16,6 +16,8 @@ Four adversaries, and the number for each (`docs/guarantees.md` has them in plai
 * ``record_epsilon(law, subset)``: someone who sees only the columns of the subset.
 
 ``math.inf`` stands for "no bound".
+
+The proofs are in docs/proofs/accounting.md, Theorem 5.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""A response matrix in a channel: all of its attribute, or the sum over the parts not asked for."""
+"""A response matrix in a channel: all of its attribute, or the sum over the parts not asked for.
+
+The proofs are in docs/proofs/interactions.md, Theorem 9.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What a table was randomized by: a mechanism for each of its strata, most often for all of it."""
+"""What a table was randomized by: a mechanism for each of its strata, most often for all of it.
+
+Why the least protected stratum decides: docs/proofs/accounting.md, Theorem 3.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ entropies over categories that are equally likely, which for a bistochastic matr
 law. The strength is the entropy rate over the most it could be, log₂ of the number of categories.
 
 It measures uncertainty on average. It bounds nothing about any one person: ε does that.
+
+The proofs are in docs/proofs/lambda.md, Theorem 4.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Linear maps of tables: a pattern kernel times small matrices, applied axis by axis."""
+"""Linear maps of tables: a pattern kernel times small matrices, applied axis by axis.
+
+The proofs are in docs/proofs/interactions.md, Theorem 8.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

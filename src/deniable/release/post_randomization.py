@@ -7,6 +7,8 @@ contraction of numerical attributes. What each of them does and does not guarant
 
 Sources: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
 disclosure control"; Ruiz, "λ-randomization", section 5.
+
+The proofs are in docs/proofs/lambda.md, section 5.
 """
 
 import math

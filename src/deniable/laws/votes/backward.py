@@ -10,6 +10,8 @@ dropped: this serves wherever *every* pattern counts, however improbable (drawin
 a set of columns), while `sums` serves expectations that need relative precision far out in a tail.
 
 States whose outcome is settled (g is 1 for good, or e^E already) share one entry at either end.
+
+The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
 import math

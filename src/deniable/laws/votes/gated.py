@@ -15,6 +15,8 @@ the rest  f(S) <= ((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) f(S ∪ i) with c 
 
 It contains RS+FD's uniform fakes, λ-randomization, and the Kronecker product (a ramp that is never
 clipped); staircase mechanisms of two steps (Kairouz, Oh and Viswanath 2014) are its votes.
+
+The proofs are in docs/proofs/clipped.md, Theorem 3, and docs/proofs/optimal.md, section 5.
 """
 
 import math

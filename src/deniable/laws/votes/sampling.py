@@ -18,6 +18,8 @@ the quotient of two of them is kept as such where it would underflow.
 Of the two probabilities of a choice the smaller is stored, so that both are good to 3 u relatively.
 No draw depends on a record. The number of words used is the same for every pattern, but for one
 more in 2^64 where a word leaves a choice open.
+
+The proofs are in docs/proofs/optimal.md, Theorem 10.
 """
 
 import math

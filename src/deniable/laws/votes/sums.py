@@ -22,6 +22,8 @@ blocks of 128 in eight strands, then a binary tree), and N' <= 24 + log2 N.
 States of tiny mass are dropped; their mass is counted, and times the largest |h e^{−ρ(s−t)}| it
 bounds what is missing.  States that cannot reach `floor` any more are left out without any loss
 when h vanishes below `floor`.
+
+The error bounds are proved in docs/proofs/optimal.md, section 7.
 """
 
 import math

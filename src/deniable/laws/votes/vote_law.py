@@ -10,6 +10,8 @@ that normalises; δ is `path_slack` and what the law's own density is off by (`d
 logarithm of a quotient of two sums of such probabilities therefore moves by 2 δ at most, and every
 level here is one: of two patterns, of p_i and 1 − p_i, of two values of a projected law. An own
 response is drawn exactly, with probabilities that are doubles, and only averages.
+
+The proofs are in docs/proofs/optimal.md, Theorem 10, and docs/proofs/clipped.md, section 7.
 """
 
 from abc import abstractmethod

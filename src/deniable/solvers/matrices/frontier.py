@@ -13,6 +13,8 @@ tr(Eᵀ H⁻¹ E), E Eᵀ = Uᵀ D U: the semidefinite program
 The off-diagonal block of its dual is −Z of the certificate. About 2^n rows are too many for one
 program from n = 9 on; it is solved over some of them, those that violate the dual most are added,
 and that is repeated until the certificate, which looks at all rows, closes the gap.
+
+The proofs are in docs/proofs/frontier.md, Theorem 3.
 """
 
 from dataclasses import dataclass

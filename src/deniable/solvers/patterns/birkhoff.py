@@ -1,6 +1,8 @@
 """Bistochastic matrices as mixtures of permutations.
 
 Source: Ruiz, "λ-randomization", Theorem 3 (Birkhoff and von Neumann) and Corollary 1.
+
+The proofs are in docs/proofs/lambda.md, Theorem 7.
 """
 
 from collections import deque

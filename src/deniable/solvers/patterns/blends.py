@@ -5,6 +5,8 @@ threshold, and a single vote, however soft, is up to several nats off. Column ge
 `columns`, with votes on a grid: the master mixes them, the dynamic program prices them. What
 remains is the grid: a pattern on the threshold is rounded by up to a unit, which costs about one
 part in `default_resolution` (1e−3 nats, measured), and a bound from the same grid is off as much.
+
+The proofs are in docs/proofs/optimal.md, section 5.
 """
 
 import math

@@ -8,6 +8,8 @@ relatively (numpy documents 4 units in the last place).
 Notation: f = q/μ is the density of a pattern law q against the uniform law μ (attribute i changed
 with probability 1 − 1/a_i, independently), Y_i is 1 if attribute i is kept, p_i the required
 keep probability, d_i = p_i − 1/a_i ≥ 0. The record's level is ε = ln(max f/min f).
+
+The proofs are in docs/proofs/optimal.md, Theorem 6, and section 7 for the roundings.
 """
 
 import math

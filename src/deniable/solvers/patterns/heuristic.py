@@ -14,6 +14,8 @@ too), and then the second needs nothing else of the past:
 So all u_i are known at once, and the only thing left to do in order is line 8: u_0 is what remains
 of W, and attribute i falls back if its u_i would be negative, or so large that u_0' < max u_j. Its
 achieved level is then ln(1 + a_i W), the same function of a_i for every attribute that falls back.
+
+The proofs are in docs/proofs/restricted.md, Theorem 7.
 """
 
 import math

@@ -6,6 +6,8 @@ components on each of which f is known up to one factor; what remains is a small
 one unknown level per component, as many as there are equations. Solving that system again, with
 its residual evaluated in the form in which the result is checked, leaves errors of a few units in
 the last place where the code left its tolerance of 1e−10. Ties inside components hold exactly.
+
+What a tie is: docs/proofs/restricted.md, section 3.
 """
 
 from collections.abc import Sequence

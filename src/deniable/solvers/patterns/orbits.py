@@ -13,6 +13,8 @@ attribute i with probability p_i if and only if
     Σ_S μ(S) (Y_i(S) − p_i) g(S) = d_i,       Y_i(S) = 1 if i ∉ S else 0,    d_i = p_i − 1/a_i,
 
 because the same sum over the constant 1 is −d_i.
+
+The proofs are in docs/proofs/restricted.md, Theorems 1 and 2.
 """
 
 import math

@@ -13,6 +13,8 @@ the optimum is unique, and a primal–dual interior-point method finds it. For p
 demands, Σ_i min_x (f_i(x) + s_i x) + ν·ln c with s_i the sum of the prices at attribute i is a
 lower bound; its minimum is at a root of s y² + (s(a − 2) − a) y − s(a − 1), so that the bound needs
 no trust in the search.
+
+The proofs are in docs/proofs/lambda.md, Theorem 6.
 """
 
 import math

@@ -13,6 +13,8 @@ The second makes E_f[s] stationary in τ: of all ramps with these slopes the one
 third pins the common scale of c, to which p hardly responds near a vote (scaling c changes nothing
 in a vote), while it responds to E strongly; so E, not the scale, is solved for.  One accelerated
 fixed point does it all, with the exact response to E and the diagonal of the response to c.
+
+The proofs are in docs/proofs/clipped.md, Theorem 3 and section 4.
 """
 
 import math

@@ -9,6 +9,8 @@ Over the excess g = f/f_{all} − 1 of each orbit (`orbits`), minimise g_∅ sub
                                          mean of h_i h_j in the orbit (`Orbits.pair_attenuation`).
 
 Rows of floors are added once a solution breaks them, and not before.
+
+The proofs are in docs/proofs/restricted.md, Theorems 4 and 5.
 """
 
 from collections.abc import Sequence

@@ -23,6 +23,8 @@ optimum. So among the ties a second program
 The multipliers of I are now at least w > 0, and since comparable ties differ in I only, the
 argument above holds within the ties. What the attributes in I keep too often, an independent k-ary
 response takes away (`bring_down`).
+
+The proofs are in docs/proofs/restricted.md, Theorem 3.
 """
 
 from dataclasses import dataclass

@@ -14,6 +14,8 @@ Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii with
   one for many attributes, which acceleration absorbs), T shrinking in stages;
 Newton steps with the full H where that does not converge (levels that differ by orders of
   magnitude: then few attributes decide, and the curvature is far from diagonal).
+
+The proofs are in docs/proofs/optimal.md, Theorem 9.
 """
 
 import math
