@@ -94,7 +94,9 @@ def on_page_content(html: str, *, page: Any, config: Any, files: Any) -> str:
 
     def typeset(formula: re.Match[str]) -> str:
         kind, source, after = formula.groups()
-        mathml = convert(unescape(source), display="block" if kind == "div" else "inline")
+        # The converter needs the braces of \\mathbb{R}, which may be left out.
+        braced = re.sub(r"(\\math(?:bb|cal|rm)) (\w)", r"\1{\2}", unescape(source))
+        mathml = convert(braced, display="block" if kind == "div" else "inline")
         if unknown := re.search(r"<m[a-z]+>(\\[A-Za-z]+|&amp;|&)</m", mathml):
             raise PluginError(f"{page.file.src_uri}: {unknown[1]} in {source}")
         mathml = mathml.replace("<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>')
