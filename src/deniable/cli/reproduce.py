@@ -75,26 +75,14 @@ def reproduce(
 def _list(studies: Any, as_json: bool) -> None:
     from deniable.cli import console
 
+    texts = [study.text for study in studies.catalogue.STUDIES]
     if as_json:
-        print_json(
-            [
-                {
-                    "study": s.name,
-                    "title": s.title,
-                    "source": s.source,
-                    "seconds": s.seconds,
-                    "needs_adult": s.needs_adult,
-                }
-                for s in studies.catalogue.STUDIES
-            ]
-        )
+        plain = ("title", "source", "seconds", "needs_adult")
+        print_json([{"study": t.name} | {name: getattr(t, name) for name in plain} for t in texts])
         return
     console.show_table(
         ["study", "in full", "what it makes again"],
-        [
-            [s.name, _duration(s.seconds), f"{s.title} ({s.source})"]
-            for s in studies.catalogue.STUDIES
-        ],
+        [[t.name, _duration(t.seconds), f"{t.title} ({t.source})"] for t in texts],
         text_columns=3,
     )
 
@@ -110,7 +98,9 @@ def _run_one(
 
     studies.folder.check_output(output, overwrite=force)
     if not quick:
-        console.note(f"{study.name} takes about {_duration(study.seconds)} in full on two cores")
+        console.note(
+            f"{study.name} takes about {_duration(study.text.seconds)} in full on two cores"
+        )
     with console.progress(study.name) as advance:
         setting = studies.Setting(quick, seed, adult, advance)
         findings = study.run(setting)
@@ -139,7 +129,7 @@ def _run_all(
         else:
             chosen.append(study)
     if not quick:
-        total = _duration(sum(study.seconds for study in chosen))
+        total = _duration(sum(study.text.seconds for study in chosen))
         console.note(f"All studies take about {total} in full on two cores")
     done = []
     for study in chosen:

@@ -1,1 +1,1 @@
-"""Tables and figures of the papers, recomputed: one module each."""
+"""Tables and figures of the papers, made again: a folder for each paper, and one beyond them."""

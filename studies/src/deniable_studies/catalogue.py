@@ -1,39 +1,31 @@
 """Which studies there are, in the order in which all of them are run."""
 
+from typing import Any
+
 from deniable.errors import InputError
-from deniable_studies import (
-    adult_release_study,
-    category_counts,
-    coverage_study,
-    genome,
-    lambda_table,
-    optrr_adult,
-    optrr_distributions,
-    optrr_iterative,
-    optrr_normal,
-    privacy_levels,
-    record_budget_study,
-    run_time_study,
-)
+from deniable_studies.beyond import adult_release, coverage, record_budget
+from deniable_studies.lambda_randomization import table_1
+from deniable_studies.optrr import adult_columns, distributions, iterative, normal
+from deniable_studies.privacy_optimized import genome, levels, run_time
 from deniable_studies.study import Study
 
-STUDIES: tuple[Study, ...] = (
-    privacy_levels.STUDY,
-    category_counts.STUDY,
+STUDIES: tuple[Study[Any], ...] = (
+    levels.PRIVACY_LEVELS,
+    levels.CATEGORY_COUNTS,
     genome.STUDY,
-    run_time_study.STUDY,
-    lambda_table.STUDY,
-    optrr_normal.STUDY,
-    optrr_distributions.STUDY,
-    optrr_adult.STUDY,
-    optrr_iterative.STUDY,
-    record_budget_study.STUDY,
-    adult_release_study.STUDY,
-    coverage_study.STUDY,
+    run_time.STUDY,
+    table_1.STUDY,
+    normal.STUDY,
+    distributions.STUDY,
+    adult_columns.STUDY,
+    iterative.STUDY,
+    record_budget.STUDY,
+    adult_release.STUDY,
+    coverage.STUDY,
 )
 
 
-def find(name: str) -> Study:
+def find(name: str) -> Study[Any]:
     """Return a study by its name.
 
     Raises:
@@ -46,13 +38,13 @@ def find(name: str) -> Study:
     raise InputError(f"there is no study '{name}'; there are {known}, and all")
 
 
-def reason_to_skip(study: Study, *, adult: bool) -> str | None:
+def reason_to_skip(study: Study[Any], *, adult: bool) -> str | None:
     """Return why a study cannot be run, or None.
 
     Args:
         study: which.
         adult: whether the Adult data is at hand.
     """
-    if study.needs_adult and not adult:
+    if study.text.needs_adult and not adult:
         return "it needs the Adult data; give --adult PATH to adult.data of the UCI repository"
     return None

@@ -1,6 +1,6 @@
 """Drawing for the studies: the same look for the same method in every figure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from deniable_studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 STYLES = METHOD_STYLES | {
     spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()
@@ -110,7 +111,13 @@ def grid(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def letter(axes: Sequence["Axes"], titles: Sequence[str]) -> None:
+def letter(axes: Iterable["Axes"], titles: Sequence[str]) -> None:
     """Title the panels of a figure: (a) …, (b) …"""
     for i, (panel, title) in enumerate(zip(axes, titles, strict=True)):
         panel.set_title(f"({chr(ord('a') + i)}) {title}", loc="left", fontsize=9)
+
+
+def legend(canvas: "MatplotlibFigure", panel: "Axes", ncols: int, **more: Any) -> None:
+    """Put the legend of a panel below the figure."""
+    shown: dict[str, Any] = {"loc": "outside lower center", "ncols": ncols}
+    canvas.legend(*panel.get_legend_handles_labels(), **(shown | more))

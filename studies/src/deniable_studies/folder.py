@@ -15,7 +15,6 @@ from deniable.outputs import (
 from deniable_studies.drawing import render
 from deniable_studies.page import index_page, study_page
 from deniable_studies.study import Findings, Setting, Study
-from deniable_studies.values import csv_text
 
 PAGE, VERDICTS = "index.html", "verdicts.json"
 
@@ -32,7 +31,7 @@ def check_output(path: Path, *, overwrite: bool) -> None:
 
 
 def write_study(
-    path: Path, study: Study, findings: Findings, setting: Setting, *, overwrite: bool
+    path: Path, study: Study[Any], findings: Findings, setting: Setting, *, overwrite: bool
 ) -> None:
     """Write a study's folder: ``index.html``, ``verdicts.json``, figures and tables.
 
@@ -47,13 +46,13 @@ def write_study(
             (folder / f"{figure.name}.png").write_bytes(images[figure.name])
             (folder / f"{figure.name}.svg").write_bytes(svg)
         for table in findings.tables:
-            (folder / f"{table.name}.csv").write_text(csv_text(table), encoding="utf-8")
+            (folder / f"{table.name}.csv").write_text(table.csv_text(), encoding="utf-8")
         page = study_page(study, findings, images, quick=setting.quick, seed=setting.seed)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / VERDICTS).write_bytes(to_json(verdicts_to_plain(study, findings, setting)))
 
 
-def verdicts_to_plain(study: Study, findings: Findings, setting: Setting) -> dict[str, Any]:
+def verdicts_to_plain(study: Study[Any], findings: Findings, setting: Setting) -> dict[str, Any]:
     """Return a study's verdicts as they stand in ``verdicts.json``."""
     return {
         "study": study.name,
@@ -76,8 +75,8 @@ def make_collection(path: Path, *, overwrite: bool) -> None:
 
 def write_index(
     path: Path,
-    finished: Sequence[Study],
-    skipped: Sequence[tuple[Study, str]],
+    finished: Sequence[Study[Any]],
+    skipped: Sequence[tuple[Study[Any], str]],
     plain: Sequence[dict[str, Any]],
     *,
     quick: bool,
@@ -101,7 +100,7 @@ def write_index(
 
 
 def collection_to_plain(
-    plain: Sequence[dict[str, Any]], skipped: Sequence[tuple[Study, str]]
+    plain: Sequence[dict[str, Any]], skipped: Sequence[tuple[Study[Any], str]]
 ) -> dict[str, Any]:
     """Return the verdicts of several studies as they stand in ``verdicts.json``."""
     return {

@@ -1,12 +1,13 @@
 """A study's page: each claim beside what came out, the figures, the numbers. One HTML file."""
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 from deniable.report.markup import Row, bullets, escape, notice, paragraph, section, table
-from deniable_studies.study import Claim, Findings, Study, Table, Verdict
-from deniable_studies.values import cell_text
+from deniable_studies.study import Cell, Claim, Findings, Study, Table, Verdict
 
 _SHOWN_ROWS = 40
 _SHOWN_COLUMNS = 9
@@ -30,7 +31,7 @@ _CLASSES = {Verdict.REPRODUCED: "yes", Verdict.PARTLY: "partly", Verdict.NOT: "n
 
 
 def study_page(
-    study: Study, findings: Findings, images: Mapping[str, bytes], *, quick: bool, seed: int
+    study: Study[Any], findings: Findings, images: Mapping[str, bytes], *, quick: bool, seed: int
 ) -> str:
     """Return a study's page.
 
@@ -43,8 +44,8 @@ def study_page(
     """
     command = f"deniable reproduce {study.name}{' --quick' if quick else ''} --seed {seed}"
     header = (
-        f"<header>\n<h1>{escape(study.title)}</h1>\n"
-        f'<p class="soft">{escape(study.source)}</p>\n{paragraph(study.question)}\n'
+        f"<header>\n<h1>{escape(study.text.title)}</h1>\n"
+        f'<p class="soft">{escape(study.text.source)}</p>\n{paragraph(study.text.question)}\n'
         f'<p class="soft small">Made by <code>{escape(command)} --output …</code></p>\n</header>'
     )
     sections = [
@@ -67,12 +68,12 @@ def study_page(
         section("To be kept in mind", bullets(findings.remarks)) if findings.remarks else "",
         section("Numbers", *map(_table, findings.tables)) if findings.tables else "",
     ]
-    return _frame(study.title, sections)
+    return _frame(study.text.title, sections)
 
 
 def index_page(
-    finished: Sequence[tuple[Study, Sequence[str]]],
-    skipped: Sequence[tuple[Study, str]],
+    finished: Sequence[tuple[Study[Any], Sequence[str]]],
+    skipped: Sequence[tuple[Study[Any], str]],
     *,
     quick: bool,
 ) -> str:
@@ -89,8 +90,8 @@ def index_page(
     )
     rows = [
         Row(
-            f'<a href="{escape(study.name)}/index.html">{escape(study.title)}</a>'
-            f'<br><span class="soft small">{escape(study.source)}</span>',
+            f'<a href="{escape(study.name)}/index.html">{escape(study.text.title)}</a>'
+            f'<br><span class="soft small">{escape(study.text.source)}</span>',
             [str(list(found).count(v)) for v in Verdict],
         )
         for study, found in finished
@@ -134,6 +135,19 @@ def _figure(name: str, caption: str, png: bytes) -> str:
         f'<figcaption>{escape(caption)} <a href="{escape(name)}.svg">SVG</a>, '
         f'<a href="{escape(name)}.png">PNG</a></figcaption>\n</figure>'
     )
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell for people: four significant digits."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return str(cell)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if cell == 0 or 1e-3 <= abs(cell) < 1e6:
+        return f"{cell:,.4g}" if abs(cell) < 1e4 else f"{cell:,.0f}"
+    return f"{cell:.3e}"
 
 
 def _table(found: Table) -> str:

@@ -1,24 +1,34 @@
-"""What a study is: a question, a run, and findings that are numbers, figures and verdicts.
+"""What a study is: numbers that are measured once, and what is judged, drawn and listed from them.
 
-A study is a function from a :class:`Setting` to :class:`Findings`. It draws nothing on a screen and
-writes no file: ``deniable_studies.folder`` does. Its verdicts are computed from its numbers by
-rules that stand in the claims and were written down before the result was seen.
+A study draws nothing on a screen and writes no file: ``deniable_studies.folder`` does. Verdicts are
+computed from its numbers by rules that stand beside the claims in its TOML and were written down
+before the result was seen.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
+
+from deniable_studies.text import ClaimText, Text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 Cell = str | int | float | None
 """A table's cell; None is an empty one. Numbers are written with ten significant digits."""
+
+Rows = Sequence[Sequence[Cell]]
+Values = Mapping[str, object]
+
+N = TypeVar("N")
 
 
 class Verdict(StrEnum):
@@ -29,25 +39,34 @@ class Verdict(StrEnum):
     NOT = "not reproduced"
 
 
-def judge(fully: bool, *, partly: bool = False) -> Verdict:
-    """Return the verdict: what holds fully, else partly, else not."""
-    if fully:
-        return Verdict.REPRODUCED
-    return Verdict.PARTLY if partly else Verdict.NOT
+class Judged(NamedTuple):
+    """What a judge returns: ``(found, fully, partly)`` and, where needed, more.
+
+    Args:
+        found: what came out, with its numbers.
+        fully: whether the claim holds by its rule.
+        partly: whether it holds in part by its rule.
+        why: the name of the reason, where the claim's text has several.
+        values: what its rule and its reasons are filled with.
+    """
+
+    found: str
+    fully: bool
+    partly: bool = False
+    why: str = ""
+    values: Values = MappingProxyType({})
+
+    @property
+    def verdict(self) -> Verdict:
+        """The strongest that holds."""
+        if self.fully:
+            return Verdict.REPRODUCED
+        return Verdict.PARTLY if self.partly else Verdict.NOT
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that is said, and what came out.
-
-    Args:
-        statement: what the paper (or, beyond the papers, this project) says, near its own words.
-        source: where, such as "Yamamoto and Shibuya, section V-A, Figure 1".
-        rule: what counts as reproduced, and what as partly; fixed before the result was seen.
-        found: what came out, with its numbers.
-        verdict: by that rule.
-        why: the reason, where the claim was not reproduced in full; otherwise may be empty.
-    """
+    """Something that is said, and what came out; see :class:`~deniable_studies.text.ClaimText`."""
 
     statement: str
     source: str
@@ -61,29 +80,48 @@ class Claim:
             raise ValueError(f"a claim that is {self.verdict} needs a reason: {self.statement}")
 
 
+def make_claim(text: ClaimText, judged: Judged) -> Claim:
+    """Return a claim with its verdict, its rule and its reason filled in."""
+    why = ""
+    if text.always or not judged.fully:
+        why = text.why if isinstance(text.why, str) else text.why[judged.why]
+    rule, why = (words.format(**judged.values) for words in (text.rule, why))
+    return Claim(text.statement, text.source, rule, judged.found, judged.verdict, why)
+
+
 @dataclass(frozen=True)
 class Table:
-    """Numbers, written as ``NAME.csv``; on the page if they are few.
-
-    Args:
-        name: the file's name without ``.csv``.
-        caption: one sentence: what a row is, units, number of draws.
-        columns: names in snake_case, with the unit if there is one: ``epsilon_nats``.
-        rows: one cell per column.
-        measured: whether it holds times, which differ from run to run. Every other table is the
-            same, byte for byte, for the same seed on the same machine.
-    """
+    """Numbers, written as ``NAME.csv``; on the page if they are few."""
 
     name: str
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Rows
     measured: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: a row of {len(row)} cells")
+
+    def csv_text(self) -> str:
+        """Return it as CSV: numbers with ten significant digits; None and NaN are empty cells."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_written(cell) for cell in row] for row in self.rows)
+        return text.getvalue()
+
+    def column(self, name: str) -> list[Cell]:
+        """Return a column's cells."""
+        place = list(self.columns).index(name)
+        return [row[place] for row in self.rows]
+
+
+def _written(cell: Cell) -> str:
+    if cell is None or cell != cell:  # NaN is not itself
+        return ""
+    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True)
@@ -92,7 +130,7 @@ class Figure:
 
     Args:
         name: the files' name without extension.
-        caption: what is shown: axes with units, number of draws, what an interval covers.
+        caption: what is shown.
         draw: draws into an empty figure of matplotlib with constrained layout; see
             :mod:`deniable_studies.drawing` for how methods look.
         size: width and height in inches.
@@ -101,28 +139,22 @@ class Figure:
     name: str
     caption: str
     draw: "Callable[[MatplotlibFigure], None]"
-    size: tuple[float, float] = (7.0, 4.6)
+    size: tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study found.
-
-    Args:
-        claims: with their verdicts.
-        figures: in the order of the page.
-        tables: in the order of the page; every number in a figure is in one of them.
-        choices: what the source leaves open (a discretisation, a range, a seed) and what was
-            chosen, one sentence each.
-        remarks: what else a reader has to know: errors of the source, what a guarantee does not
-            cover.
-    """
+    """What a study found, in the order of its page."""
 
     claims: Sequence[Claim]
     figures: Sequence[Figure]
     tables: Sequence[Table]
     choices: Sequence[str] = ()
     remarks: Sequence[str] = ()
+
+    def table(self, name: str) -> Table:
+        """Return a table by its name."""
+        return next(table for table in self.tables if table.name == name)
 
 
 def _no_progress(_fraction: float | None, /) -> None:
@@ -163,7 +195,7 @@ class Setting:
         def advance(fraction: float | None) -> None:
             self.advance(None if fraction is None else start + fraction * (end - start))
 
-        return Setting(self.quick, self.seed, self.adult, advance)
+        return replace(self, advance=advance)
 
     @contextmanager
     def step(self, done: int, of: int) -> Iterator[None]:
@@ -172,24 +204,86 @@ class Setting:
         self.advance((done + 1) / of)
 
 
+def _nothing(_numbers: object) -> Values:
+    return {}
+
+
 @dataclass(frozen=True)
-class Study:
-    """A study, as the catalogue lists it.
+class Study(Generic[N]):
+    """A study: its text, and what makes the text's claims, figures and tables of its numbers.
 
     Args:
-        name: as typed after ``deniable reproduce``.
-        title: one line.
-        source: the paper and the table or figures, or "beyond the papers".
-        question: one or two sentences: what is asked.
-        seconds: about how long it runs in full, measured on two cores.
-        run: does the work.
-        needs_adult: whether it needs the Adult data.
+        text: all that it says.
+        measure: does the work; returns its numbers.
+        judges: of every claim, by the claim's id.
+        figures: draw into an empty figure, by the figure's name.
+        tables: return the rows, by the table's name.
+        values: returns what captions, choices and remarks are filled with.
+
+    Raises:
+        ValueError: if claims and judges, or the names of figures or tables, are not the same.
     """
 
-    name: str
-    title: str
-    source: str
-    question: str
-    seconds: float
-    run: Callable[[Setting], Findings]
-    needs_adult: bool = False
+    text: Text
+    measure: Callable[[Setting], N]
+    judges: Mapping[str, Callable[[N], Judged]]
+    figures: "Mapping[str, Callable[[MatplotlibFigure, N], None]]"
+    tables: Mapping[str, Callable[[N], Rows]]
+    values: Callable[[N], Values] = _nothing
+
+    def __post_init__(self) -> None:
+        for what, stated, made in (
+            ("claim", [claim.id for claim in self.text.claim], self.judges),
+            ("figure", self.text.figure, self.figures),
+            ("table", self.text.table, self.tables),
+        ):
+            if sorted(stated) != sorted(made):
+                apart = ", ".join(sorted(set(stated) ^ set(made))) or "one of them twice"
+                raise ValueError(f"{self.name}: text and code differ in a {what}: {apart}")
+
+    @property
+    def name(self) -> str:
+        """As typed after ``deniable reproduce``."""
+        return self.text.name
+
+    def run(self, setting: Setting) -> Findings:
+        """Measure, and find."""
+        return self.findings(self.measure(setting), setting)
+
+    def findings(self, numbers: N, setting: Setting) -> Findings:
+        """Judge the claims by the numbers, and fill the text with them."""
+        text, values = self.text, dict(self.values(numbers))
+
+        def drawn(name: str) -> "Callable[[MatplotlibFigure], None]":
+            return lambda canvas: self.figures[name](canvas, numbers)
+
+        def filled(sentences: Sequence[str]) -> list[str]:
+            return [words for sentence in sentences if (words := sentence.format(**values))]
+
+        return Findings(
+            [
+                make_claim(claim, self.judges[claim.id](numbers))
+                for claim in text.claim
+                if not (claim.full_only and setting.quick)
+            ],
+            [
+                Figure(name, figure.caption.format(**values), drawn(name), figure.size)
+                for name, figure in text.figure.items()
+            ],
+            [
+                Table(
+                    name,
+                    table.caption.format(**values),
+                    table.columns,
+                    self.tables[name](numbers),
+                    table.measured,
+                )
+                for name, table in text.table.items()
+            ],
+            filled(text.choices),
+            filled(text.remarks),
+        )
+
+    def claim(self, name: str, judged: Judged) -> Claim:
+        """Return one claim with what its judge says."""
+        return make_claim(next(claim for claim in self.text.claim if claim.id == name), judged)

@@ -1,0 +1,1 @@
+"""Studies that go beyond the papers: this project's own statements, checked."""

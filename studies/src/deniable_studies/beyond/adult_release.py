@@ -1,0 +1,610 @@
+"""Adult released again and again: nine attributes, at one total, by every method.
+
+Forty-five tables of nine attributes (nine marginals, 36 pairs) are estimated from every release.
+The squared error of a table is averaged over its cells, then over tables. The truth is the table
+that was randomized: only the randomization is random.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.design.design import design
+from deniable.errors import InputError
+from deniable.estimate.inference import Inference
+from deniable.estimate.simplex import project_to_simplex
+from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.laws.patterns import attenuation
+from deniable.laws.response import Response
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.randomizer import Randomizer
+from deniable.randomness import SeededRandomness
+from deniable.schema import Schema
+from deniable_studies.adult import CATEGORICAL, Adult, read_adult
+from deniable_studies.adult import schema as adult_schema
+from deniable_studies.beyond import peers
+from deniable_studies.beyond.baselines import (
+    amplified_epsilon,
+    fake_data_given_rest,
+    fake_data_law,
+)
+from deniable_studies.drawing import grid, legend, letter, plot_method
+from deniable_studies.study import Cell, Judged, Rows, Setting, Study, Values
+from deniable_studies.text import read_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+DESIGNED = ("optimal", "balanced", "kronecker")
+OURS = (*DESIGNED, "lambda")
+RSFD, RSFD_STATED = "rsfd", "rsfd-as-stated"
+DRAWN = (*OURS, RSFD, RSFD_STATED)
+SMP = "smp"
+LEVELS, QUICK_LEVELS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
+COMPLETE_CASES = 45_222
+"""People in both files of whom nothing is missing: what the stated variances are for."""
+
+STATED: dict[str, tuple[float, float, float, float]] = {
+    "optimal": (7.5e-4, 1.7e-4, 4.0e-5, 1.2e-5),
+    "kronecker": (1.7e-2, 3.8e-3, 7.8e-4, 1.4e-4),
+    SMP: (8.9e-4, 1.3e-4, 3.3e-5, 2.7e-5),
+}
+"""At ``LEVELS``: mean over the attributes of the averaged variance of an unbiased marginal."""
+
+FARTHEST = 5.0
+"""Standard errors by which a mean over releases may differ from what is expected."""
+
+Names = tuple[str, ...]
+
+
+def mechanism_for(method: str, schema: Schema, epsilon: float) -> Mechanism:
+    """Return a method's mechanism for a total.
+
+    Args:
+        method: one of ``DRAWN``. ``kronecker`` gives every attribute the level ε/k, ``lambda``
+            every attribute the same λ; ``rsfd`` answers at ε, ``rsfd-as-stated`` at its authors'
+            ε', so that the record's level is above the total.
+        schema: the attributes.
+        epsilon: of the record, in nats.
+    """
+    sizes = schema.n_categories
+    if method == "lambda":
+        strength = equal_attenuation(sizes, epsilon)
+        return design(schema, method="lambda", attenuation=strength).mechanism
+    if method in (RSFD, RSFD_STATED):
+        answer = epsilon if method == RSFD else amplified_epsilon(len(sizes), epsilon)
+        block = Block(tuple(range(len(sizes))), fake_data_law(sizes, answer))
+        return Mechanism(schema, (block,))
+    return design(schema, epsilon=epsilon, method=method).mechanism
+
+
+def equal_attenuation(n_categories: Sequence[int], epsilon: float) -> float:
+    """Return the λ that, the same for all attributes, has Σ ln(1 + a_i λ/(1 − λ)) = ε, to 1e-12
+    and never above it."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-15:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        total = sum(Response.from_attenuation(a, middle).epsilon for a in n_categories)
+        low, high = (middle, high) if total <= epsilon * (1 - 1e-13) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Squared errors of one kind of table under one method, averaged.
+
+    Args:
+        n_tables: tables that were estimated; the rest was refused.
+        expected: the mean over cells and tables that the formulas predict.
+        expected_median: the median over tables of the predicted mean over cells.
+        measured: the same as ``expected`` over the releases drawn.
+        standard_error: of ``measured``, from the differences between releases.
+        simplex: ``measured`` after projection to the simplex (no negative shares).
+    """
+
+    n_tables: int
+    expected: float
+    expected_median: float
+    measured: float
+    standard_error: float
+    simplex: float
+
+    @property
+    def deviation(self) -> float:
+        """Measured less expected, in standard errors."""
+        return (self.measured - self.expected) / self.standard_error
+
+
+@dataclass(frozen=True)
+class Released:
+    """A method at a level.
+
+    Args:
+        method: one of ``DRAWN``.
+        epsilon: of the record as drawn, in nats.
+        asked: the total that was asked for, in nats.
+        given_rest: largest ``epsilon_given_rest``, in nats.
+        marginals, pairs: their errors; None if no such table can be estimated.
+        refused: pairs that cannot be estimated at all.
+    """
+
+    method: str
+    epsilon: float
+    asked: float
+    given_rest: float
+    marginals: Errors | None
+    pairs: Errors | None
+    refused: tuple[tuple[str, str], ...]
+
+    @property
+    def kinds(self) -> dict[str, Errors]:
+        """The errors that there are, by what they are of."""
+        both = {"marginals": self.marginals, "pairs": self.pairs}
+        return {kind: errors for kind, errors in both.items() if errors is not None}
+
+
+def release_again(
+    columns: Sequence[NDArray[Any]],
+    schema: Schema,
+    method: str,
+    epsilon: float,
+    n_releases: int,
+    setting: Setting,
+    stream: Sequence[int],
+) -> Released:
+    """Draw releases of one table with the real sampler, and measure the errors of their estimates.
+
+    Args:
+        columns: codes per attribute, shape (n,) each.
+        schema: the attributes.
+        method: one of ``DRAWN``.
+        epsilon: of the record, in nats.
+        n_releases: how many.
+        setting: for seed and progress.
+        stream: of the seed.
+    """
+    mechanism = mechanism_for(method, schema, epsilon)
+    n = len(columns[0])
+    tables: list[Names] = [(name,) for name in schema.names]
+    channels = {names: Channel(mechanism, names) for names in tables}
+    refused = []
+    for pair in combinations(schema.names, 2):
+        channel = Channel(mechanism, pair)
+        try:
+            channel.check(n)
+        except InputError:
+            refused.append(pair)
+            continue
+        tables.append(pair)
+        channels[pair] = channel
+    truths = {names: _counts(columns, schema, names) / n for names in tables}
+    errors = np.zeros((n_releases, len(tables)))
+    simplex = np.zeros((n_releases, len(tables)))
+    randomizer = Randomizer(mechanism, SeededRandomness(setting.release_seed(*stream)))
+    for release in range(n_releases):
+        with setting.step(release, n_releases):
+            released = randomizer.randomize(columns)
+            for place, names in enumerate(tables):
+                counted = Tabulation.from_counts(_counts(released, schema, names))
+                estimate = Inference(Counts.of(mechanism, counted), names).values
+                errors[release, place] = np.mean((estimate - truths[names]) ** 2)
+                projected = project_to_simplex(estimate)
+                simplex[release, place] = np.mean((projected - truths[names]) ** 2)
+    k = len(schema.names)
+    expected = [expected_error(channels[names], n).mean_variance for names in tables]
+    return Released(
+        method,
+        mechanism.epsilon,
+        epsilon,
+        max(mechanism.epsilon_given_rest),
+        _errors(expected[:k], errors[:, :k], simplex[:, :k]),
+        _errors(expected[k:], errors[:, k:], simplex[:, k:]),
+        tuple(refused),
+    )
+
+
+def _counts(columns: Sequence[NDArray[Any]], schema: Schema, names: Names) -> NDArray[np.float64]:
+    positions = schema.positions(names)
+    sizes = [schema.n_categories[i] for i in positions]
+    cells = np.ravel_multi_index([columns[i].astype(np.intp) for i in positions], sizes)
+    return np.bincount(cells, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64)
+
+
+def _errors(
+    expected: Sequence[float], errors: NDArray[np.float64], simplex: NDArray[np.float64]
+) -> Errors | None:
+    if not expected:
+        return None
+    per_release = errors.mean(axis=1)
+    return Errors(
+        len(expected),
+        fmean(expected),
+        median(expected),
+        float(per_release.mean()),
+        float(per_release.std(ddof=1) / len(per_release) ** 0.5),
+        float(simplex.mean()),
+    )
+
+
+def sampling_error(
+    n_categories: Sequence[int], concentration: Sequence[float], epsilon: float, n_records: int
+) -> float:
+    """Return the predicted error of SMP with k-ary randomized response, mean over attributes.
+
+    As an estimate of this table's shares, averaged over the cells of an attribute: about m = n/k
+    people answer for it. The randomization adds (1 − 1/a)(1/φ² − 1)/(a m), and which people answer
+    adds (1 − Σπ²)(1/m − 1/n)/a, drawn without replacement. The number of answers is taken at its
+    mean.
+
+    Args:
+        n_categories: of the attributes, shape (k,).
+        concentration: Σπ² of every marginal, shape (k,).
+        epsilon: the total, in nats.
+        n_records: n.
+    """
+    answers = n_records / len(n_categories)
+    return fmean(
+        (1 - 1 / a) / a * (1 / attenuation(a, epsilon) ** 2 - 1) / answers
+        + (1 - square) / a * (1 / answers - 1 / n_records)
+        for a, square in zip(n_categories, concentration, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class PeerRun:
+    """A baseline as the public package runs it.
+
+    Args:
+        method: ``spl``, ``smp``, ``rsfd`` (asked for so that the record's level is the total) or
+            ``rsfd-as-stated`` (asked for the total, so that the record's level is above it).
+        asked: the total, in nats.
+        measured: mean squared error of marginals (negative estimates set to 0, then divided by the
+            sum).
+        standard_error: of it; NaN from one release.
+        n_releases: how many.
+    """
+
+    method: str
+    asked: float
+    measured: float
+    standard_error: float
+    n_releases: int
+
+
+def run_peers(
+    columns: Sequence[NDArray[Any]],
+    n_categories: Sequence[int],
+    epsilon: float,
+    n_releases: int,
+    setting: Setting,
+) -> list[PeerRun]:
+    """Return the errors of the public package's methods, which has to be installed.
+
+    Args:
+        columns: codes per attribute, shape (n,) each.
+        n_categories: shape (k,).
+        epsilon: the total, in nats.
+        n_releases: of each method.
+        setting: for seed and progress.
+    """
+    truths = [
+        np.bincount(c, minlength=a) / len(c) for c, a in zip(columns, n_categories, strict=True)
+    ]
+    # Asked for ln(1 + (e^ε − 1)/k) RS+FD answers at ε, which is then the record's level.
+    nominal = fake_data_given_rest(len(n_categories), epsilon)
+    runs = [
+        (peers.SPL, peers.SPL, epsilon),
+        (peers.SMP, peers.SMP, epsilon),
+        (RSFD, peers.RSFD, nominal),
+        (RSFD_STATED, peers.RSFD, epsilon),
+    ]
+    done = []
+    for place, (method, name, asked) in enumerate(runs):
+        peers.seed(setting.release_seed(9, place))
+        errors = []
+        for release in range(n_releases):
+            with setting.step(place * n_releases + release, len(runs) * n_releases):
+                estimates = peers.shares(name, columns, n_categories, asked)
+                squares = [np.mean((e - t) ** 2) for e, t in zip(estimates, truths, strict=True)]
+                errors.append(float(np.mean(squares)))
+        spread = float(np.std(errors, ddof=1)) if n_releases > 1 else float("nan")
+        done.append(PeerRun(method, epsilon, fmean(errors), spread / n_releases**0.5, n_releases))
+    return done
+
+
+def population_marginal(mechanism: Mechanism, n_records: int) -> float:
+    """Return the mean over attributes of the averaged variance of a share, as an estimate of the
+    population, where the true table is uniform."""
+    return fmean(
+        expected_error(Channel(mechanism, (name,)), n_records, "population").mean_variance
+        for name in mechanism.schema.names
+    )
+
+
+def population_sampling(n_categories: Sequence[int], epsilon: float, n_records: int) -> float:
+    """Return the same for SMP: (1 − 1/a) k/(a φ² n)."""
+    k = len(n_categories)
+    return fmean(
+        (1 - 1 / a) / a * k / (attenuation(a, epsilon) ** 2 * n_records) for a in n_categories
+    )
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Everything that the study rests on.
+
+    Args:
+        people: of the data.
+        levels: totals, in nats.
+        n_releases: of every method at every level.
+        released: what came out, by level and method.
+        sampled: the predicted error of SMP's marginals, by level.
+        others: the public package's methods; empty where it is not installed.
+    """
+
+    people: Adult
+    levels: Sequence[float]
+    n_releases: int
+    released: Mapping[tuple[float, str], Released]
+    sampled: Mapping[float, float]
+    others: Sequence[PeerRun]
+
+
+def measure(setting: Setting) -> Numbers:
+    """Release Adult again and again under every method, and run the public baselines."""
+    assert setting.adult is not None  # the catalogue asks for it
+    people = read_adult(setting.adult)
+    schema = adult_schema()
+    columns = [people.codes[name].astype(np.uint8) for name in CATEGORICAL]
+    levels = QUICK_LEVELS if setting.quick else LEVELS
+    n_releases = 8 if setting.quick else 200
+    with_peers = peers.available()
+    ours = setting.part(0.0, 0.6 if with_peers else 0.98)
+    released = {}
+    jobs = [(level, method) for level in levels for method in DRAWN]
+    for place, (level, method) in enumerate(jobs):
+        part = ours.part(place / len(jobs), (place + 1) / len(jobs))
+        released[level, method] = release_again(
+            columns, schema, method, level, n_releases, part, [place]
+        )
+    marginals = [_counts(columns, schema, (name,)) / people.n_people for name in schema.names]
+    squares = [float(np.sum(shares**2)) for shares in marginals]
+    sampled = {
+        level: sampling_error(schema.n_categories, squares, level, people.n_people)
+        for level in levels
+    }
+    others: list[PeerRun] = []
+    if with_peers:
+        n_peers, peer_levels = (1, levels[-1:]) if setting.quick else (5, levels)
+        for place, level in enumerate(peer_levels):
+            start = 0.6 + 0.38 * place / len(peer_levels)
+            part = setting.part(start, start + 0.38 / len(peer_levels))
+            others += run_peers(columns, schema.n_categories, level, n_peers, part)
+    setting.advance(1.0)
+    return Numbers(people, levels, n_releases, released, sampled, others)
+
+
+# Judges.
+
+
+def stated() -> Judged:
+    """Judge the variances that were stated for Adult."""
+    schema = adult_schema()
+    computed = {
+        method: [
+            population_sampling(schema.n_categories, level, COMPLETE_CASES)
+            if method == SMP
+            else population_marginal(mechanism_for(method, schema, level), COMPLETE_CASES)
+            for level in LEVELS
+        ]
+        for method in STATED
+    }
+    pairs = [pair for m, values in STATED.items() for pair in zip(values, computed[m], strict=True)]
+    right = sum(f"{s:.1e}" == f"{v:.1e}" for s, v in pairs)
+    twice = sum(f"{s:.1e}" == rounded_twice(v) for s, v in pairs)
+    farthest = max(abs(v / s - 1) for s, v in pairs)
+    texts = [f"{m} " + ", ".join(f"{v:.3g}" for v in values) for m, values in computed.items()]
+    return Judged(
+        f"{right} of {len(pairs)} as rounded, the farthest {farthest:.1%} off: " + "; ".join(texts),
+        right == len(pairs),
+        farthest <= 0.05,
+        "twice" if twice == len(pairs) else "other",
+    )
+
+
+def rounded_twice(value: float) -> str:
+    """Return a positive number rounded to three digits, and that, halves up, to two."""
+    digits, exponent = f"{value:.2e}".split("e")
+    # A nudge turns the half, which no double holds exactly, upwards.
+    return f"{float(digits) + 1e-9:.1f}e{exponent}"
+
+
+def agreement(released: Sequence[Released]) -> Judged:
+    """Judge whether measured errors are the expected ones."""
+    deviations = {
+        f"{row.method}, {kind}, ε = {row.asked:g}": errors.deviation
+        for row in released
+        for kind, errors in row.kinds.items()
+    }
+    worst = max(deviations, key=lambda place: abs(deviations[place]))
+    far = sum(abs(d) > FARTHEST for d in deviations.values())
+    # Of n standard normal numbers, about 4.6 % lie beyond 2.
+    beyond_two = sum(abs(d) > 2 for d in deviations.values())
+    return Judged(
+        f"{len(deviations) - far} of {len(deviations)} within; {beyond_two} beyond 2; the farthest "
+        f"{deviations[worst]:+.1f} ({worst})",
+        far == 0,
+        far <= len(deviations) / 10,
+    )
+
+
+def better(n: Numbers) -> Judged:
+    """Judge joint against independent randomization."""
+    worse = [
+        (kind, f"{kind} at ε = {level:g}: {method} {errors.expected:.2g}, {other} {against:.2g}")
+        for level in n.levels
+        for method in ("optimal", "balanced")
+        for kind, errors in n.released[level, method].kinds.items()
+        for other in ("kronecker", "lambda")
+        for against in [n.released[level, other].kinds[kind].expected]
+        if errors.expected >= against
+    ]
+    return Judged(
+        "; ".join(text for _, text in worse) or "at every level",
+        not worse,
+        all(kind == "pairs" for kind, _ in worse),
+    )
+
+
+def estimable(released: Sequence[Released]) -> Judged:
+    """Judge whether every pair can be estimated."""
+    refused = {m: [len(row.refused) for row in released if row.method == m] for m in DRAWN}
+    balanced = sum(refused["balanced"])
+    return Judged(
+        f"{balanced} pairs refused under balanced, {sum(refused['optimal'])} under the optimum, "
+        f"{min(refused[RSFD] + refused[RSFD_STATED])} of 36 under RS+FD at every level",
+        balanced == 0,
+    )
+
+
+# Tables, the figure and what is said with numbers.
+
+
+def _error_rows(n: Numbers) -> Rows:
+    drawn: list[list[Cell]] = [
+        [
+            *(row.asked, row.method, row.epsilon, row.given_rest, kind, errors.n_tables),
+            *(errors.expected, errors.expected_median, errors.measured),
+            *(errors.standard_error, errors.simplex),
+        ]
+        for row in n.released.values()
+        for kind, errors in row.kinds.items()
+    ]
+    return drawn + [
+        [level, SMP, level, level, "marginals", 9, error, *[None] * 4]
+        for level, error in n.sampled.items()
+    ]
+
+
+def _values(n: Numbers) -> Values:
+    ahead = []
+    for level in n.levels:
+        ratio = n.released[level, "optimal"].kinds["marginals"].expected / n.sampled[level]
+        if ratio > 1:
+            ahead.append(f"{level:g} ({ratio:.1f} times)")
+    given = {
+        method: ", ".join(f"{n.released[level, method].given_rest:.2f}" for level in n.levels)
+        for method in (*OURS, RSFD)
+    }
+    return {
+        "people": n.people,
+        "n_releases": n.n_releases,
+        "levels": ", ".join(f"{level:g}" for level in n.levels),
+        "given_rest": "; ".join(f"{method} {levels}" for method, levels in given.items()),
+        "sampling": f"SMP has smaller errors of marginals than the optimum at ε = "
+        f"{', '.join(ahead)}. It leaves no table of two attributes."
+        if ahead
+        else "SMP has larger errors of marginals than the optimum at every level shown.",
+        "peers": _PEERS.format(version=peers.installed_version()) if n.others else _NO_PEERS,
+        "peers_caption": "Mean squared errors of marginals as multi-freq-ldpy estimates them "
+        "(negative shares set to 0, divided by the sum)."
+        if n.others
+        else "Empty: multi-freq-ldpy is not installed.",
+        "hollow": " Large hollow markers: the public package." if n.others else "",
+    }
+
+
+_NO_PEERS = (
+    "The public baselines of multi-freq-ldpy were not run: it is not installed (extra “peers”). "
+    "The predicted errors of SMP and RS+FD are shown without it."
+)
+_PEERS = (
+    "The public baselines are multi-freq-ldpy {version}, with k-ary randomized response. It sets "
+    "negative shares to 0 and divides by the sum, which lowers the error of rare categories and "
+    "biases it; compare with the column of estimates projected to the simplex, not with the "
+    "unbiased ones. It estimates no pairs."
+)
+
+
+def _draw(canvas: "MatplotlibFigure", n: Numbers) -> None:
+    levels = n.levels
+    panels = canvas.subplots(1, 3)
+    for method in DRAWN:
+        style = RSFD if method == RSFD_STATED else method
+        look: dict[str, Any] = (
+            {"label": "RS+FD as stated", "linestyle": (0, (1, 4)), "markerfacecolor": "none"}
+            if method == RSFD_STATED
+            else {}
+        )
+        rows = [n.released[level, method].kinds for level in levels]
+        plot_method(panels[0], style, [], [], **look)
+        for panel, kind in ((panels[0], "marginals"), (panels[1], "pairs")):
+            if any(kind not in row for row in rows):
+                continue
+            known = [row[kind] for row in rows]
+            line, points = {"marker": "", "label": "_"}, {"linestyle": "none", "label": "_"}
+            plot_method(panel, style, levels, [e.expected for e in known], **(look | line))
+            plot_method(panel, style, levels, [e.measured for e in known], **(look | points))
+            panel.errorbar(
+                levels,
+                [e.measured for e in known],
+                [2 * e.standard_error for e in known],
+                fmt="none",
+                ecolor="#444444",
+                elinewidth=0.8,
+            )
+            if kind == "pairs":
+                medians = [e.expected_median for e in known]
+                plot_method(panels[2], style, levels, medians, **look)
+    plot_method(panels[0], SMP, levels, [n.sampled[level] for level in levels])
+    for method in (peers.SPL, peers.SMP, RSFD, RSFD_STATED):
+        theirs = [o for o in n.others if o.method == method]
+        style = RSFD if method == RSFD_STATED else method
+        plot_method(
+            panels[0],
+            style,
+            [o.asked for o in theirs],
+            [o.measured for o in theirs],
+            linestyle="none",
+            markersize=8,
+            markerfacecolor="none",
+            label="_",
+        )
+    for panel in panels:
+        panel.set_yscale("log")
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(list(levels), [f"{level:g}" for level in levels])
+        panel.set_xlabel("total ε, nats")
+        grid(panel)
+    panels[0].set_ylabel("mean squared error of a share")
+    letter(list(panels), ["nine marginals", "36 pairs, mean", "36 pairs, median"])
+    legend(canvas, panels[0], ncols=4)
+
+
+STUDY = Study(
+    read_text("beyond/adult-release.toml"),
+    measure,
+    judges={
+        "stated": lambda _: stated(),
+        "agreement": lambda n: agreement([*n.released.values()]),
+        "better": better,
+        "estimable": lambda n: estimable([*n.released.values()]),
+    },
+    figures={"errors": _draw},
+    tables={
+        "errors": _error_rows,
+        "peers": lambda n: [
+            [o.asked, o.method, o.n_releases, o.measured, o.standard_error] for o in n.others
+        ],
+    },
+    values=_values,
+)

@@ -1,0 +1,1 @@
+"""Ruiz: λ-randomization."""

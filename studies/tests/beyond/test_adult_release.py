@@ -1,0 +1,127 @@
+"""Adult released again and again: on people made up here, and the stated figures without people."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.laws.patterns import attenuation
+from deniable.schema import Schema
+from deniable_studies.adult import CATEGORICAL, COLUMNS, DOMAINS
+from deniable_studies.beyond import peers
+from deniable_studies.beyond.adult_release import (
+    DRAWN,
+    OURS,
+    STUDY,
+    equal_attenuation,
+    mechanism_for,
+    population_sampling,
+    release_again,
+    rounded_twice,
+    sampling_error,
+    stated,
+)
+from deniable_studies.study import Findings, Setting, Verdict
+
+
+def write_people(path: Path, n: int) -> Path:
+    """A file like UCI's, with people made up at random."""
+    random = np.random.default_rng(8)
+    lines = []
+    for _ in range(n):
+        person = dict.fromkeys(COLUMNS, "1")
+        person |= {name: DOMAINS[name][random.integers(len(DOMAINS[name]))] for name in CATEGORICAL}
+        lines.append(", ".join(person[name] for name in COLUMNS))
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    return path
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    return STUDY.run(
+        Setting(quick=True, adult=write_people(tmp_path_factory.mktemp("a") / "a", 3000))
+    )
+
+
+def test_errors_measured_on_made_up_people_are_those_expected(findings: Findings) -> None:
+    (claim,) = [c for c in findings.claims if c.statement.startswith("The errors of a release")]
+    assert claim.verdict is Verdict.REPRODUCED
+    errors = findings.tables[0]
+    assert len(errors.rows) == 2 * (2 * len(OURS) + 2) + 2
+
+
+def test_a_wrong_expectation_would_be_seen(findings: Findings) -> None:
+    for row in findings.tables[0].rows:
+        values = dict(zip(findings.tables[0].columns, row, strict=True))
+        if values["method"] == "kronecker" and values["tables"] == "pairs":
+            doubled = 2 * float(values["expected_mean"])
+            assert abs(float(values["measured_mean"]) - doubled) > 5 * float(
+                values["standard_error"]
+            )
+
+
+def test_the_stated_variances_are_within_a_unit_and_were_rounded_twice() -> None:
+    claim = STUDY.claim("stated", stated())
+    assert claim.verdict is Verdict.PARTLY
+    assert "rounded twice" in claim.why
+    assert rounded_twice(7.4485e-4) == "7.5e-04"
+    assert rounded_twice(7.444e-4) == "7.4e-04"
+
+
+SIZES = (2, 3, 5)
+
+
+@pytest.mark.parametrize("method", DRAWN)
+def test_every_method_keeps_the_total_but_rsfd_as_stated(method: str) -> None:
+    mechanism = mechanism_for(method, Schema.anonymous(SIZES), 2.0)
+    if method == "rsfd-as-stated":
+        assert mechanism.epsilon == pytest.approx(math.log(3 * math.expm1(2) + 1), rel=1e-9)
+    else:
+        assert mechanism.epsilon <= 2.0 + 1e-12
+        assert mechanism.epsilon == pytest.approx(2.0, rel=1e-5)
+
+
+def test_equal_lambda_spends_the_total_and_not_more() -> None:
+    strength = equal_attenuation(SIZES, 2.0)
+    total = sum(math.log(1 + a * strength / (1 - strength)) for a in SIZES)
+    assert total <= 2.0
+    assert total == pytest.approx(2.0, abs=1e-11)
+
+
+def test_the_predicted_error_of_smp_is_that_of_answers_drawn_by_hand() -> None:
+    random = np.random.default_rng(3)
+    n, k, a, epsilon = 600, 3, 4, 1.5
+    truth = random.integers(0, a, n)
+    shares = np.bincount(truth, minlength=a) / n
+    phi = attenuation(a, epsilon)
+    keep = phi + (1 - phi) / a
+    errors = []
+    for _ in range(4000):
+        answering = truth[random.random(n) < 1 / k]
+        lies = (answering + random.integers(1, a, len(answering))) % a
+        sent = np.where(random.random(len(answering)) < keep, answering, lies)
+        estimate = (np.bincount(sent, minlength=a) / len(sent) - (1 - phi) / a) / phi
+        errors.append(np.mean((estimate - shares) ** 2))
+    expected = sampling_error([a] * k, [float(shares @ shares)] * k, epsilon, n)
+    assert np.mean(errors) == pytest.approx(expected, rel=0.03)
+    assert population_sampling([a] * k, epsilon, n) == pytest.approx(
+        (1 - 1 / a) / a * k / (phi**2 * n)
+    )
+
+
+def test_the_same_seed_draws_the_same_releases() -> None:
+    schema = Schema.anonymous(SIZES)
+    columns = [np.random.default_rng(1).integers(0, a, 500).astype(np.uint8) for a in SIZES]
+    first, again, other = (
+        release_again(columns, schema, "balanced", 3.0, 3, Setting(seed=seed), [0])
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_a_page_without_the_peers_says_so(findings: Findings) -> None:
+    if peers.available():
+        pytest.skip("multi-freq-ldpy is installed here")
+    assert "was not run" in findings.remarks[0] or "were not run" in findings.remarks[0]
+    assert findings.table("peers").csv_text().count("\n") == 1

@@ -1,0 +1,103 @@
+"""Figure 5(c) of Huang and Du: how columns are cut, and the quick form on made-up people."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable_studies.adult import COLUMNS, DOMAINS, read_adult
+from deniable_studies.optrr import adult_columns
+from deniable_studies.optrr.adult_columns import cases, delta_for, joined, pooled
+from deniable_studies.study import Findings, Setting, Verdict
+
+ADULT = Path(__file__).resolve().parents[4] / "shared" / "data" / "adult"
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up people in the form of the repository: skewed, so that there is something to pool."""
+    draw = np.random.default_rng(5)
+    lines = []
+    for _ in range(3_000):
+        fields = []
+        for name in COLUMNS:
+            if name in DOMAINS:
+                domain = DOMAINS[name]
+                fields.append(domain[min(int(draw.exponential(1.5)), len(domain) - 1)])
+            else:
+                low, high = adult_columns.RANGES[name]
+                fields.append(str(int(low + (high - low) * min(1.0, draw.exponential(0.12)))))
+        lines.append(", ".join(fields))
+    folder = tmp_path_factory.mktemp("adult")
+    (folder / "adult.data").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quick(people: Path) -> Findings:
+    return adult_columns.STUDY.run(Setting(quick=True, adult=people))
+
+
+def test_rare_categories_are_pooled_until_the_pool_is_not_rare() -> None:
+    labels, counts = pooled(list("abcde"), np.array([500, 3, 480, 4, 13]))
+    assert labels == ["a", "c", "other"]
+    assert counts.tolist() == [500, 480, 20]
+    # 3 and 4 of 1,000 are less than one per cent together: the next rarest goes with them.
+    labels, counts = pooled(list("abcd"), np.array([600, 3, 393, 4]))
+    assert (labels, counts.tolist()) == (["a", "other"], [600, 400])
+    assert pooled(["a", "b"], np.array([5, 5]))[0] == ["a", "b"]
+
+
+def test_many_categories_are_pooled_down_to_twelve() -> None:
+    labels, counts = pooled([str(i) for i in range(20)], np.arange(100, 120))
+    assert len(labels) == 12
+    assert labels[-1] == "other"
+    assert counts.sum() == np.arange(100, 120).sum()
+    assert counts[-1] == np.arange(100, 109).sum()
+
+
+def test_rare_bins_are_joined_with_the_rarer_neighbour_and_nobody_is_lost() -> None:
+    edges = np.array([0.0, 1, 2, 3, 4, 5])
+    labels, counts = joined(edges, np.array([500, 2, 300, 190, 8]))
+    assert counts.tolist() == [500, 302, 198]
+    assert labels == ["0 to 1", "1 to 3", "3 to 5"]
+    labels, counts = joined(edges, np.array([1000, 0, 0, 0, 1]))
+    assert counts.tolist() == [1000, 1]  # two are left, however rare
+
+
+def test_delta_is_three_quarters_or_halfway_to_one() -> None:
+    assert delta_for(np.array([0.4, 0.6])) == pytest.approx(0.8)
+    assert delta_for(np.array([0.3, 0.3, 0.4])) == 0.75
+
+
+def test_the_quick_form_runs_and_no_matrix_is_below_the_bound(quick: Findings) -> None:
+    assert quick.claims[-1].verdict is Verdict.REPRODUCED
+    assert quick.claims[2].verdict is not Verdict.NOT  # nearer to the bound at most levels
+    assert all(table.csv_text() for table in quick.tables)
+
+
+def test_every_column_has_its_categories_and_a_quick_run_says_what_it_left_out(
+    quick: Findings,
+) -> None:
+    table = quick.table("categories")
+    shares: dict[object, float] = {}
+    for column, _, share in table.rows:
+        assert isinstance(share, float)
+        shares[column] = shares.get(column, 0.0) + share
+    assert set(shares) == set(COLUMNS)
+    assert list(shares.values()) == pytest.approx([1.0] * len(COLUMNS))
+    left_out = set(COLUMNS) - set(quick.table("summary").column("case"))
+    assert all(str(name) in quick.choices[-1] for name in left_out)
+
+
+@pytest.mark.skipif(not ADULT.is_dir(), reason="UCI Adult is not beside this checkout")
+def test_every_column_of_the_real_data_fits_the_exact_bound() -> None:
+    found = {case.name: case for case in cases(read_adult(ADULT))}
+    sizes = {name: len(case.prior.shares) for name, case in found.items()}
+    assert max(sizes.values()) == 12
+    assert sizes["sex"] == sizes["income"] == 2
+    assert sizes["native-country"] == 3
+    for case in found.values():
+        assert case.delta > max(case.prior.shares)
+    assert found["age"].delta == 0.75
+    assert found["capital-gain"].delta == pytest.approx((1 + max(found["capital-gain"].shares)) / 2)
