@@ -20,9 +20,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-STYLES = METHOD_STYLES | {
-    spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()
-}
+STYLES = (
+    METHOD_STYLES
+    | {spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()}
+    | {
+        "heuristic": MethodStyle("heuristic, at the levels it achieves", "#0072B2", "^", "--"),
+        "heuristic-requested": MethodStyle(
+            "heuristic, at the levels requested", "#56B4E9", "v", ":"
+        ),
+    }
+)
 """The look of every method: those of designs, and those that they are compared with."""
 
 BAND = 0.18
