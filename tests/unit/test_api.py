@@ -1,0 +1,121 @@
+"""The Python interface: what the command line does, in one call."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+import deniable
+from deniable import api
+
+SCHEMA = deniable.Schema(
+    (
+        deniable.Attribute("smokes", ("no", "yes"), scores=(0.0, 1.0)),
+        deniable.Attribute("age", bins=(0, 30, 65, 100)),
+    ),
+    keep=("town",),
+)
+PLAN = deniable.design(SCHEMA, attribute_epsilon=[3, 3], method="kronecker")
+
+
+def frame() -> pandas.DataFrame:
+    random = np.random.default_rng(2)
+    return pandas.DataFrame(
+        {
+            "smokes": random.choice(["no", "yes"], 400),
+            "age": random.integers(0, 100, 400),
+            "town": random.choice(["north", "south"], 400),
+            "weight": random.choice([1.0, 2.0], 400),
+        }
+    )
+
+
+def test_the_package_hands_out_the_names_of_the_interface_and_no_others() -> None:
+    assert deniable.__all__ == api.__all__
+    assert all(getattr(deniable, name) is getattr(api, name) for name in api.__all__)
+    assert set(api.__all__) <= set(dir(deniable))
+    with pytest.raises(AttributeError, match="no attribute 'desing'"):
+        _ = deniable.desing  # type: ignore[attr-defined]
+
+
+def test_packages_do_not_take_the_places_of_functions() -> None:
+    import deniable.design.plan
+    import deniable.estimate.shares
+
+    assert deniable.design is api.design  # type: ignore[comparison-overlap]
+    assert deniable.estimate is api.estimate  # type: ignore[comparison-overlap]
+
+
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_a_frame_comes_back_as_its_own_kind_with_kept_columns_untouched(kind: Any) -> None:
+    table = frame().drop(columns="weight")
+    given = table if kind is pandas.DataFrame else polars.DataFrame(table.to_dict("list"))
+    released = deniable.randomize(given, PLAN.mechanism)
+    assert isinstance(released, kind)
+    assert list(released["town"]) == list(table["town"])
+    assert set(released["age"]) <= set(SCHEMA.attributes[1].categories)
+
+
+def test_a_column_that_is_not_declared_is_refused_or_dropped() -> None:
+    with pytest.raises(deniable.InputError, match="weight"):
+        deniable.randomize(frame(), PLAN)
+    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    assert "weight" not in released.columns
+
+
+def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
+    record = deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, shuffle=True)
+    assert record == json.loads((tmp_path / "r" / "record.json").read_text())
+    whole = deniable.estimate(tmp_path / "r", of=["smokes", "age"])
+    assert whole.n_records == 400
+    assert whole.values.sum() == pytest.approx(1)
+    north = deniable.estimate(tmp_path / "r", of=["smokes"], where={"town": "north"})
+    assert 0 < north.n_records < 400
+    with pytest.raises(deniable.InputError, match="exists already"):
+        deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True)
+    deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, overwrite=True)
+
+
+def test_subgroups_by_a_kept_column_are_asked_one_at_a_time() -> None:
+    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    with pytest.raises(deniable.InputError, match="one group of rows at a time"):
+        deniable.estimate(released, PLAN, of=["smokes"], by=["town"])
+
+
+def test_every_question_answers_about_the_released_rows() -> None:
+    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    mean, *_ = deniable.estimate_mean(released, PLAN, of="smokes")
+    shares = deniable.estimate(released, PLAN, of=["smokes"])
+    assert mean.estimate == pytest.approx(shares.values[1])
+    median, *_ = deniable.estimate_quantile(released, PLAN, of="age", probability=0.5)
+    assert 0 <= median.estimate <= 100
+    both = ("smokes", "age")
+    covariance = deniable.estimate_covariance(released, PLAN, of=both, scores=(None, (0, 1, 2)))
+    joint = deniable.estimate(released, PLAN, of=both).values
+    s, t = np.array([0.0, 1.0]), np.array([0.0, 1.0, 2.0])
+    plug_in = s @ joint @ t - (s @ joint.sum(axis=1)) * (joint.sum(axis=0) @ t)
+    # The plug-in is off by a term of the order of the squared standard error.
+    assert abs(covariance.estimate - plug_in) < 5 * covariance.standard_error / 400**0.5
+    assert 0 <= deniable.independence_test(released, PLAN, of=both).p_value <= 1
+
+
+def test_a_whole_table_is_treated_and_its_record_returned(tmp_path: Path) -> None:
+    wishes = deniable.StrengthWishes(attenuation=0.7)
+    record = deniable.pram(
+        frame(), SCHEMA, tmp_path / "p", wishes=wishes, by="town", drop_other_columns=True
+    )
+    assert record["release"]["rows"] == 400
+    assert deniable.estimate(tmp_path / "p", of=["smokes"]).n_records == 400
+
+
+def test_a_decomposition_gives_its_matrix_back_exactly() -> None:
+    matrix = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    mixture = deniable.birkhoff(matrix)
+    rebuilt = np.array(mixture.rebuild(), dtype=object) / mixture.total
+    assert rebuilt.tolist() == matrix.tolist()
+    with pytest.raises(deniable.InputError, match="row"):
+        deniable.birkhoff(np.array([[0.5, 0.4], [0.5, 0.6]]))
