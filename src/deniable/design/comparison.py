@@ -16,7 +16,7 @@ from deniable.design.design import design
 from deniable.design.methods import METHODS
 from deniable.design.plan import Design
 from deniable.errors import InputError
-from deniable.laws.patterns import attenuation
+from deniable.laws.response import attenuation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.strength import mechanism_strength

@@ -86,21 +86,6 @@ class InvariantChannel(ResponseLaw):
             for row in self.base.weights
         )
 
-    def exact_matrix(self) -> list[list[Fraction]]:
-        """Return αR + (1 − α)I with ``[y][x]`` = Pr[y | x], exactly; shape (a, a)."""
-        n = len(self.counts)
-        share, total = Fraction(self.share), 1 << self.base.bits
-        sums = [sum(row) for row in self.back_weights]
-        matrix = [[Fraction(0)] * n for _ in range(n)]
-        for x in range(n):
-            for back, answered, whole in zip(
-                self.back_weights, self.base.weights, sums, strict=True
-            ):
-                for y in range(n):
-                    matrix[y][x] += share * Fraction(answered[x] * back[y], total * whole)
-            matrix[x][x] += 1 - share
-        return matrix
-
     def matrix(self) -> NDArray[np.float64]:
         """Return αR + (1 − α)I in floating point, shape (a, a); columns add up to 1."""
         answer = self.base.matrix()

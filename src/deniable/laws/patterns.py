@@ -7,11 +7,14 @@ most significant bit.
 """
 
 from collections.abc import Sequence
-from math import exp, expm1, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:
@@ -44,20 +47,6 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
     for n in n_categories:
         counts = np.multiply.outer(counts, np.array([1, n - 1], dtype=object))
     return np.asarray(counts, dtype=object)
-
-
-def keep_probability(n_categories: int, attribute_epsilon: float) -> float:
-    """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats
-    (docs/proofs/lambda.md, Theorem 1; Warner 1965 for a = 2)."""
-    return 1.0 / (1.0 + (n_categories - 1) * exp(-attribute_epsilon))
-
-
-def attenuation(n_categories: int, attribute_epsilon: float) -> float:
-    """Return φ = (a·p − 1)/(a − 1) = (e^ε − 1)/(e^ε + a − 1), free of cancellation at small ε."""
-    if attribute_epsilon > 1:
-        return -expm1(-attribute_epsilon) / (1.0 + (n_categories - 1) * exp(-attribute_epsilon))
-    excess = expm1(attribute_epsilon)
-    return excess / (excess + n_categories)
 
 
 def pattern_eigenvalues(

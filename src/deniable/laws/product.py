@@ -23,6 +23,7 @@ from deniable.laws.law import (
     bits_from_plain,
     integers_from_plain,
 )
+from deniable.laws.response import keep_of_fall
 from deniable.randomness import BitSource, ExactCategorical
 
 _MANY = 512
@@ -93,9 +94,10 @@ class ProductLaw(PatternLaw):
             # A part in 2⁶⁰ below the request: less than a float can show, but enough for the sixty
             # digits of the accountant to see which side of it the law is on.
             aim = 1 - Decimal(2) ** -60
+            falls = [(-(Decimal(level) * aim)).exp() for level in attribute_epsilon]
             weights = tuple(
-                int((_keep(n, Decimal(level) * aim) * scale).to_integral_value(ROUND_FLOOR))
-                for n, level in zip(n_categories, attribute_epsilon, strict=True)
+                int((keep_of_fall(n, fall) * scale).to_integral_value(ROUND_FLOOR))
+                for n, fall in zip(n_categories, falls, strict=True)
             )
         return cls(tuple(int(n) for n in n_categories), bits, weights)
 
@@ -162,11 +164,6 @@ class ProductLaw(PatternLaw):
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "ProductLaw":
         weights = integers_from_plain(plain.get("keep_weights"), "keep_weights", len(n_categories))
         return cls(n_categories, bits_from_plain(plain), weights)
-
-
-def _keep(n_categories: int, epsilon: Decimal) -> Decimal:
-    # e^−ε form: no overflow at large ε.
-    return 1 / (1 + (n_categories - 1) * (-epsilon).exp())
 
 
 class ProductSampler(ShiftSampler):

@@ -19,7 +19,9 @@ The proofs are in docs/proofs/lambda.md, Theorem 1.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 from deniable.errors import InputError
 
@@ -28,6 +30,33 @@ MOST_EPSILON = 700.0
 
 _LEAST_EPSILON = 1e-150
 """Strength falls short of 1 by about ε²; below this the shortfall is no longer a double."""
+
+
+_Number = TypeVar("_Number", float, Decimal)
+
+
+def keep_of_fall(n_categories: int, fall: _Number) -> _Number:
+    """Return p = 1/(1 + (a − 1) t), t = e^−ε (docs/proofs/lambda.md, Theorem 1; Warner 1965 for
+    a = 2): no overflow at large ε."""
+    return 1 / (1 + (n_categories - 1) * fall)
+
+
+def keep_probability(n_categories: int, attribute_epsilon: float) -> float:
+    """Return p = e^ε/(e^ε + a − 1), the keep probability at a level in nats.
+
+    >>> keep_probability(3, 0.0) == 1 / 3
+    True
+    """
+    return keep_of_fall(n_categories, math.exp(-attribute_epsilon))
+
+
+def attenuation(n_categories: int, attribute_epsilon: float) -> float:
+    """Return φ = (a·p − 1)/(a − 1) = (e^ε − 1)/(e^ε + a − 1), free of cancellation at small ε."""
+    if attribute_epsilon > 1:
+        t = math.exp(-attribute_epsilon)
+        return -math.expm1(-attribute_epsilon) / (1.0 + (n_categories - 1) * t)
+    excess = math.expm1(attribute_epsilon)
+    return excess / (excess + n_categories)
 
 
 @dataclass(frozen=True)
@@ -40,6 +69,10 @@ class Response:
 
     Raises:
         InputError: if a number is out of its range.
+
+    >>> response = Response.from_keep_probability(2, 0.9)
+    >>> round(response.epsilon, 6), round(response.attenuation, 6), round(response.strength, 6)
+    (2.197225, 0.8, 0.468996)
     """
 
     n_categories: int
@@ -65,20 +98,6 @@ class Response:
         return cls(n_categories, math.log1p(n_categories * (attenuation / (1 - attenuation))))
 
     @classmethod
-    def from_uniform_share(cls, n_categories: int, uniform_share: float) -> "Response":
-        """Return the response with this 1 − λ, the share of P*.
-
-        Raises:
-            InputError: if it is not between 0 and 1.
-        """
-        _check_between(uniform_share, 0.0, 1.0, "the uniform share 1 − λ")
-        _check_categories(n_categories)
-        return cls(
-            n_categories,
-            _log1p_quotient(n_categories * (1 - Fraction(uniform_share)), Fraction(uniform_share)),
-        )
-
-    @classmethod
     def from_keep_probability(cls, n_categories: int, keep_probability: float) -> "Response":
         """Return the response that keeps a category with this probability.
 
@@ -93,22 +112,6 @@ class Response:
                 f"1/{n_categories} and 1, not at {keep_probability:g}"
             )
         return cls(n_categories, _log1p_quotient(n_categories * p - 1, 1 - p))
-
-    @classmethod
-    def from_change_probability(cls, n_categories: int, change_probability: float) -> "Response":
-        """Return the response that changes a category with this probability.
-
-        Raises:
-            InputError: if it is not between 0 and 1 − 1/a.
-        """
-        _check_categories(n_categories)
-        change = Fraction(_number(change_probability, "the change probability"))
-        if not 0 < change < 1 - Fraction(1, n_categories):
-            raise InputError(
-                f"the change probability of an attribute with {n_categories} categories lies "
-                f"between 0 and 1 − 1/{n_categories}, not at {change_probability:g}"
-            )
-        return cls(n_categories, _log1p_quotient(n_categories * (1 - change) - 1, change))
 
     @classmethod
     def from_strength(cls, n_categories: int, strength: float) -> "Response":
@@ -154,14 +157,9 @@ class Response:
         return -math.expm1(-self.epsilon) / self._denominator
 
     @property
-    def uniform_share(self) -> float:
-        """1 − λ."""
-        return self.n_categories * self._t / self._denominator
-
-    @property
     def keep_probability(self) -> float:
         """p, the diagonal of P."""
-        return 1 / self._denominator
+        return keep_probability(self.n_categories, self.epsilon)
 
     @property
     def change_probability(self) -> float:
@@ -225,57 +223,6 @@ def check_attenuation(attenuation: float, where: str = "") -> float:
         InputError: if it is not a number between 0 and 1, both excluded.
     """
     return _check_between(attenuation, 0.0, 1.0, f"{where}λ")
-
-
-def preserved_share(first: Response, second: Response) -> float:
-    """Return the share of a covariance that survives, λ_a λ_b (equation (9))."""
-    return first.attenuation * second.attenuation
-
-
-def lost_share(first: Response, second: Response) -> float:
-    """Return 1 − λ_a λ_b, to full relative accuracy."""
-    # 1 − λμ = (1 − λ) + λ(1 − μ)
-    return first.uniform_share + first.attenuation * second.uniform_share
-
-
-def common_attenuation(share: float) -> float:
-    """Return the smallest λ in floating point with λ² not below a share of a covariance.
-
-    Raises:
-        InputError: if the share is not between 0 and 1, or so near 1 that no λ below 1 keeps it.
-    """
-    _check_between(share, 0.0, 1.0, "the share of a covariance")
-    return _smallest_float(math.sqrt(share), lambda x: Fraction(x) ** 2 >= Fraction(share))
-
-
-def attenuation_for_share(share: float, other: float) -> float:
-    """Return the smallest λ in floating point that with another attribute's keeps a share.
-
-    Args:
-        share: of the covariance, λ_a λ_b.
-        other: the other attribute's λ.
-
-    Raises:
-        InputError: if a number is not between 0 and 1, or the other attribute alone loses more.
-    """
-    _check_between(share, 0.0, 1.0, "the share of a covariance")
-    check_attenuation(other)
-    if share >= other:
-        raise InputError(
-            f"a share of {share:g} of a covariance is out of reach where the other attribute has "
-            f"λ = {other:g}; ask for less or raise that λ above the share"
-        )
-    return _smallest_float(share / other, lambda x: Fraction(x) * Fraction(other) >= share)
-
-
-def _smallest_float(near: float, enough: Callable[[float], bool]) -> float:
-    while not enough(near):
-        near = math.nextafter(near, 2.0)
-    while enough(below := math.nextafter(near, 0.0)):
-        near = below
-    if near >= 1:
-        raise InputError("the share of a covariance is too near 1 to be kept by any λ below 1")
-    return near
 
 
 def _largest(keeps: Callable[[float], bool], what: str) -> float:

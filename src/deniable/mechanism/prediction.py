@@ -60,20 +60,6 @@ class CovariancePrediction:
             "most_share": self.most_share,
         }
 
-    def of_scores(
-        self, covariance: float, first_excess: float = 0.0, second_excess: float = 0.0
-    ) -> float | None:
-        """Return the expected covariance of scores in the release; None without a share.
-
-        Args:
-            covariance: of the true scores.
-            first_excess, second_excess: mean of the true scores less the plain average of the
-                scores over the categories; matters under joint laws only.
-        """
-        if self.share is None:
-            return None
-        return self.share * covariance + self.spurious * first_excess * second_excess
-
 
 def predict_covariance(mechanism: Mechanism, first: str, second: str) -> CovariancePrediction:
     """Return what is left of the covariance of two attributes (Ruiz, equation (9), and its general

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.laws.patterns import attenuation
+from deniable.laws.response import attenuation
 from deniable.schema import Schema
 from deniable_studies.adult import CATEGORICAL, COLUMNS, DOMAINS
 from deniable_studies.beyond import peers

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.laws.patterns import keep_probability
+from deniable.laws.response import keep_probability
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema

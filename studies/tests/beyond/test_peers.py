@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from deniable.laws.patterns import attenuation
+from deniable.laws.response import attenuation
 from deniable_studies.beyond import peers
 from deniable_studies.beyond.adult_release import run_peers, sampling_error
 from deniable_studies.study import Setting

@@ -78,7 +78,9 @@ def test_the_predicted_covariance_is_that_of_the_dense_channel(
     excess = [table.sum(axis=1) - 1 / 3, table.sum(axis=0) - 1 / 4]
     expected = prediction.share * before + prediction.spurious * np.outer(*excess)
     np.testing.assert_allclose(after, expected, atol=1e-14)
-    scored = prediction.of_scores(S @ before @ T, S @ excess[0], T @ excess[1])
+    scored = prediction.share * (S @ before @ T) + prediction.spurious * np.prod(
+        [S @ excess[0], T @ excess[1]]
+    )
     assert scored == pytest.approx(S @ after @ T, rel=1e-12)
 
 
@@ -99,7 +101,7 @@ def test_a_joint_law_makes_independent_attributes_correlated() -> None:
     after = S @ indicator_covariance(released(mechanism, table)) @ T
     assert prediction.spurious > 0.1
     excess = (S @ (table.sum(axis=1) - 1 / 3), T @ (table.sum(axis=0) - 1 / 4))
-    assert prediction.of_scores(0.0, *excess) == pytest.approx(after, rel=1e-12)
+    assert prediction.spurious * excess[0] * excess[1] == pytest.approx(after, rel=1e-12)
     assert abs(after) > 0.05
 
 
@@ -117,7 +119,6 @@ def test_attributes_both_released_as_they_are_keep_everything() -> None:
 def test_a_matrix_of_the_lambda_class_has_a_share_and_any_other_a_range() -> None:
     prediction = predict_covariance(matrices(), "a1", "a2")
     assert prediction.share is None
-    assert prediction.of_scores(1.0) is None
     first = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0)
     contrasts = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
     values = np.linalg.svd(first @ contrasts.T, compute_uv=False) * 0.7

@@ -1,7 +1,6 @@
 """Shifts, codes and the numbers of outputs."""
 
 import math
-from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
@@ -10,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.laws.patterns import (
-    attenuation,
     code_type,
-    keep_probability,
     n_records,
     other_outputs,
     rotate,
@@ -53,14 +50,3 @@ def test_other_outputs_is_the_product_over_the_changed_attributes(sizes: list[in
         expected = math.prod(n - 1 for n, changed in zip(sizes, pattern, strict=True) if changed)
         assert counts[pattern] == expected
     assert sum(counts.ravel().tolist()) == n_records(sizes)
-
-
-@given(st.integers(2, 10_000), st.floats(1e-300, 700))
-def test_keep_probability_and_attenuation_lose_no_digits(n: int, level: float) -> None:
-    with localcontext() as context:
-        context.prec = 400
-        odds = Decimal(level).exp()
-        keep = odds / (odds + n - 1)
-        shrink = (odds - 1) / (odds + n - 1)
-    assert keep_probability(n, level) == pytest.approx(float(keep), rel=1e-15)
-    assert attenuation(n, level) == pytest.approx(float(shrink), rel=2e-15, abs=0)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.laws.votes.sums import FloatArray, IntArray
+from deniable.laws.patterns import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum

@@ -18,10 +18,11 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes import backward
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
-from deniable.laws.votes.sums import UNIT, FloatArray
+from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import Moments, VoteLaw, after_response
 
 

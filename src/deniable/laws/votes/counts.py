@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from deniable.laws.votes.sums import DROP, UNIT, FloatArray, IntArray, SumExpectations, TiltedSum
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.laws.votes.sums import DROP, UNIT, SumExpectations, TiltedSum
 
 
 class CountLaw:

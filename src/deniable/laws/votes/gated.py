@@ -29,14 +29,13 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain, integers_from_plain
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes import backward
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
     LARGEST_WEIGHT,
     UNIT,
-    FloatArray,
-    IntArray,
     SumExpectations,
     SumLaw,
     TiltedSum,

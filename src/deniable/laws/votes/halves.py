@@ -8,7 +8,7 @@ suffix sum.  Sums of integers decide, so there are no near ties; all masses have
 
 import numpy as np
 
-from deniable.laws.votes.sums import FloatArray, IntArray
+from deniable.laws.patterns import FloatArray, IntArray
 
 
 def product_masses(uniform_keep: FloatArray) -> FloatArray:

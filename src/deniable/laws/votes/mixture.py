@@ -17,10 +17,10 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain, integers_from_plain
-from deniable.laws.patterns import pattern_eigenvalues
+from deniable.laws.patterns import FloatArray, IntArray, pattern_eigenvalues
 from deniable.laws.votes.halves import Halves, kept_sums, product_masses
 from deniable.laws.votes.sampling import TableSampler, VoteSampler
-from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import Moments, VoteLaw
 
 MAX_ATTRIBUTES = 20

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.laws.law import ShiftSampler
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.backward import Backward
-from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical
 
 if TYPE_CHECKING:

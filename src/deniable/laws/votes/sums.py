@@ -31,10 +31,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from deniable.laws.patterns import FloatArray, IntArray
 
 UNIT = 2.0**-53
 COEFFICIENT_ROUNDINGS = 12

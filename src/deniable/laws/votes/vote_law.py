@@ -23,9 +23,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from deniable.laws.law import BoundedLaw
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.rounding import next_above
 from deniable.laws.votes.sampling import path_slack
-from deniable.laws.votes.sums import UNIT, FloatArray, IntArray
+from deniable.laws.votes.sums import UNIT
 
 MAX_ALL_PAIRS = 64
 """Attributes up to which every pair is looked at."""

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
+from deniable.laws.patterns import IntArray
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.laws.votes.sums import IntArray
 from deniable.solvers.problem import FloatArray, Problem, SolverError
 
 ARTIFICIAL = 1e5

@@ -36,9 +36,9 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
+from deniable.laws.patterns import IntArray
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.laws.votes.sums import IntArray
 from deniable.solvers.problem import (
     MAX_LEVEL,
     FloatArray,

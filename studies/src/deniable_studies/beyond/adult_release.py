@@ -19,8 +19,7 @@ from deniable.errors import InputError
 from deniable.estimate.inference import Inference
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.laws.patterns import attenuation
-from deniable.laws.response import Response
+from deniable.laws.response import Response, attenuation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_error

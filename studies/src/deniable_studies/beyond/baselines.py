@@ -25,7 +25,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.laws import PatternTable
-from deniable.laws.patterns import attenuation, keep_probability, other_outputs
+from deniable.laws.patterns import other_outputs
+from deniable.laws.response import attenuation, keep_probability
 
 
 def amplified_epsilon(n_attributes: int, epsilon: float) -> float:
