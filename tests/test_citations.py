@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CITING = ("src", "tests", "benchmarks", "docs", "README.md", "examples/README.md")
+CITING = ("src", "studies", "tests", "benchmarks", "docs", "README.md", "CONTRIBUTING.md")
 KINDS = "Theorem|Lemma|Proposition|Corollary"
 PAGE = re.compile(r"docs/[\w/-]+\.md")
 PLACE = re.compile(rf",?\s+(?P<kind>{KINDS}|section)s?\s+(?P<number>\d+)(?P<more>( and \d+)?)")

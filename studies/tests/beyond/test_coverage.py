@@ -27,7 +27,7 @@ def test_verdicts_are_those_that_were_looked_into(findings: Findings) -> None:
     verdicts = {claim.source: claim.verdict for claim in findings.claims}
     assert verdicts["this project's statistical tests"] is Verdict.REPRODUCED
     assert verdicts["Estimate.confidence_interval"] is Verdict.PARTLY
-    assert verdicts["this project's theory of estimation"] is Verdict.REPRODUCED
+    assert verdicts["docs/proofs/estimation.md, Theorem 1"] is Verdict.REPRODUCED
 
 
 def test_cells_of_every_size_are_looked_at_and_counted_once(findings: Findings) -> None:
