@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import AsJson, Force, SchemaPath
 from deniable.errors import InputError
+from deniable.frontier.methods import METHODS
 from deniable.schema.names import split_names
 
 frontier_app = App(
@@ -62,7 +63,7 @@ def frontier(
     epsilon_ldp: LocalLevels = None,
     methods: Annotated[
         str,
-        Parameter(help="Some of warner,up,frapp,subset,blank,square,search,bound."),
+        Parameter(help=f"Some of {','.join(METHODS)}."),
     ] = "warner,square,bound",
     records: Annotated[int, Parameter(help="Number of records N that errors are for.")] = 10_000,
     simulations: Annotated[

@@ -17,6 +17,7 @@ import numpy as np
 
 from deniable.design.record import read_json, to_json
 from deniable.errors import InputError
+from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.frontier.tracing import Frontier, Request, Row
@@ -83,8 +84,8 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
         (folder / "sensitivity.csv").write_text(_csv(_sensitivity(frontier)), encoding="utf-8")
         (folder / ABOUT).write_bytes(to_json(_about(frontier)))
         png, svg = draw(
-            [Curve(**curve) for curve in _curves(frontier)],
-            [(level, bound) for level, bound in _bounds(frontier)],
+            _curves(frontier),
+            _bounds(frontier),
             x_label=_x_label(frontier.request),
             y_label=f"mean squared error of a share, N = {frontier.request.n_records:,}",
             title=_title(frontier.request),
@@ -185,20 +186,16 @@ def _bounds(frontier: Frontier) -> list[tuple[float, float]]:
     return sorted({(row.level, row.lower_bound) for row in frontier.rows})
 
 
-def _curves(frontier: Frontier) -> list[dict[str, Any]]:
+def _curves(frontier: Frontier) -> list[Curve]:
     curves = []
     for method in frontier.request.methods:
-        rows = [row for row in frontier.rows if row.method == method and row.mse is not None]
-        if rows:
-            curves.append(
-                {
-                    "method": method,
-                    "points": [
-                        (row.level if frontier.request.local else row.privacy, row.mse)
-                        for row in rows
-                    ],
-                }
-            )
+        points = [
+            (row.level if frontier.request.local else row.privacy, row.mse)
+            for row in frontier.rows
+            if row.method == method and row.mse is not None and row.privacy is not None
+        ]
+        if points:
+            curves.append(Curve(METHODS[method].style, points, method == BOUND))
     return curves
 
 

@@ -1,28 +1,37 @@
-"""The methods that a frontier compares, one function each: from privacy limits to a matrix.
+"""The methods that a frontier compares, and all that is known of each, in one table.
 
-A new method is a function here and an entry in ``METHODS``. The search of Huang and Du finds
-matrices for all levels at once and stands in :mod:`deniable.frontier.tracing`, as does the bound.
+A new method is a function from privacy limits to a matrix, and an entry in ``METHODS``. Two have no
+such function, because they serve all levels of a frontier at once: the search of Huang and Du, and
+the bound with the mechanisms that attain it (:mod:`deniable.frontier.tracing`).
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import schemes
-from deniable.solvers.matrices.certificate import Limits
-from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
-from deniable.solvers.problem import FloatArray
+from deniable.report.method_styles import (
+    BLACK,
+    BLUE,
+    GREEN,
+    LIGHT_GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    MethodStyle,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from deniable.solvers.matrices.certificate import Limits
+    from deniable.solvers.problem import FloatArray
 
 SQUARE_UP_TO = 20
 """The search for square matrices solves systems in n² + n unknowns."""
 
-_MOST_OUTPUTS = 5_000
-_BELOW = 1e-12
-# Privacy and the worst posterior hold to rounding; a limit is reached if it is missed by no more.
-_SLACK = 1e-15
+SEARCH, BOUND = "search", "bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,106 +39,80 @@ class Trial:
     """What a method is told.
 
     Args:
-        limits: the prior and the privacy asked for.
+        limits: the prior and the required privacy.
         generator: for methods that search.
         n_starts: for methods that start many times.
     """
 
-    limits: Limits
-    generator: np.random.Generator
+    limits: "Limits"
+    generator: "np.random.Generator"
     n_starts: int
 
 
-def _warner(trial: Trial) -> FloatArray:
+@dataclass(frozen=True)
+class FrontierMethod:
+    """A method of the table.
+
+    Args:
+        help: what it does, in a line.
+        style: its name in legends and its look in plots.
+        matrix: returns a matrix M[y, x] = Pr[y | x] within the limits, or raises ``InputError`` if
+            the method has none; None for a method that serves all levels at once.
+    """
+
+    help: str
+    style: MethodStyle
+    matrix: "Callable[[Trial], FloatArray] | None" = None
+
+
+def _warner(trial: Trial) -> "FloatArray":
+    from deniable.solvers.matrices import schemes
+
     limits = trial.limits
     n = limits.n_categories
-    if limits.success is None:
-        return schemes.frapp(n, _factor(limits))
+    if limits.epsilon is not None:
+        return schemes.frapp(n, schemes.gamma_at(limits.epsilon))
     return schemes.warner(n, _truth_probability(limits))
 
 
-def _uniform_perturbation(trial: Trial) -> FloatArray:
+def _uniform_perturbation(trial: Trial) -> "FloatArray":
+    from deniable.solvers.matrices import schemes
+
     limits = trial.limits
     n = limits.n_categories
-    if limits.success is None:
-        gamma = _factor(limits)
+    if limits.epsilon is not None:
+        gamma = schemes.gamma_at(limits.epsilon)
         return schemes.uniform_perturbation(n, (gamma - 1.0) / (gamma + n - 1.0))
     retention = schemes.retention_from_warner(n, _truth_probability(limits))
     return schemes.uniform_perturbation(n, min(1.0, max(0.0, retention)))
 
 
-def _frapp(trial: Trial) -> FloatArray:
+def _frapp(trial: Trial) -> "FloatArray":
+    from deniable.solvers.matrices import schemes
+
     limits = trial.limits
     n = limits.n_categories
-    if limits.success is None:
-        return schemes.frapp(n, _factor(limits))
+    if limits.epsilon is not None:
+        return schemes.frapp(n, schemes.gamma_at(limits.epsilon))
     return schemes.frapp(n, schemes.gamma_from_warner(n, _truth_probability(limits)))
 
 
-def _truth_probability(limits: Limits) -> float:
+def _truth_probability(limits: "Limits") -> float:
+    from deniable.solvers.matrices import schemes
+
     assert limits.success is not None
     return schemes.warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior)
 
 
-def _factor(limits: Limits) -> float:
-    # A little below e^ε: ε is accounted from integers later, whose rounding must stay below it.
-    assert limits.epsilon is not None
-    return math.exp(limits.epsilon * (1.0 - _BELOW))
+def _subset(trial: Trial) -> "FloatArray":
+    from deniable.solvers.matrices import schemes
+
+    return schemes.best_subset_selection(trial.limits)
 
 
-def _subset(trial: Trial) -> FloatArray:
-    """k-subset selection with the best k.
+def _blank(trial: Trial) -> "FloatArray":
+    from deniable.solvers.matrices import schemes
 
-    For one k the matrices are tT + (1 − t)U, T the truth hidden in a random k-subset and U a
-    uniform subset, and error, privacy and the worst posterior are monotone in t.
-    """
-    limits = trial.limits
-    n = limits.n_categories
-    best: FloatArray | None = None
-    least = math.inf
-    for k in range(1, n):
-        if math.comb(n, k) > _MOST_OUTPUTS:
-            continue
-        if limits.success is None:
-            assert limits.epsilon is not None
-            candidate = schemes.subset_selection(n, limits.epsilon * (1.0 - _BELOW), k)
-        else:
-            member = schemes.subset_selection(n, 1.0, k)
-            truth = np.where(member > member.mean(), 1.0, 0.0)
-            candidate = _most_truthful(limits, truth / truth.sum(axis=0))
-        error = float(record_mse(candidate, limits.prior))
-        if error < least:
-            best, least = candidate, error
-    if best is None:
-        raise InputError("no subset of categories tells enough at this privacy")
-    return best
-
-
-def _most_truthful(limits: Limits, truth: FloatArray) -> FloatArray:
-    """The largest t, to rounding, for which tT + (1 − t)U keeps the limits."""
-    assert limits.success is not None
-    success, delta = limits.success, limits.most_posterior
-    uniform = 1.0 / len(truth)
-
-    def mixed(fraction: float) -> FloatArray:
-        return np.asarray(fraction * truth + (1.0 - fraction) * uniform)
-
-    def kept(fraction: float) -> bool:
-        matrix = mixed(fraction)
-        return bool(
-            privacy(matrix, limits.prior) >= 1.0 - success - _SLACK
-            and (delta is None or worst_posterior(matrix, limits.prior) <= delta + _SLACK)
-        )
-
-    low, high = 0.0, 1.0
-    if kept(high):
-        return mixed(high)
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    return mixed(low)
-
-
-def _blank(trial: Trial) -> FloatArray:
     limits = trial.limits
     if limits.success is None:
         raise InputError("a blank answer tells some people's answers for certain: it has no ε")
@@ -141,7 +124,7 @@ def _blank(trial: Trial) -> FloatArray:
     return schemes.blank_answer(limits.n_categories, truth)
 
 
-def _square(trial: Trial) -> FloatArray:
+def _square(trial: Trial) -> "FloatArray":
     from deniable.solvers.matrices import square
 
     if trial.limits.n_categories > SQUARE_UP_TO:
@@ -149,13 +132,42 @@ def _square(trial: Trial) -> FloatArray:
     return square.solve(trial.limits, trial.generator, n_starts=trial.n_starts).matrix
 
 
-METHODS: dict[str, Callable[[Trial], FloatArray]] = {
-    "warner": _warner,
-    "up": _uniform_perturbation,
-    "frapp": _frapp,
-    "subset": _subset,
-    "blank": _blank,
-    "square": _square,
+METHODS: dict[str, FrontierMethod] = {
+    "warner": FrontierMethod(
+        "the truth with one probability, anything else with another",
+        MethodStyle("Warner", VERMILION, "o", "-"),
+        _warner,
+    ),
+    "up": FrontierMethod(
+        "the truth, or a uniform draw; Warner's matrices under another name",
+        MethodStyle("uniform perturbation", ORANGE, "x", ":"),
+        _uniform_perturbation,
+    ),
+    "frapp": FrontierMethod(
+        "the truth so many times as likely as any other; Warner's matrices once more",
+        MethodStyle("FRAPP", PURPLE, "+", "--"),
+        _frapp,
+    ),
+    "subset": FrontierMethod(
+        "a random set of k categories that tends to hold the truth; the best k",
+        MethodStyle("k-subset selection", SKY, "^", "-."),
+        _subset,
+    ),
+    "blank": FrontierMethod(
+        "the truth, or no answer", MethodStyle("blank answer", LIGHT_GREY, "v", "--"), _blank
+    ),
+    "square": FrontierMethod(
+        "the best matrix that a search finds with as many answers as categories",
+        MethodStyle("best square matrix found", BLUE, "s", "-"),
+        _square,
+    ),
+    SEARCH: FrontierMethod(
+        "the evolutionary search of Huang and Du",
+        MethodStyle("evolutionary search", GREEN, "D", ""),
+    ),
+    BOUND: FrontierMethod(
+        "the mechanism that attains the bound, with more answers than categories",
+        MethodStyle("least error possible, attained", BLACK, "", "-"),
+    ),
 }
-SEARCH, BOUND = "search", "bound"
-ALL_METHODS = (*METHODS, SEARCH, BOUND)
+"""By name, in the order of help and plots; the place of a method seeds what it draws."""

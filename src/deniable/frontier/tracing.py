@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.errors import InputError
-from deniable.frontier.methods import ALL_METHODS, BOUND, METHODS, SEARCH, Trial
+from deniable.frontier.methods import BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
 from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.certificate import (
@@ -49,7 +49,7 @@ class Request:
             for 40 levels over what is possible.
         local: whether the levels are ε of local differential privacy.
         most_posterior: δ, the worst posterior allowed beside average privacy; None for no bound.
-        methods: some of ``ALL_METHODS``.
+        methods: some of ``METHODS``.
         n_records: N, by which errors are divided.
         n_starts: of the search for square matrices, at each level.
         search_options: of the evolutionary search.
@@ -73,11 +73,11 @@ class Request:
 
     def __post_init__(self) -> None:
         if not self.methods:
-            raise InputError(f"methods: name at least one of {', '.join(ALL_METHODS)}")
+            raise InputError(f"methods: name at least one of {', '.join(METHODS)}")
         for name in self.methods:
-            if name not in ALL_METHODS:
+            if name not in METHODS:
                 raise InputError(
-                    f"methods: there is no method '{name}'; choose among {', '.join(ALL_METHODS)}"
+                    f"methods: there is no method '{name}'; choose among {', '.join(METHODS)}"
                 )
         if self.n_records < 1:
             raise InputError("records: the number of records must be at least 1")
@@ -212,8 +212,8 @@ class _Tracing:
         self._search_units = (
             math.ceil(generations / _GENERATIONS_A_LEVEL) if SEARCH in request.methods else 0
         )
-        plain = sum(name in METHODS for name in request.methods)
-        self._units = len(self.limits) * (plain + self.exact) + self._search_units
+        single = sum(METHODS[name].matrix is not None for name in request.methods)
+        self._units = len(self.limits) * (single + self.exact) + self._search_units
         self._done = 0.0
         self._advance = advance
 
@@ -293,15 +293,17 @@ class _Tracing:
 
     def _generator(self, name: str, *numbers: int) -> np.random.Generator:
         # Each method draws for itself, so that asking for one more changes no other.
-        return np.random.default_rng([self.request.seed, ALL_METHODS.index(name), *numbers])
+        return np.random.default_rng([self.request.seed, list(METHODS).index(name), *numbers])
 
     def _tried(self, name: str) -> list[FloatArray | None]:
+        find = METHODS[name].matrix
+        assert find is not None
         matrices: list[FloatArray | None] = []
         refused: dict[str, int] = {}
         for place, limits in enumerate(self.limits):
             trial = Trial(limits, self._generator(name, place), self.request.n_starts)
             try:
-                matrix = METHODS[name](trial)
+                matrix = find(trial)
                 if not math.isfinite(response.record_mse(matrix, limits.prior)):
                     raise InputError("its matrix is singular: all truths look alike in its answers")
                 matrices.append(matrix)

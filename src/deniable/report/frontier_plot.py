@@ -4,17 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from deniable.report.method_styles import METHOD_STYLES, SETTINGS, figure_bytes
+from deniable.report.method_styles import SETTINGS, MethodStyle, figure_bytes
 
 _WIDTH, _HEIGHT = 7.0, 4.6
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One method's points: (privacy or ε, error), in rising order."""
+    """One method's points.
 
-    method: str
+    Args:
+        style: its name in the legend and its look.
+        points: (privacy or ε, error), in rising order.
+        attains_bound: whether its points are the least possible; drawn below the others, and wider.
+    """
+
+    style: MethodStyle
     points: Sequence[tuple[float, float]]
+    attains_bound: bool = False
 
 
 def excluded(
@@ -114,19 +121,19 @@ def draw(
         if not exact:
             axes.plot(xs, ys, color="#000000", linewidth=1.2, label="lower bound in closed form")
         for curve in curves:
-            style = METHOD_STYLES[curve.method]
+            style = curve.style
             axes.plot(
                 [x for x, _ in curve.points],
                 [y for _, y in curve.points],
                 color=style.colour,
                 marker=style.marker or ("." if len(curve.points) == 1 else ""),
                 linestyle=style.line or "none",
-                linewidth=1.6 if curve.method == "bound" else 1.0,
+                linewidth=1.6 if curve.attains_bound else 1.0,
                 markersize=3.6,
                 markeredgewidth=0.7,
                 markevery=max(1, len(curve.points) // 20),
                 label=style.label,
-                zorder=2 if curve.method == "bound" else 3,
+                zorder=2 if curve.attains_bound else 3,
                 clip_on=False,
             )
         top = max((y for curve in curves for _, y in curve.points), default=max(ys))

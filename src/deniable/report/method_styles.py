@@ -43,25 +43,9 @@ class MethodStyle:
     line: str
 
 
-BLACK, GREY = "#000000", "#777777"
-_ORANGE, _SKY, _GREEN, _YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
-_BLUE, _VERMILION, _PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-
-METHOD_STYLES: dict[str, MethodStyle] = {
-    # response matrices of one attribute
-    "warner": MethodStyle("Warner", _VERMILION, "o", "-"),
-    "up": MethodStyle("uniform perturbation", _ORANGE, "x", ":"),
-    "frapp": MethodStyle("FRAPP", _PURPLE, "+", "--"),
-    "subset": MethodStyle("k-subset selection", _SKY, "^", "-."),
-    "blank": MethodStyle("blank answer", "#999999", "v", "--"),
-    "square": MethodStyle("best square matrix found", _BLUE, "s", "-"),
-    "search": MethodStyle("evolutionary search", _GREEN, "D", ""),
-    "bound": MethodStyle("least error possible, attained", BLACK, "", "-"),
-    # what others offer
-    "rsfd": MethodStyle("RS+FD", _SKY, "X", ":"),
-    "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),
-    "spl": MethodStyle("SPL", "#999999", "x", ":"),
-}
+BLACK, GREY, LIGHT_GREY = "#000000", "#777777", "#999999"
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 
 
 def figure_bytes(figure: "Figure", kind: str) -> bytes:

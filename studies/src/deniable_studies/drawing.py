@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable.design.methods import METHODS
+from deniable.frontier.methods import METHODS as MATRIX_METHODS
 from deniable.report.method_styles import (
+    BLUE,
     DPI,
-    METHOD_STYLES,
+    GREY,
+    LIGHT_GREY,
     SETTINGS,
+    SKY,
     MethodStyle,
     figure_bytes,
 )
@@ -20,17 +24,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-STYLES = (
-    METHOD_STYLES
-    | {spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()}
-    | {
-        "heuristic": MethodStyle("heuristic, at the levels it achieves", "#0072B2", "^", "--"),
-        "heuristic-requested": MethodStyle(
-            "heuristic, at the levels requested", "#56B4E9", "v", ":"
-        ),
-    }
-)
-"""The look of every method: those of designs, and those that they are compared with."""
+STYLES: dict[str, MethodStyle] = {
+    **{name: method.style for name, method in MATRIX_METHODS.items()},
+    **{spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()},
+    # what is studied of a method of this project, and what others offer
+    "heuristic": MethodStyle("heuristic, at the levels it achieves", BLUE, "^", "--"),
+    "heuristic-requested": MethodStyle("heuristic, at the levels requested", SKY, "v", ":"),
+    "rsfd": MethodStyle("RS+FD", SKY, "X", ":"),
+    "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),
+    "spl": MethodStyle("SPL", LIGHT_GREY, "x", ":"),
+}
+"""The look of every method: of designs, of single attributes, and of what others offer."""
 
 BAND = 0.18
 """Opacity of an interval drawn as a band."""

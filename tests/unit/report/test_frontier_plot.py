@@ -4,14 +4,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from deniable.frontier.methods import METHODS
 from deniable.report.frontier_plot import Curve, draw, excluded
 from deniable.solvers.matrices import frontier
 from deniable.solvers.matrices.certificate import average_limits
 
 CURVES = [
-    Curve("warner", [(0.2, 2e-4), (0.3, 4e-4)]),
-    Curve("search", [(0.2, 1.5e-4)]),
-    Curve("bound", [(0.2, 1e-4), (0.3, 2e-4)]),
+    Curve(METHODS["warner"].style, [(0.2, 2e-4), (0.3, 4e-4)]),
+    Curve(METHODS["search"].style, [(0.2, 1.5e-4)]),
+    Curve(METHODS["bound"].style, [(0.2, 1e-4), (0.3, 2e-4)], attains_bound=True),
 ]
 BOUNDS = [(0.2, 1e-4), (0.3, 2e-4)]
 
@@ -44,7 +45,10 @@ def test_it_is_a_png_and_well_formed_svg_that_say_what_they_show() -> None:
 
 def test_the_same_numbers_give_the_same_bytes_and_others_do_not() -> None:
     assert drawn() == drawn()
-    other = [*CURVES[:-1], Curve("bound", [(0.2, 1e-4), (0.3, 2.1e-4)])]
+    other = [
+        *CURVES[:-1],
+        Curve(METHODS["bound"].style, [(0.2, 1e-4), (0.3, 2.1e-4)], attains_bound=True),
+    ]
     assert drawn(other) != drawn()
     assert "<dc:date>" not in drawn()[1]
 
@@ -85,14 +89,22 @@ def test_over_epsilon_the_axis_is_logarithmic_and_nobody_is_silent() -> None:
     assert "no answer at all" in drawn()[1]
 
 
-@pytest.mark.parametrize("method", ["up", "frapp", "subset", "blank", "square"])
-def test_every_method_has_a_style(method: str) -> None:
-    assert drawn([Curve(method, [(0.2, 2e-4), (0.3, 4e-4)])])[0]
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_can_be_drawn_and_is_named(method: str) -> None:
+    style = METHODS[method].style
+    _, svg = drawn([Curve(style, [(0.2, 2e-4), (0.3, 4e-4)])])
+    assert f"<!-- {style.label} -->" in svg
+
+
+def test_no_two_methods_look_alike() -> None:
+    looks = {(spec.style.colour, spec.style.marker, spec.style.line) for spec in METHODS.values()}
+    names = {spec.style.label for spec in METHODS.values()}
+    assert len(looks) == len(names) == len(METHODS)
 
 
 def test_a_single_level_can_be_drawn() -> None:
     png, _ = draw(
-        [Curve("bound", [(0.2, 1e-4)])],
+        [Curve(METHODS["bound"].style, [(0.2, 1e-4)], attains_bound=True)],
         [(0.2, 1e-4)],
         x_label="x",
         y_label="y",

@@ -6,15 +6,22 @@ of this module convert its parameters.
 """
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.response import privacy, worst_posterior
+from deniable.solvers.matrices.certificate import Limits
+from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 from deniable.solvers.problem import FloatArray
 
 _MOST_OUTPUTS = 200_000
+_MOST_OUTPUTS_TRIED = 5_000
+# ε is accounted from integers later: so far below it, relatively, their rounding stays below it.
+_BELOW = 1e-12
+# Privacy and the worst posterior hold to rounding; a limit is kept if it is missed by no more.
+_SLACK = 1e-15
 
 
 def warner(n_categories: int, truth_probability: float) -> FloatArray:
@@ -170,8 +177,8 @@ def warner_at(
     def kept(truth_probability: float) -> bool:
         matrix = warner(n, truth_probability)
         return bool(
-            privacy(matrix, prior) >= least_privacy - 1e-15
-            and worst_posterior(matrix, prior) <= limit + 1e-15
+            privacy(matrix, prior) >= least_privacy - _SLACK
+            and worst_posterior(matrix, prior) <= limit + _SLACK
         )
 
     low, high = 1.0 / n, 1.0
@@ -183,6 +190,65 @@ def warner_at(
             f"{1.0 - float(prior.max()):.6g}, and the worst posterior is never below "
             f"{float(prior.max()):.6g}"
         )
+    return _last_kept(kept, low, high)
+
+
+def gamma_at(epsilon: float) -> float:
+    """The λ of `frapp` for ε-LDP, in nats: a little below e^ε, so that rounding never exceeds ε."""
+    return math.exp(epsilon * (1.0 - _BELOW))
+
+
+def best_subset_selection(limits: Limits) -> FloatArray:
+    """k-subset selection with the k of least error within the limits, shape (C(n, k), n).
+
+    Under average privacy the matrices of one k are tT + (1 − t)U, T the truth hidden in a random
+    k-subset and U a uniform subset; error, privacy and the worst posterior are monotone in t, which
+    is taken as large as the limits allow.
+
+    Raises:
+        InputError: if every such matrix within the limits is singular.
+    """
+    n = limits.n_categories
+    best: FloatArray | None = None
+    least = math.inf
+    for k in range(1, n):
+        if math.comb(n, k) > _MOST_OUTPUTS_TRIED:
+            continue
+        if limits.epsilon is not None:
+            matrix = subset_selection(n, limits.epsilon * (1.0 - _BELOW), k)
+        else:
+            member = subset_selection(n, 1.0, k)
+            truth = np.where(member > member.mean(), 1.0, 0.0)
+            matrix = _most_truthful(limits, truth / truth.sum(axis=0))
+        error = float(record_mse(matrix, limits.prior))
+        if error < least:
+            best, least = matrix, error
+    if best is None:
+        raise InputError("no subset of categories tells enough at this privacy")
+    return best
+
+
+def _most_truthful(limits: Limits, truth: FloatArray) -> FloatArray:
+    """tT + (1 − t)U for the largest t, to rounding, that keeps limits of average privacy."""
+    assert limits.success is not None
+    success, delta = limits.success, limits.most_posterior
+    uniform = 1.0 / len(truth)
+
+    def mixed(t: float) -> FloatArray:
+        return np.asarray(t * truth + (1.0 - t) * uniform)
+
+    def kept(t: float) -> bool:
+        matrix = mixed(t)
+        return bool(
+            privacy(matrix, limits.prior) >= 1.0 - success - _SLACK
+            and (delta is None or worst_posterior(matrix, limits.prior) <= delta + _SLACK)
+        )
+
+    return mixed(1.0 if kept(1.0) else _last_kept(kept, 0.0, 1.0))
+
+
+def _last_kept(kept: Callable[[float], bool], low: float, high: float) -> float:
+    """Bisect to neighbouring doubles; return the one that is kept. `low` is, `high` is not."""
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if kept(middle) else (low, middle)
     return low
