@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from deniable.errors import InputError
 from deniable.frontier.folder import write
-from deniable.frontier.methods import ALL_METHODS, SEARCH
+from deniable.frontier.methods import METHODS, SEARCH
 from deniable.frontier.priors import from_distribution
 from deniable.frontier.tracing import Request, trace
 from deniable.solvers.matrices import frontier, response, schemes, search, square
@@ -106,7 +106,7 @@ def search_part(prior: np.ndarray, generations: int) -> None:
 
 
 def whole_part(prior: np.ndarray) -> None:
-    methods = tuple(name for name in ALL_METHODS if name != SEARCH)
+    methods = tuple(name for name in METHODS if name != SEARCH)
     start = time.perf_counter()
     found = trace(
         Request(

@@ -190,6 +190,12 @@ def trace(request: Request, advance: Advance | None = None) -> Frontier:
 
     Raises:
         InputError: if no method reaches any level, or a bound could not be solved for.
+
+    >>> from deniable.frontier.priors import from_distribution
+    >>> methods = ("warner", "bound")
+    >>> frontier = trace(Request(from_distribution("uniform,4"), (0.25, 0.5), methods=methods))
+    >>> [(row.method, row.level, round(row.ratio or 0.0, 4)) for row in frontier.rows]
+    [('warner', 0.25, 1.5), ('warner', 0.5, 3.0), ('bound', 0.25, 1.0), ('bound', 0.5, 1.0)]
     """
     # Thousands of small systems: a library that splits each among threads waits longer for its
     # threads than it computes, ten times longer beside other work.

@@ -7,7 +7,8 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers.matrices import response, schemes
-from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, subset_selection_record_mse
+from deniable.solvers.matrices.certificate import average_limits
+from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, subset_selection_record_mse, within
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])
@@ -120,3 +121,25 @@ def test_parameters_out_of_range_are_refused() -> None:
         schemes.subset_selection(40, 1.0, 20)
     with pytest.raises(InputError, match="truth_probability"):
         schemes.blank_answer(3, 2.0)
+
+
+@pytest.mark.parametrize("delta", [None, 0.55])
+def test_the_best_subset_selection_is_the_best_of_a_scan(delta: float | None) -> None:
+    limits = average_limits(SKEWED, 0.45, delta)
+    best = np.inf
+    for size in (1, 2, 3):
+        member = schemes.subset_selection(4, 1.0, size)
+        truth = (member > member.mean()) / (member > member.mean()).sum(axis=0)
+        for t in np.linspace(0.01, 1.0, 500):
+            matrix = t * truth + (1 - t) / len(truth)
+            if within(matrix, limits):
+                best = min(best, float(response.record_mse(matrix, SKEWED)))
+    matrix = schemes.best_subset_selection(limits)
+    assert within(matrix, limits)
+    assert best * 0.97 < float(response.record_mse(matrix, SKEWED)) <= best
+
+
+def test_frapp_for_an_epsilon_keeps_it() -> None:
+    for epsilon in (1e-3, 0.3, 2.0, 20.0):
+        matrix = schemes.frapp(5, schemes.gamma_at(epsilon))
+        assert epsilon * (1 - 1e-9) < response.epsilon(matrix) <= epsilon

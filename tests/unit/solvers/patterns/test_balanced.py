@@ -100,7 +100,7 @@ def test_a_looser_cap_never_costs_more() -> None:
 def test_caps_equal_to_the_levels_make_attributes_independent() -> None:
     counts, levels = request(2, 6)
     caps = [level if i < 2 else 2 * level for i, level in enumerate(levels)]
-    solution = balanced.solve(counts, levels, caps, 0.5)
+    solution = balanced.solve(counts, levels, caps, None)
     first, rest = sorted(solution.parts, key=lambda part: part.attributes)
     assert first.attributes == (0, 1)
     assert isinstance(first.law, ProductLaw)
@@ -176,3 +176,36 @@ def test_nor_where_ramps_are_really_searched_for(monkeypatch: pytest.MonkeyPatch
     assert min(fractions) > 0.5
     assert len(fractions) <= 11
     assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12)
+
+
+@functools.cache
+def place_of_seven() -> balanced.RampPlace:
+    counts, levels = request(3, 7)
+    place = balanced.solve(counts, levels, [2.0 * level for level in levels], 0.5).place
+    assert place is not None
+    return place
+
+
+@pytest.mark.parametrize("factor", [0.97, 1.05])
+def test_near_levels_that_are_solved_a_ramp_is_found_that_costs_hardly_more(factor: float) -> None:
+    counts, levels = request(3, 7)
+    moved = [factor * level for level in levels]
+    caps = [2.0 * level for level in moved]
+    best = balanced.solve(counts, moved, caps, 0.5).epsilon
+    for search, most in ((False, 2e-3), (True, 2e-5)):
+        near = balanced.solve_near(counts, moved, caps, 0.5, place_of_seven(), search=search)
+        assert near is not None
+        (part,), _ = near
+        assert part.attributes == tuple(range(7))
+        over = part.account.attribute_epsilon - moved
+        assert over.max() <= 0
+        assert over.min() >= -1e-9
+        assert np.all(part.account.epsilon_given_rest <= caps)
+        assert balanced.keep_floor([part.law], 0.5)
+        assert abs(part.account.epsilon / best - 1) <= most
+
+
+def test_a_place_of_other_attributes_is_no_start() -> None:
+    counts, levels = request(3, 7)
+    caps = [levels[0], *(2.0 * level for level in levels[1:])]  # the first has no room left
+    assert balanced.solve_near(counts, levels, caps, 0.5, place_of_seven()) is None
