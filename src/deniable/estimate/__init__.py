@@ -1,5 +1,6 @@
 """From released rows to answers: counts, tables, means, quantiles and tests, each with its error.
 
-`counting` and `tabulate` count, `inference` inverts and says how wrong that can be, and a module
-for each kind of answer stands on these; `question` is where a question is asked.
+`source` finds the rows of a release, `counting` and `tabulate` count them, `inference` inverts and
+says how wrong that can be. `question` holds what all questions have in common; each kind stands in
+the module of its answer: `shares`, `ordered`, `covariance`, `independence`.
 """

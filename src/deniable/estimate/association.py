@@ -83,9 +83,9 @@ def association(
     square = float((table**2 / product).sum()) - 1.0
 
     scaled = (influence / np.sqrt(product)[:, :, None]).reshape(table.size, frequencies.size)
-    shares = frequencies.ravel()
-    centred = scaled - (scaled @ shares)[:, None]
-    covariance = (centred * shares) @ centred.T / n_records  # √A Σ √A
+    flat = frequencies.ravel()
+    centred = scaled - (scaled @ flat)[:, None]
+    covariance = (centred * flat) @ centred.T / n_records  # √A Σ √A
     bias, spread = float(np.trace(covariance)), float((covariance**2).sum())
 
     gradient = (

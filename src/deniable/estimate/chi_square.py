@@ -27,7 +27,7 @@ reach (differences of columns of D^{-1/2}M, which are orthogonal to √θ; D = d
 
 Outputs that no row has are left out here.
 
-**Parts of a merged attribute** whose other parts are not asked for: under a response matrix on the
+**Parts of a merged attribute** whose other parts are not named: under a response matrix on the
 whole attribute the law of what is released does not follow from π, so there is no likelihood. The
 estimates π̂ = Lθ are unbiased all the same, and with Ĉ = π̂ − α̂β̂ᵀ, whose part in the last row and
 the last column follows from the rest, X² = Ĉᵀ V⁻¹ Ĉ with V the delta-method covariance,

@@ -117,7 +117,7 @@ def estimate_covariance(
 
     Raises:
         InputError: if an attribute is unknown or has no scores, the counts have another shape, the
-            randomization has wiped the covariance out, or a population is asked for from one row.
+            randomization has wiped the covariance out, or a population is estimated from one row.
     """
     first, second = of
     inference = Inference(counts, of, target)
@@ -125,7 +125,7 @@ def estimate_covariance(
     s, t = (_scores(schema.variable(n).attribute, each) for n, each in zip(of, scores, strict=True))
     shape = inference.channel.n_categories
     if target == "population" and counts.square_weight >= 1:
-        raise InputError("the covariance in a population cannot be told from a single record")
+        raise InputError("the covariance in a population cannot be estimated from a single record")
     parts = [(fraction, part, _along(part, s, t)) for fraction, part in inference.parts]
     means = [
         sum(

@@ -1,7 +1,7 @@
 """Whether two attributes of a randomized table are independent, and how strongly they go together.
 
 The test is that of :mod:`deniable.estimate.chi_square`, the strength that of
-:mod:`deniable.estimate.association`. Both are about the population that the rows were drawn from.
+:mod:`deniable.estimate.association`. Both are about the population from which the rows were drawn.
 """
 
 from collections.abc import Sequence
@@ -159,7 +159,7 @@ def independence(
     inverse = replace(channel.inverse, n_categories=sizes)
     forward = replace(channel.forward, n_categories=sizes) if channel.complete else None
     test = chi_square(table, forward, inverse)
-    strength, reason = _strength(table, inverse, (first, second), labels)
+    strength, reason = _association(table, inverse, (first, second), labels)
     return IndependenceTest(
         attributes=(first, second),
         n_records=tabulation.n_records,
@@ -273,7 +273,7 @@ def _refuse_one_value(counts: NDArray[np.float64], names: Sequence[str]) -> None
             )
 
 
-def _strength(
+def _association(
     counts: NDArray[np.float64],
     inverse: TableMap,
     names: Sequence[str],
@@ -284,14 +284,13 @@ def _strength(
     table = inverse.apply(frequencies)
     for axis, name in enumerate(names):
         if _as_it_is(inverse, axis):
-            continue  # its shares are positive, and no cell is larger than they are
-        shares = table.sum(axis=1 - axis)
-        for category, share in enumerate(shares):
+            continue  # its margin is positive, and no cell is larger
+        for category, frequency in enumerate(table.sum(axis=1 - axis)):
             weights = np.zeros(table.shape)
             np.moveaxis(weights, axis, 0)[category] = 1.0
             influence = inverse.transposed().apply(weights)
-            error = sqrt(float((frequencies * (influence - share) ** 2).sum()) / n)
-            if share <= UNCERTAIN_ERRORS * error:
+            error = sqrt(float((frequencies * (influence - frequency) ** 2).sum()) / n)
+            if frequency <= UNCERTAIN_ERRORS * error:
                 return None, (
                     f"the share of '{labels[axis][category]}' in '{name}' is not clearly above "
                     "zero, and V divides by it"

@@ -51,7 +51,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """What can be said about one stratum's table from its randomized counts.
+    """The estimate of one stratum's table from its randomized counts.
 
     Args:
         channel: what the stratum's mechanism did to the attributes.
@@ -143,7 +143,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Inference:
-    """Everything linear that can be said about a joint table from its randomized counts.
+    """The estimate of a joint table, and of linear functions of it, from its randomized counts.
 
     Args:
         counts: the released records, counted by the outputs of the attributes.

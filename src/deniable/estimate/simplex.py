@@ -22,7 +22,7 @@ class MaximumLikelihood:
         gap: an upper bound on how far its log-likelihood is from the largest possible, in nats,
             for all records together.
         iterations: applications of the EM map.
-        converged: whether the gap is within the tolerance asked for.
+        converged: whether the gap is within the tolerance.
     """
 
     values: NDArray[np.float64]

@@ -39,7 +39,7 @@ class Attribute:
             the categories), or None if a missing value is an error.
         scores: one number per category, for means; by default the middles of the bins.
         epsilon: requested privacy level of this attribute alone, in nats.
-        ratio: share of a budget relative to the other attributes' ratios.
+        ratio: fraction of a budget, relative to the other attributes' ratios.
         importance: weight of this attribute's accuracy when a budget is divided.
         parts: for an attribute merged from several columns, these, at least two. Its categories
             are their combinations (``yes+white``), the last part fastest; leave them empty. It is

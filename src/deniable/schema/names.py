@@ -10,8 +10,8 @@ def split_names(text: str) -> list[str]:
 
     A name in double quotes, as in CSV, may contain commas, and blanks at its ends.
     """
-    found = []
+    names = []
     for name in _NAME.findall(text):
         quoted = len(name) > 2 and name[0] == name[-1] == '"'
-        found.append(name[1:-1].replace('""', '"') if quoted else name)
-    return [name for name in found if name]
+        names.append(name[1:-1].replace('""', '"') if quoted else name)
+    return [name for name in names if name]

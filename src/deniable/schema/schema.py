@@ -17,7 +17,7 @@ from deniable.schema.declarations import Document, attribute_to_plain
 
 @dataclass(frozen=True)
 class Variable:
-    """What can be asked about: an attribute, or one part of a merged one.
+    """What a table can be counted by: an attribute, or one part of a merged one.
 
     Args:
         attribute: its declaration.
@@ -125,7 +125,7 @@ class Schema:
         return {name: i for i, name in enumerate(self.names)}
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Return several attributes' positions, in the order asked.
+        """Return several attributes' positions, in the order of the names.
 
         Raises:
             InputError: if one is unknown or named twice.
@@ -137,11 +137,11 @@ class Schema:
 
     @cached_property
     def _variables(self) -> dict[str, Variable]:
-        found = {a.name: Variable(a, i) for i, a in enumerate(self.attributes)}
+        variables = {a.name: Variable(a, i) for i, a in enumerate(self.attributes)}
         for i, attribute in enumerate(self.attributes):
             for j, part in enumerate(attribute.parts):
-                found[part.name] = Variable(part, i, j)
-        return found
+                variables[part.name] = Variable(part, i, j)
+        return variables
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class Schema:
         return self._variables[name]
 
     def variables(self, names: Iterable[str]) -> tuple[Variable, ...]:
-        """Return attributes and parts by their names, in the order asked.
+        """Return attributes and parts by their names, in the order of the names.
 
         Raises:
             InputError: if one is unknown or named twice, or beside the attribute it is a part of.
@@ -167,15 +167,15 @@ class Schema:
         names = list(names)
         if (twice := first_duplicate(names)) is not None:
             raise InputError(f"attribute '{twice}' is named twice")
-        found = tuple(self.variable(name) for name in names)
-        whole = {each.position for each in found if each.part is None}
-        for name, each in zip(names, found, strict=True):
+        variables = tuple(self.variable(name) for name in names)
+        whole = {each.position for each in variables if each.part is None}
+        for name, each in zip(names, variables, strict=True):
             if each.part is not None and each.position in whole:
                 raise InputError(
                     f"'{name}' is a part of '{self.names[each.position]}', which is named too; "
                     "name either the whole or its parts"
                 )
-        return found
+        return variables
 
     def merging(self, names: Sequence[str]) -> "Schema":
         """Return the schema with several attributes merged into one, in the first one's place.

@@ -98,21 +98,21 @@ def _randomized_columns(
 ) -> dict[str, tuple[Column, str | None]]:
     """Return, by the input's columns, those of the release, still without a type, and what their
     missing values stand for."""
-    found: dict[str, tuple[Column, str | None]] = {}
+    columns: dict[str, tuple[Column, str | None]] = {}
     for i, attribute in enumerate(attributes):
         if attribute.name in kept:
             continue
         labels = attribute.categories if output_labels is None else tuple(output_labels[i])
         if not attribute.parts:
-            found[attribute.name] = Column(attribute.name, None, i, labels), attribute.missing
+            columns[attribute.name] = Column(attribute.name, None, i, labels), attribute.missing
         elif labels != attribute.categories:
             first = attribute.parts[0].name
-            found[first] = Column(attribute.name, None, i, labels, source=first), None
+            columns[first] = Column(attribute.name, None, i, labels, source=first), None
         else:
             for part, stride in zip(attribute.parts, attribute.strides, strict=True):
                 column = Column(part.name, None, i, part.categories, stride)
-                found[part.name] = column, part.missing
-    return found
+                columns[part.name] = column, part.missing
+    return columns
 
 
 def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any:

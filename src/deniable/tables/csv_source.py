@@ -160,8 +160,8 @@ class _Explained:
                 "as many as the header, and a field with a comma needs quotes"
             )
         if "UTF8" in message:
-            found = re.match(r"In CSV column #\d+: Row #(\d+):", message)
-            row = int(found[1]) if found else None
+            match = re.match(r"In CSV column #\d+: Row #(\d+):", message)
+            row = int(match[1]) if match else None
             where = f", row {row}" if row else f", after row {self._rows()}"
             return f"{self._table}{where}: not UTF-8 text; save the table as UTF-8"
         if "straddling" in message:
@@ -233,13 +233,13 @@ class _Replayed(io.RawIOBase):
             return b""
         searched, quoted = 0, False
         while True:
-            for found in re.finditer(rb'["\r\n]', self._ahead[searched:]):
-                if found[0] == b'"':
+            for match in re.finditer(rb'["\r\n]', self._ahead[searched:]):
+                if match[0] == b'"':
                     quoted = not quoted
                 elif not quoted:
-                    end = searched + found.start()
+                    end = searched + match.start()
                     line, self._ahead = self._ahead[:end], self._ahead[end + 1 :]
-                    if found[0] == b"\r" and self.peek(1)[:1] == b"\n":
+                    if match[0] == b"\r" and self.peek(1)[:1] == b"\n":
                         self._ahead = self._ahead[1:]
                     return line
             searched = len(self._ahead)

@@ -166,7 +166,7 @@ def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
 
 def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     # The natural dtypes of pandas are more than narwhals' types tell apart (object or str, int64
-    # or Int64), so that the column's own is asked.
+    # or Int64), so the column's own decides.
     old = frame[column.replaces].to_native()
     values = label_values(column.labels, column.kind)
     first = next(value for value in values if value is not None)

@@ -44,7 +44,7 @@ class Batch:
     """Some rows of a table.
 
     Args:
-        codes: one array of codes per attribute, in the order asked for, shape (n_rows,).
+        codes: one array of codes per attribute, in the order of the attributes, shape (n_rows,).
         kept: the columns that are released as they are, by name, as pyarrow arrays.
         n_rows: how many rows.
         first_row: number of the first one, counting the table's data rows from 1.
