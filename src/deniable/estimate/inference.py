@@ -24,6 +24,7 @@ fraction of the weight, or W_h² with squared weights.
 The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) and 4 (ratios).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -187,12 +188,12 @@ class Inference:
     @cached_property
     def values(self) -> NDArray[np.float64]:
         """π̂ = Σ W_h π̂_h, unbiased; sums to 1, may be negative."""
-        return np.asarray(sum(fraction * part.values for fraction, part in self.parts))
+        return self._over_strata(1, (part.values for _, part in self.parts))
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
         """The unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
-        return np.asarray(sum(fraction**2 * part.squares for fraction, part in self.parts))
+        return self._over_strata(2, (part.squares for _, part in self.parts))
 
     @cached_property
     def variance(self) -> NDArray[np.float64]:
@@ -202,12 +203,23 @@ class Inference:
         the population that plus the sampling variance Lθ₂ − 2π̂∘Lθ₂ + π̂²·Σw²/W², or zero where
         noise makes that negative.
         """
-        variance = np.asarray(sum(fraction**2 * part.variance for fraction, part in self.parts))
+        variance = self._over_strata(2, (part.variance for _, part in self.parts))
         if self.target == "population":
             sampling = self.squares * (1 - 2 * self.values)
             sampling = sampling + self.values**2 * self.counts.square_weight
             variance = variance + np.maximum(sampling, 0.0)
         return variance
+
+    def _over_strata(
+        self, power: int, arrays: Iterable[NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Return Σ_h W_h^power array_h; of one stratum its array, which may be large, uncopied."""
+        first, *others = arrays
+        if not others:
+            return first
+        weights = [fraction**power for fraction, _ in self.parts]
+        terms = zip(weights, (first, *others), strict=True)
+        return np.asarray(sum(weight * array for weight, array in terms))
 
     @cached_property
     def standard_error(self) -> NDArray[np.float64]:
@@ -256,13 +268,13 @@ class Inference:
         margin = self.margin(n_by)
         below = np.where(margin.values > 0, margin.values, np.nan)
         within = self.values / below
-        mean_square = np.zeros(self.values.shape)
-        known = np.zeros(self.values.shape)
-        for (fraction, part), (_, part_margin) in zip(self.parts, margin.parts, strict=True):
-            mean_square += fraction**2 * part.fraction_mean_square(within, part_margin)
-            known += fraction**2 * part.known_of_fraction(within, part_margin)
+        parts = [(part, of) for (_, part), (_, of) in zip(self.parts, margin.parts, strict=True)]
+        mean_square = self._over_strata(
+            2, (part.fraction_mean_square(within, of) for part, of in parts)
+        )
         variance = np.maximum(mean_square, 0.0)
         if self.target == "table":
+            known = self._over_strata(2, (p.known_of_fraction(within, of) for p, of in parts))
             variance = less_known(variance, known)
         return within, np.sqrt(variance) / below, margin
 
