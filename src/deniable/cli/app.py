@@ -24,9 +24,12 @@ app.command(schema_app)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
     signal.signal(signal.SIGTERM, _terminate)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if {"-h", "--help"} & set(words):
+        _list_methods()
     try:
         app(
-            sys.argv[1:] if arguments is None else list(arguments),
+            words,
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
@@ -47,6 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _stop(f"the output cannot be written: {error.strerror or type(error).__name__}")
     except KeyboardInterrupt:
         _stop("interrupted; nothing was left half-written", status=130)
+
+
+def _list_methods() -> None:
+    """Put the table of methods under the help of the commands that take one; it is loaded for help
+    only, since it stands in front of the solvers."""
+    from deniable.design.methods import METHODS
+
+    offered = [spec for spec in METHODS.values() if spec.offered]
+    lines = [f"{spec.name}: {spec.help}." for spec in offered]
+    for command in ("design", "share"):
+        app[command].help_epilogue = "\n\n".join(["Methods", *lines])
 
 
 def _terminate(number: int, _frame: object) -> None:

@@ -78,8 +78,8 @@ class DesignOptions(StrengthOptions):
     method: Annotated[
         str | None,
         Parameter(
-            help="balanced (default), optimal, lp, kronecker, closed-form, heuristic, lambda or "
-            "joint."
+            help="How the law is found: one of the methods below (default: the first; with "
+            "strengths: lambda)."
         ),
     ] = None
     given_rest: Annotated[
@@ -113,6 +113,12 @@ class DesignOptions(StrengthOptions):
     ] = False
 
 
+Curve = Annotated[
+    bool,
+    Parameter(
+        negative=(), help="Also find out what other caps on ε given the rest would cost: seconds."
+    ),
+]
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON for scripts.")]
 Force = Annotated[
     bool,

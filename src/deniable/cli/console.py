@@ -235,6 +235,13 @@ def show_saving(record: Mapping[str, Any]) -> None:
     say(text + " (medians).")
 
 
+def show_curve(record: Mapping[str, Any]) -> None:
+    """Print what other caps would cost, if the record says so."""
+    for point in (record.get("comparison") or {}).get("curve") or []:
+        cap = "no cap" if point["cap"] == "none" else f"a cap of {point['cap']}"
+        say(f"ε of the record under {cap}: {six_digits(point['epsilon'])}")
+
+
 def _show_strata(strata: Mapping[str, Any]) -> None:
     parts = strata["mechanisms"]
     rows = []

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json, schema_app
-from deniable.cli.arguments import INPUT, AsJson, DesignOptions, Force, SchemaPath
+from deniable.cli.arguments import INPUT, AsJson, Curve, DesignOptions, Force, SchemaPath
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
 from deniable.schema.names import split_names
@@ -21,6 +21,7 @@ def design(
         str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
     ] = None,
     wish: DesignOptions | None = None,
+    curve: Curve = False,
     output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -45,12 +46,26 @@ def design(
     statements = record.design_to_plain(result)
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
+    comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
-        print_json(statements | {"certificate": record.proof_to_plain(result)})
+        shown = {"comparison": comparison} if curve else {}
+        print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
         return
     console.show_design(statements)
+    console.show_curve({"comparison": comparison})
     if output is not None:
         console.note(f"The mechanism is in {output}")
+
+
+def account_of(result: Any, *, curve: bool) -> Any:
+    """Return the account of a design, with the curve of caps if that is asked for."""
+    from deniable.cli import console
+    from deniable.design.account import account
+
+    if not curve:
+        return result.account
+    with console.working("Designing with other caps"):
+        return account(result, curve=True)
 
 
 def find_design(schema: Any, wish: DesignOptions | None) -> Any:

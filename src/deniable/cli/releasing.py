@@ -12,6 +12,7 @@ from deniable.cli.app import app, print_json
 from deniable.cli.arguments import (
     INPUT,
     AsJson,
+    Curve,
     DesignOptions,
     DropOthers,
     Force,
@@ -21,7 +22,7 @@ from deniable.cli.arguments import (
     ShowValues,
     Shuffle,
 )
-from deniable.cli.designing import find_design
+from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
 
 
@@ -37,6 +38,7 @@ def share(
     ] = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     wish: DesignOptions | None = None,
+    curve: Curve = False,
     shuffle: Shuffle = False,
     person: Person = None,
     drop_other_columns: DropOthers = False,
@@ -68,13 +70,17 @@ def share(
         show_values=show_values,
         command=repeatable(source, schema or mechanism or Path(), output),
     )
+    account = account_of(result, curve=curve)
     with console.progress("Randomizing") as advance:
-        record = release.share(source, result, output, options, bits_from(insecure_seed), advance)
+        record = release.share(
+            source, result, output, options, bits_from(insecure_seed), advance, account
+        )
     if as_json:
         print_json(record)
         return
     console.show_release(record)
     console.show_saving(record)
+    console.show_curve(record)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 

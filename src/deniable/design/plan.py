@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from deniable.design.methods import Found, MethodSpec, Task, cap_text, resolve_caps
 from deniable.errors import InputError
@@ -9,6 +11,9 @@ from deniable.laws import Identity, PatternLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
+
+if TYPE_CHECKING:
+    from deniable.design.account import Account
 
 EXACT_WITHIN = 1e-9
 """A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
@@ -52,6 +57,13 @@ class Design:
     given_rest: str | None = None
     pair_floor: float | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def account(self) -> "Account":
+        """Everything that is stated of the design, computed once."""
+        from deniable.design.account import account
+
+        return account(self)
 
     @property
     def epsilon(self) -> float:

@@ -19,9 +19,7 @@ from deniable.design.methods import METHODS
 from deniable.design.plan import Design, lower_bound
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
-from deniable.mechanism.best_guess import best_guess
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
-from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Schema
 
 FORMAT = "deniable mechanism"
@@ -36,7 +34,7 @@ def finite_or_none(value: float) -> float | None:
 def attribute_rows(design: Design) -> list[dict[str, Any]]:
     """Return what is said of each attribute, in the schema's order."""
     mechanism = design.mechanism
-    found = mechanism_strength(mechanism)
+    found, guesses = design.account.strength, design.account.best_guesses
     return [
         {
             "name": attribute.name,
@@ -50,7 +48,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "strength": found.attribute_strength[i],
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
             # Only where a response matrix has a prior; there is nothing to say of the others.
-            **({"best_guess": g.to_plain()} if (g := best_guess(mechanism, i)) else {}),
+            **({"best_guess": g.to_plain()} if (g := guesses[i]) else {}),
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
     ]
@@ -72,7 +70,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "given_rest": design.given_rest,
         "pair_floor": design.pair_floor,
         "budget": design.budget,
-        "strength": mechanism_strength(design.mechanism).strength,
+        "strength": design.account.strength.strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
         "attributes": attribute_rows(design),
@@ -191,7 +189,7 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
     if not _same(finite_or_none(design.epsilon), stored.epsilon, design.mechanism):
         raise _altered("the record", "epsilon", design.epsilon, stored.epsilon)
-    strength = mechanism_strength(design.mechanism).strength
+    strength = design.account.strength.strength
     if not _close(strength, stored.strength):
         raise _altered("the record", "strength", strength, stored.strength)
     if list(design.mechanism.unprotected) != stored.unprotected:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from deniable.design.comparison import comparison_to_plain, pair_attenuations
+from deniable.design.account import Account
 from deniable.design.record import finite_or_none, mechanism_to_plain, read_json
 from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.errors import InputError
@@ -18,7 +18,6 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.privacy import compose
 from deniable.mechanism.strata import Strata
-from deniable.mechanism.strength import mechanism_strength
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
@@ -58,16 +57,25 @@ class Released:
     numeric: tuple[str, ...] = ()
 
 
-def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
+def release_to_plain(
+    designs: Designs, released: Released, account: Account | None = None
+) -> dict[str, Any]:
     """Return the record of a release: everything in it follows from the mechanism and from what
-    was released."""
+    was released.
+
+    Args:
+        designs: what randomized the rows.
+        released: the rows.
+        account: of the one design, if there is one and more is known of it than
+            :attr:`~deniable.design.plan.Design.account`; nothing is searched for here.
+    """
     how: dict[str, Any] = {}
     if released.expost:
         strata = None if designs.column is None else strata_to_plain(designs)
         how["expost"] = {"numeric": list(released.numeric), "strata": strata}
     if designs.column is None:
         (design,) = designs.designs.values()
-        how["comparison"] = comparison_to_plain(design)
+        how["comparison"] = (account or design.account).comparison_to_plain()
         how["mechanism"] = mechanism_to_plain(design)
     return {
         "format": FORMAT,
@@ -97,7 +105,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
             "randomness": "operating system" if released.secure else "seeded",
         },
         "guarantee": _guarantee(strata, released),
-        "attenuation": _attenuations(strata),
+        "attenuation": _attenuations(designs),
         "expected_error": expected_errors(strata, designs.sizes or {"": released.n_rows}),
         "small_print": small_print(
             strata,
@@ -109,14 +117,15 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
     }
 
 
-def _attenuations(strata: Strata) -> dict[str, Any]:
-    if strata.column is not None:  # every stratum has its own
-        return {"single": dict.fromkeys(strata.schema.names), "pairs": None}
-    (mechanism,) = strata.mechanisms.values()
-    singles = mechanism_strength(mechanism).attenuation
+def _attenuations(designs: Designs) -> dict[str, Any]:
+    names = designs.strata.schema.names
+    if designs.column is not None:  # every stratum has its own
+        return {"single": dict.fromkeys(names), "pairs": None}
+    (design,) = designs.designs.values()
+    singles = design.account.strength.attenuation
     return {
-        "single": dict(zip(mechanism.schema.names, singles, strict=True)),
-        "pairs": pair_attenuations(mechanism),
+        "single": dict(zip(names, singles, strict=True)),
+        "pairs": design.account.pairs_to_plain(),
     }
 
 

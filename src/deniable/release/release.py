@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.account import Account
 from deniable.design.methods import METHODS
 from deniable.design.plan import Design
 from deniable.design.record import to_json
@@ -69,6 +70,7 @@ def share(
     options: Options,
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
+    account: Account | None = None,
 ) -> dict[str, Any]:
     """Randomize a table and write the folder to publish.
 
@@ -81,6 +83,7 @@ def share(
         options: see :class:`Options`.
         bits: where random bits come from.
         progress: called with the fraction of the table that is done, after every batch.
+        account: of the design, if it has more than the design's own: the curve of caps.
 
     Returns:
         The record, as it is in ``record.json``.
@@ -99,7 +102,7 @@ def share(
 
     with replaced_folder(output, overwrite=options.overwrite) as folder:
         released = write_rows(source, layout, folder, options, bits, progress, randomized)
-        record = release_to_plain(Designs.one(design), released)
+        record = release_to_plain(Designs.one(design), released, account)
         write_statements(record, folder)
     return record
 

@@ -6,7 +6,6 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from deniable.design.comparison import pair_attenuations
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
@@ -135,7 +134,7 @@ def test_shuffling_moves_whole_rows(tmp_path):
 
 
 def test_pair_attenuations_are_the_laws(tmp_path):
-    (pair,) = pair_attenuations(DESIGN.mechanism)
+    (pair,) = DESIGN.account.pairs_to_plain()
     assert pair["attributes"] == ["a", "b"]
     law = DESIGN.mechanism.blocks[0].law
     assert pair["attenuation"] == law.eigenvalues((0, 1))[1, 1]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from deniable.design.comparison import saving
 from deniable.design.design import design
 from deniable.design.plan import Design
 from deniable.mechanism.channel import Channel
@@ -326,7 +325,7 @@ EXAMPLE_EPSILON = 4.0
 
 def example_saving() -> tuple[float, float]:
     """Return what ``deniable share`` states that the shipped example saves: marginals, pairs."""
-    stated = saving(design(Schema.anonymous(EXAMPLE), epsilon=EXAMPLE_EPSILON))
+    stated = design(Schema.anonymous(EXAMPLE), epsilon=EXAMPLE_EPSILON).account.saving
     assert stated is not None
     assert stated.pairs is not None
     return stated.marginals, stated.pairs

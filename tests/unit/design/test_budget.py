@@ -1,0 +1,103 @@
+"""Dividing a total: it is spent, never exceeded, and not in a worse way than by brute force."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deniable.design import budget as module
+from deniable.design.budget import within_budget
+from deniable.design.design import design
+from deniable.design.methods import METHODS, Task
+from deniable.design.plan import Plan
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+
+
+def plan_of(schema: Schema, method: str = "balanced") -> Plan:
+    spec = METHODS[method]
+    return Plan(schema, spec, Task(schema.n_categories, spec.given_rest, spec.pair_floor))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5) * 3, (4,) * 12], ids=["mixed", "alike"])
+def test_the_law_of_a_divided_total_is_the_one_designed_at_its_levels(shape) -> None:
+    # The search goes from law to law nearby; from scratch at the same levels there is no better.
+    made = design(Schema.anonymous(shape), epsilon=4.0)
+    levels = made.mechanism.attribute_epsilon
+    again = design(Schema.anonymous(shape), attribute_epsilon=levels)
+    assert 4.0 * (1 - 1e-6) <= made.epsilon <= 4.0
+    assert made.epsilon <= again.epsilon * (1 + 1e-4)
+    assert made.optimal_epsilon == pytest.approx(again.optimal_epsilon, rel=1e-8)
+    assert made.gap == pytest.approx(again.gap, abs=1e-3)
+    rests = zip(made.mechanism.epsilon_given_rest, levels, strict=True)
+    assert all(rest <= 2 * level + 1e-8 for rest, level in rests)
+
+
+def test_the_division_by_importance_is_not_beaten_by_other_ratios() -> None:
+    schema = Schema.anonymous((2, 3, 6))
+    made = within_budget(plan_of(schema, "optimal"), 2.0, {}, {}, allow_changed_levels=False)
+
+    def cost(found) -> float:
+        sizes = np.array(schema.n_categories)
+        phi = np.array(found.account.strength.attenuation)
+        return float(((1 - 1 / sizes) / sizes / phi**2).sum())
+
+    levels = np.array(made.mechanism.attribute_epsilon)
+    for i in range(3):
+        for factor in (0.9, 1.1):
+            ratios = levels.copy()
+            ratios[i] *= factor
+            rival = Schema(
+                tuple(
+                    Attribute(a.name, a.categories, ratio=float(r))
+                    for a, r in zip(schema.attributes, ratios, strict=True)
+                )
+            )
+            assert cost(made) <= cost(design(rival, epsilon=2.0, method="optimal")) * (1 + 1e-6)
+
+
+def test_a_largest_level_binds_and_the_others_take_what_it_leaves() -> None:
+    schema = Schema.anonymous((3,) * 4)
+    free = design(schema, epsilon=2.0)
+    held = design(schema, epsilon=2.0, at_most={"a1": 0.2})
+    assert held.mechanism.attribute_epsilon[0] <= 0.2
+    assert held.mechanism.attribute_epsilon[1] > free.mechanism.attribute_epsilon[1]
+    assert 2.0 * (1 - 1e-6) <= held.epsilon <= 2.0
+
+
+def test_a_total_under_a_method_that_is_not_monotone_is_searched_on_a_grid() -> None:
+    made = design(
+        Schema.anonymous((2, 5, 5)), epsilon=3.0, method="heuristic", allow_changed_levels=True
+    )
+    assert made.epsilon <= 3.0
+
+
+def test_a_law_nearby_that_breaks_the_floor_is_not_what_comes_out(monkeypatch) -> None:
+    # Where the laws nearby cannot be completed every step is a search of its own, as before.
+    spec = METHODS["balanced"]
+    stubborn = replace(spec, prove=lambda *_: None)
+    schema = Schema.anonymous((4,) * 12)
+    plan = Plan(schema, stubborn, Task(schema.n_categories, "2x", 0.5))
+    monkeypatch.setattr(module, "_SEARCHES", 2)
+    made = within_budget(plan, 4.0, {}, {}, allow_changed_levels=False)
+    assert 4.0 * (1 - 1e-6) <= made.epsilon <= 4.0
+    assert made.optimal_epsilon is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "sentence"),
+    [
+        ("lp", {"importance": {"a1": 2.0}}, "under methods balanced and optimal, not lp"),
+        ("balanced", {"importance": {"b": 2.0}}, "no protected attribute 'b'"),
+        ("balanced", {"at_most": {"a1": -1.0}}, "largest level of 'a1'"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_refused(method, request_, sentence) -> None:
+    with pytest.raises(InputError, match=sentence):
+        design(Schema.anonymous((2, 3)), epsilon=1.0, method=method, **request_)
+
+
+def test_ratios_and_importances_are_not_mixed() -> None:
+    schema = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
+    with pytest.raises(InputError, match="two ways to divide the same total"):
+        design(schema, epsilon=1.0, importance={"b": 2.0})
