@@ -222,6 +222,8 @@ NOT_RUN = [
     "--schema examples/insurance.toml --epsilon 4 --shuffle --output /tmp/release",
     "docs/studies.md: deniable reproduce all --quick --output studies",
     "docs/studies.md: deniable reproduce optrr-adult --adult adult.data --output adult-study",
+    "docs/studies.md: deniable reproduce all --adult adult.data --output full",
+    "docs/studies.md: python -m deniable_studies.table full docs/studies.md",
 ]
 
 
