@@ -33,7 +33,7 @@ def test_a_list_names_no_categories_and_an_object_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("[0.5, 0.5, 0]", "entry 3 is not above 0"),
         ("[0.5, 0.4]", "sum to 0.9"),
@@ -42,10 +42,12 @@ def test_a_list_names_no_categories_and_an_object_does(tmp_path: Path) -> None:
         ("nonsense", "JSON list of shares"),
     ],
 )
-def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_distribution_is_refused(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     path = tmp_path / "p.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=sentence):
         priors.from_file(path)
     with pytest.raises(InputError, match="cannot be read"):
         priors.from_file(tmp_path / "none.json")

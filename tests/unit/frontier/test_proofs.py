@@ -47,7 +47,7 @@ def test_a_claim_that_is_not_proved_is_refused(limits: Limits) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         ({"claim": "high"}, "cannot be read"),
         ({"privacy": None}, "either a privacy or an epsilon"),
@@ -56,6 +56,6 @@ def test_a_claim_that_is_not_proved_is_refused(limits: Limits) -> None:
         ({"prior": [0.5, 0.3, 0.3]}, "sum to 1.1"),
     ],
 )
-def test_what_is_no_certificate_is_refused(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_no_certificate_is_refused(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
         certificate_from_plain({**stored(KINDS[0]), **change})

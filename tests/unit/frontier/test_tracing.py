@@ -157,7 +157,7 @@ def test_progress_rises_to_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"methods": ()}, "at least one of"),
         ({"methods": ("best",)}, "no method 'best'"),
@@ -174,6 +174,6 @@ def test_progress_rises_to_the_end() -> None:
         ({"local": True, "levels": (float("nan"),)}, "0.001"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(changes: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_be_asked_is_refused(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
         small(**changes)
