@@ -76,12 +76,12 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
     lift = problem.expm1 / problem.n_categories
     keep_excess, first_two, total = _base(problem, lift)
     # E + a_i − 1 from expm1, because E itself rounds away the digits of a small level.
-    wanted = (total - lift) / (problem.expm1 + problem.n_categories)
-    wanted[: len(first_two)] = first_two
-    keep_excess, changed = _settle(problem, wanted, keep_excess, max(first_two))
+    excess = (total - lift) / (problem.expm1 + problem.n_categories)
+    excess[: len(first_two)] = first_two
+    keep_excess, changed = _settle(problem, excess, keep_excess, max(first_two))
     achieved = problem.attribute_epsilon.copy()
     achieved[changed] = np.log1p(problem.n_categories[changed] * total)
-    change_excess = np.where(changed, 0.0, wanted)
+    change_excess = np.where(changed, 0.0, excess)
     return HeuristicSolution(
         keep_excess, change_excess, achieved, changed, _total_level(problem, keep_excess)
     )
@@ -104,22 +104,22 @@ def _base(problem: Problem, lift: FloatArray) -> tuple[float, list[float], float
 
 
 def _settle(
-    problem: Problem, wanted: FloatArray, keep_excess: float, largest: float
+    problem: Problem, excess: FloatArray, keep_excess: float, largest: float
 ) -> tuple[float, npt.NDArray[np.bool_]]:
     """Decide line 8 for attribute 3 and on; return the final u_0 and who fell back.
 
     u_0 is a long running difference, so its rounding errors are carried along (Neumaier): a million
     attributes would otherwise cost up to a million units in the last place.
     """
-    changed = wanted < 0.0
-    costs = (problem.n_categories - 1.0) * wanted
+    changed = excess < 0.0
+    costs = (problem.n_categories - 1.0) * excess
     candidates = np.flatnonzero(~changed)
     candidates = candidates[candidates >= 2]
     rejected = []
     lost = 0.0
     for index, value, cost in zip(
         candidates.tolist(),
-        wanted[candidates].tolist(),
+        excess[candidates].tolist(),
         costs[candidates].tolist(),
         strict=True,
     ):

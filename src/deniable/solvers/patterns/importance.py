@@ -260,8 +260,8 @@ def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
         return law
     margin = 2.0 * (promised.attribute_epsilon - promised.attribute_epsilon_floor)
     target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
-    wanted = checked_problem(law.n_categories, target.tolist()).keep_excess
-    retention = np.where(over, wanted / law.moments().gain, 1.0)
+    target_gain = checked_problem(law.n_categories, target.tolist()).keep_excess
+    retention = np.where(over, target_gain / law.moments().gain, 1.0)
     return replace(law, retention=np.minimum(retention, 1.0))
 
 

@@ -63,9 +63,9 @@ def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> L
     if float(over.max()) <= 0:
         return law
     # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention.
-    wanted = checked_problem(problem.counts.tolist(), target.tolist()).keep_excess
-    shares = np.minimum(wanted / moments.gain, 1.0)
-    return replace(law, retention=np.where(over > 0, shares, 1.0))
+    target_gain = checked_problem(problem.counts.tolist(), target.tolist()).keep_excess
+    retention = np.minimum(target_gain / moments.gain, 1.0)
+    return replace(law, retention=np.where(over > 0, retention, 1.0))
 
 
 def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
