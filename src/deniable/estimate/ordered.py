@@ -191,7 +191,7 @@ def estimate_quantile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfOne(Question[Summary]):
+class _OfOneAttribute(Question[Summary]):
     # What means and quantiles have in common.
     target: Target = "table"
 
@@ -206,7 +206,7 @@ class _OfOne(Question[Summary]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(_OfOne):
+class Mean(_OfOneAttribute):
     """What is the mean score of an attribute?
 
     Args:
@@ -232,7 +232,7 @@ class Mean(_OfOne):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(_OfOne):
+class Quantile(_OfOneAttribute):
     """What is a quantile of an ordered attribute?
 
     Args:

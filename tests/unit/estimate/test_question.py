@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import deniable
 from deniable.errors import InputError
 from deniable.estimate.counting import count_rows
 from deniable.estimate.covariance import Covariance, estimate_covariance
@@ -118,3 +119,10 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(ask: Any, message: str)
     with pytest.raises(InputError, match=message) as caught:
         ask()
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_has_no_axis_for_a_kept_column_that_is_not_declared() -> None:
+    with pytest.raises(InputError, match=r"select one group of rows .* where=\{'town'"):
+        deniable.estimate(table(), mechanism(), of=["smokes"], by=["town"])
+    selected = deniable.estimate(table(), mechanism(), of=["smokes"], where={"town": "a"})
+    assert selected.group == (("town", "a"),)
