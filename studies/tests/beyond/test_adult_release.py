@@ -125,3 +125,7 @@ def test_a_page_without_the_peers_says_so(findings: Findings) -> None:
         pytest.skip("multi-freq-ldpy is installed here")
     assert "was not run" in findings.remarks[0] or "were not run" in findings.remarks[0]
     assert findings.table("peers").csv_text().count("\n") == 1
+
+
+def test_every_figure_can_be_drawn(findings: Findings, draw_all) -> None:
+    draw_all(findings)

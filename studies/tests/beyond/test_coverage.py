@@ -82,3 +82,7 @@ def test_the_same_seed_gives_the_same_counts(findings: Findings) -> None:
     first, again, other = (cover(case, 10, Setting(seed=s), 0) for s in (1, 1, 2))
     assert str(first) == str(again) != str(other)
     assert findings.tables[0].csv_text().startswith("method,epsilon_nats,people")
+
+
+def test_every_figure_can_be_drawn(findings: Findings, draw_all) -> None:
+    draw_all(findings)

@@ -101,3 +101,7 @@ def test_every_column_of_the_real_data_fits_the_exact_bound() -> None:
         assert case.delta > max(case.prior.shares)
     assert found["age"].delta == 0.75
     assert found["capital-gain"].delta == pytest.approx((1 + max(found["capital-gain"].shares)) / 2)
+
+
+def test_every_figure_can_be_drawn(quick: Findings, draw_all) -> None:
+    draw_all(quick)

@@ -35,3 +35,7 @@ def test_the_front_of_the_other_study_is_this_one_searched_once(quick: Findings)
     rows = [row for row in quick.table("fronts").rows if row[0] == "gamma" and row[2] == "search"]
     assert [row[3] for row in rows] == front.privacy.tolist()
     assert distributions.gamma_front(Setting(quick=True)) is front
+
+
+def test_every_figure_can_be_drawn(quick: Findings, draw_all) -> None:
+    draw_all(quick)

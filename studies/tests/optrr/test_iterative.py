@@ -80,3 +80,7 @@ def test_the_verdicts_are_those_of_the_numbers(trial: iterative.Trial) -> None:
     verdicts = [claim.verdict for claim in findings.claims]
     assert verdicts == [Verdict.REPRODUCED] * 3 + [Verdict.NOT]
     assert "θ_{i,j}" in findings.claims[-1].why
+
+
+def test_every_figure_can_be_drawn(trial: iterative.Trial, draw_all) -> None:
+    draw_all(iterative.STUDY.findings(trial, Setting(quick=True)))

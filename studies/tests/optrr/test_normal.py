@@ -74,3 +74,7 @@ def test_other_runs_repeat_with_the_seed_and_every_table_can_be_written(quick: F
     assert column(quick, "other-runs", "search_least_privacy") == again
     assert len(set(again)) == len(again)
     assert all(table.csv_text() for table in quick.tables)
+
+
+def test_every_figure_can_be_drawn(quick: Findings, draw_all) -> None:
+    draw_all(quick)

@@ -156,3 +156,14 @@ def test_p_values_off_the_diagonal_are_noticed() -> None:
     assert genome.uniform(PValues(even, misled)).verdict is Verdict.REPRODUCED
     assert genome.uniform(PValues(misled, misled)).verdict is Verdict.PARTLY
     assert genome.uniform(PValues(misled, even)).verdict is Verdict.NOT
+
+
+def test_the_page_says_what_the_runs_were_and_every_figure_can_be_drawn(draw_all) -> None:
+    even = (np.arange(40) + 0.5) / 40
+    numbers = genome.Numbers(made_up(), PValues(even, even**3))
+    findings = genome.STUDY.findings(numbers, Setting())
+    assert "Averages over 2 runs (the paper: 10)" in findings.choices[3]
+    assert "0.2577" in findings.claims[-1].rule  # 1.63/√40
+    assert len(findings.table("accuracy").rows) == len(numbers.runs)
+    assert findings.table("p-values").column("corrected")[4] == 0.1
+    draw_all(findings)

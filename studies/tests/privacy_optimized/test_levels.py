@@ -173,3 +173,8 @@ def test_the_threshold_verdict_asks_for_a_factor_and_for_all_four() -> None:
             for k, end in zip(ATTRIBUTES, ends, strict=True)
         }
         assert levels.same_threshold(draws, draws).verdict is expected
+
+
+def test_every_figure_can_be_drawn(of_levels: Findings, of_counts: Findings, draw_all) -> None:
+    draw_all(of_levels)
+    draw_all(of_counts)
