@@ -8,6 +8,7 @@ go with 1/φ². Nothing here is random.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,9 @@ class Point:
         return None if self.optimal_epsilon is None else self.epsilon / self.optimal_epsilon - 1
 
 
+@cache
 def point(budget: Budget, method: str) -> Point:
-    """Return a method of ``ALL`` at a budget."""
+    """Return a method of ``ALL`` at a budget; designed once, however often it is looked at."""
     a, k, epsilon = budget.n_categories, budget.n_attributes, budget.epsilon
     if method in DESIGNED:
         designed = design(Schema.anonymous([a] * k), epsilon=epsilon, method=method)
