@@ -1,0 +1,101 @@
+"""Tests mirror the source: a module is tested by the file that has its path.
+
+What a subject of several modules needs has a file of its own, named here; so has a module that is
+tested from outside, by what a user sees of it.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "deniable"
+TESTS = ROOT / "tests"
+UNIT = TESTS / "unit"
+
+# Modules whose test file is elsewhere: module or folder, the file or folder of its tests, why.
+ELSEWHERE: dict[str, tuple[str, str]] = {
+    "__init__": ("unit/test_api.py", "it hands out the names of api"),
+    "__main__": ("cli/test_commands.py", "it starts the command line"),
+    "errors": ("unit/test__checks.py", "an exception; every refusal is a test of it"),
+    "cli": ("cli", "commands are tested as a user runs them: words in, text and files out"),
+    "design/plan": ("unit/design/test_design.py", "a plan is what a request makes"),
+    "laws/__init__": ("laws/test_every_law.py", "it reads a law back by its family"),
+    "laws/law": ("laws/test_every_law.py", "what all laws have in common, against brute force"),
+    "laws/matrix": ("laws/test_every_law.py", "every law against brute force"),
+    "laws/pattern_table": ("laws/test_every_law.py", "every law against brute force"),
+    "laws/product": ("laws/test_every_law.py", "every law against brute force"),
+    "laws/single_change": ("laws/test_every_law.py", "every law against brute force"),
+    "laws/rounding": ("unit/mechanism/test_privacy.py", "every stated ε is rounded by it"),
+    "mechanism/response_axes": ("unit/mechanism/test_parts.py", "parts of a merged attribute"),
+    "mechanism/table_map": ("unit/mechanism/test_channel.py", "the map that a channel is"),
+    "report/attributes": ("unit/report/test_page.py", "a part of the page"),
+    "report/buying": ("unit/report/test_page.py", "a part of the page"),
+    "report/markup": ("unit/report/test_page.py", "how the page is written"),
+    "report/method_styles": ("unit/report/test_frontier_plot.py", "colours and marks of the plot"),
+    "report/promise": ("unit/report/test_page.py", "a part of the page"),
+    "tables/columns": ("unit/tables/test_encode.py", "the columns that are encoded"),
+    "tables/csv_source": ("unit/tables/test_reading.py", "one of the two kinds of file"),
+    "tables/csv_text": ("unit/tables/test_reading.py", "one of the two kinds of file"),
+    "tables/parquet_source": ("unit/tables/test_reading.py", "one of the two kinds of file"),
+}
+
+# Test files without a module of their path: their subject goes across modules.
+SUBJECTS: dict[str, str] = {
+    "design/test_a_new_method": "what a contributor does to add a method",
+    "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",
+    "estimate/test_a_new_question": "what a contributor does to add a question",
+    "laws/test_family_checks": "what every law refuses",
+    "laws/test_family_samplers": "how every law draws",
+    "mechanism/test_parts": "parts of merged attributes, from the channel to the estimate",
+    "schema/test_merged_attribute": "merging, from the declaration to the schema",
+    "tables/test_merged_columns": "merged columns in files and in frames",
+    "tables/test_through": "whole tables through the reader and the writer",
+}
+
+
+def has_code(path: Path) -> bool:
+    """Whether a module does more than describe itself and hand on names."""
+    idle = (ast.Expr, ast.Import, ast.ImportFrom)
+    body = ast.parse(path.read_text()).body
+    return not all(isinstance(node, idle) or names_only(node) for node in body)
+
+
+def names_only(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+
+def modules() -> list[str]:
+    paths = [path for path in sorted(SOURCE.rglob("*.py")) if has_code(path)]
+    return [path.relative_to(SOURCE).with_suffix("").as_posix() for path in paths]
+
+
+def mirror(module: str) -> Path:
+    folder, _, name = module.rpartition("/")
+    return UNIT / folder / f"test_{name}.py"
+
+
+def where_tested(module: str) -> Path:
+    """Where a module is tested: the file of its path, or what the table says."""
+    room = module.partition("/")[0]
+    for named in (module, room):
+        if named in ELSEWHERE and not mirror(module).exists():
+            return TESTS / ELSEWHERE[named][0]
+    return mirror(module)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_has_tests_in_the_file_of_its_path(module: str) -> None:
+    assert where_tested(module).exists(), f"{mirror(module).relative_to(ROOT)} is missing"
+
+
+@pytest.mark.parametrize("module", sorted(ELSEWHERE))
+def test_what_is_tested_elsewhere_exists(module: str) -> None:
+    assert (SOURCE / f"{module}.py").exists() or (SOURCE / module).is_dir()
+
+
+def test_every_test_file_mirrors_a_module_or_names_its_subject() -> None:
+    files = {p.relative_to(UNIT).with_suffix("").as_posix() for p in UNIT.rglob("test_*.py")}
+    mirrors = {mirror(m).relative_to(UNIT).with_suffix("").as_posix() for m in modules()}
+    assert sorted(files - mirrors) == sorted(SUBJECTS)
