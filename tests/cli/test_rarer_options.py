@@ -67,3 +67,22 @@ def test_values_are_shown_by_pram_and_test_only_if_it_is_said(deniable, people):
     assert hidden.status == shown.status == 2
     assert SECRET not in hidden.err
     assert SECRET in shown.err
+
+
+def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
+    request = ("--schema", "people.toml", "--epsilon", "3")
+    plain = deniable("share", "people.csv", *request, "--output", "plain", "--json").json
+    assert plain["comparison"]["curve"] is None
+    assert "under a cap of 3x" not in deniable("design", *request).out
+
+    designed = deniable("design", *request, "--curve", "--json").json["comparison"]
+    assert "under a cap of 3x: " in deniable("design", *request, "--curve").out
+    curved = ("share", "people.csv", *request, "--curve", "--output", "curved", "--json")
+    recorded = deniable(*curved).json["comparison"]
+    assert recorded["curve"] == designed["curve"]
+    assert recorded["chosen_cap"] == "2x"
+    levels = [point["epsilon"] for point in recorded["curve"]]
+    assert levels == sorted(levels, reverse=True)
+    pages = [(people / name / "report.html").read_text() for name in ("plain", "curved")]
+    assert ["(this release)" in page for page in pages] == [False, True]
+    assert deniable("inspect", "curved").status == 0
