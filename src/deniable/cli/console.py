@@ -154,7 +154,8 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
-    from deniable.mechanism.best_guess import BestGuess, best_guess_sentence
+    from deniable.mechanism.best_guess import BestGuess
+    from deniable.release.statements import best_guess_sentence
 
     for row in rows:
         if "best_guess" in row:

@@ -7,7 +7,6 @@ the law's integers and rounded up.
 The proofs are in docs/proofs/accounting.md, Theorem 11.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -122,42 +121,3 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
         parts.append(PartGuess(part.name, Guess.of(alone), Guess.of(given_rest)))
     whole = Guess.of(guesses)
     return BestGuess(whole.before, whole.success, whole.worst_posterior, tuple(parts))
-
-
-def best_guess_sentence(name: str, guess: BestGuess) -> str:
-    """Return it in plain words."""
-    what = f"'{name}'"
-    if guess.parts:
-        what = f"the combination {what}"
-    return (
-        f"If people are distributed as the matrix of '{name}' was designed for, the best guess of "
-        f"{what} from its released value alone is right for {_percent(guess.success)} of the "
-        f"people (without it for {_percent(guess.before)}), and {_surest(guess)}. "
-        + ("Its parts are no harder to guess. " if guess.parts else "")
-        + "".join(map(_part_sentences, guess.parts))
-        + "If they are distributed otherwise, or other columns tell of it, "
-        + ("all of this" if guess.parts else "both")
-        + " can be higher."
-    )
-
-
-def _part_sentences(part: PartGuess) -> str:
-    alone, given_rest = part.alone, part.given_rest
-    return (
-        f"The best guess of '{part.name}' is right for {_percent(alone.success)} of the people "
-        f"(without the released value for {_percent(alone.before)}), and {_surest(alone)}. By "
-        f"someone who knows the rest of the combination, it is right for "
-        f"{_percent(given_rest.success)} (without for {_percent(given_rest.before)}), and "
-        f"{_surest(given_rest)}. "
-    )
-
-
-def _surest(guess: Guess) -> str:
-    if guess.worst_posterior >= 1.0:
-        return "some released values give it away for certain"
-    return f"no released value makes anyone surer than {_percent(guess.worst_posterior)}"
-
-
-def _percent(share: float) -> str:
-    # As in `deniable.report.wording.rounded_up`.
-    return f"{math.ceil(share * 1000 - 1e-7) / 10:g} %"

@@ -25,16 +25,15 @@ class Strength:
         entropy: entropy rate of the whole record's response in bits, over the protected attributes;
             None if it is not computed.
         most_entropy: the most it could be, Σ log₂ r in bits.
-        attribute_entropy: per attribute, of the response that someone sees who looks at that column
-            alone, in bits; 0 where it is released as it is; shape (k,).
-        attribute_strength: the β of bistochastic privacy per attribute, shape (k,).
+        attribute_strength: the β of bistochastic privacy per attribute, of the response that
+            someone sees who looks at that column alone, shape (k,); 0 where it is released as it
+            is, None where it has none.
         attenuation: λ per attribute, shape (k,); None under a matrix that is not λI + (1 − λ)P*.
         not_computed: why there is no entropy of the record, in words; empty if there is.
     """
 
     entropy: float | None
     most_entropy: float
-    attribute_entropy: tuple[float | None, ...]
     attribute_strength: tuple[float | None, ...]
     attenuation: tuple[float | None, ...]
     not_computed: str = ""
@@ -48,19 +47,21 @@ class Strength:
 def mechanism_strength(mechanism: Mechanism) -> Strength:
     """Return the entropy account of a mechanism; blocks are independent, so entropies add."""
     k = len(mechanism.schema.attributes)
-    entropies: list[float | None] = [None] * k
+    strengths: list[float | None] = [None] * k
     attenuations: list[float | None] = [None] * k
     record = most = 0.0
     why = ""
     for block in mechanism.blocks:
         singles = zip(
             block.attributes,
+            block.law.n_categories,
             block.law.attribute_entropies(),
             block.law.attribute_lambdas(),
             strict=True,
         )
-        for position, entropy, attenuation in singles:
-            entropies[position], attenuations[position] = entropy, attenuation
+        for position, n, entropy, attenuation in singles:
+            strengths[position] = None if entropy is None else entropy / math.log2(n)
+            attenuations[position] = attenuation
         if block.law.kept_as_it_is:
             continue
         try:
@@ -71,11 +72,7 @@ def mechanism_strength(mechanism: Mechanism) -> Strength:
     return Strength(
         None if why else record,
         most,
-        tuple(entropies),
-        tuple(
-            None if entropy is None else entropy / math.log2(n)
-            for entropy, n in zip(entropies, mechanism.schema.n_categories, strict=True)
-        ),
+        tuple(strengths),
         tuple(attenuations),
         why,
     )

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING
 from typing import Any
 
 from deniable.laws import InvariantChannel
-from deniable.mechanism.best_guess import best_guess, best_guess_sentence
+from deniable.mechanism.best_guess import BestGuess, Guess, PartGuess, best_guess
 from deniable.mechanism.privacy import compose, epsilon_of
 from deniable.mechanism.strata import Strata
 from deniable.release.post_randomization import (
@@ -17,7 +17,7 @@ from deniable.release.post_randomization import (
     NUMERICAL_STATEMENT,
     STRATUM_STATEMENT,
 )
-from deniable.report.wording import factor_text, significant
+from deniable.report.wording import PERCENT, factor_text, rounded_up, significant
 
 
 def guarantee_sentence(strata: Strata, per_person: float, numeric: Sequence[str] = ()) -> str:
@@ -209,3 +209,41 @@ def small_print(
         "memory while the release was made.",
     ]
     return lines
+
+
+def best_guess_sentence(name: str, guess: BestGuess) -> str:
+    """Return how well an attribute can be guessed, in plain words."""
+    what = f"'{name}'"
+    if guess.parts:
+        what = f"the combination {what}"
+    return (
+        f"If people are distributed as the matrix of '{name}' was designed for, the best guess of "
+        f"{what} from its released value alone is right for {_percent(guess.success)} of the "
+        f"people (without it for {_percent(guess.before)}), and {_surest(guess)}. "
+        + ("Its parts are no harder to guess. " if guess.parts else "")
+        + "".join(map(_part_sentences, guess.parts))
+        + "If they are distributed otherwise, or other columns tell of it, "
+        + ("all of this" if guess.parts else "both")
+        + " can be higher."
+    )
+
+
+def _part_sentences(part: PartGuess) -> str:
+    alone, given_rest = part.alone, part.given_rest
+    return (
+        f"The best guess of '{part.name}' is right for {_percent(alone.success)} of the people "
+        f"(without the released value for {_percent(alone.before)}), and {_surest(alone)}. By "
+        f"someone who knows the rest of the combination, it is right for "
+        f"{_percent(given_rest.success)} (without for {_percent(given_rest.before)}), and "
+        f"{_surest(given_rest)}. "
+    )
+
+
+def _surest(guess: Guess) -> str:
+    if guess.worst_posterior >= 1.0:
+        return "some released values give it away for certain"
+    return f"no released value makes anyone surer than {_percent(guess.worst_posterior)}"
+
+
+def _percent(limit: float) -> str:
+    return rounded_up(limit).replace(PERCENT, " %")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.laws import DesignedChannel, ProductLaw
-from deniable.mechanism.best_guess import BestGuess, best_guess, best_guess_sentence
+from deniable.mechanism.best_guess import BestGuess, best_guess
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.release.statements import best_guess_sentence
 from deniable.schema import Attribute, Schema
 
 
