@@ -105,7 +105,7 @@ def test_files_that_pages_name_exist() -> None:
         for path, text in TEXTS.items()
         if path.suffix == ".md"
         for name in FILE.findall(text)
-        if "NAME" not in name
+        if not re.search(r"[A-Z]{4}", name)  # NAME.py stands for any
         if not any((place / name).is_file() for place in (*places, ROOT / path.parent))
     ]
     assert lost == []
