@@ -24,9 +24,9 @@ ROOMS: dict[str, set[str]] = {
     "outputs": {"errors"},
     "schema": {"_checks", "errors"},
     "laws": {"errors", "randomness"},  # of randomness its protocol, not its bits
-    "solvers": {"errors"},
+    "solvers": {"errors", "laws"},  # of laws the names of array types
     "solvers.patterns": {"errors", "laws", "solvers"},
-    "solvers.matrices": {"errors", "solvers"},
+    "solvers.matrices": {"errors", "laws", "solvers"},
     "mechanism": {"errors", "laws", "randomness", "schema"},
     "tables": {"_checks", "errors", "laws", "outputs", "schema"},
     "report": {"errors", "schema"},  # a function of the record: it sees no law and no data

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from deniable.laws import DesignedChannel
+from deniable.laws.patterns import FloatArray
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
@@ -21,7 +22,6 @@ from deniable.schema import Schema
 from deniable.solvers.matrices import frontier
 from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 from deniable.solvers.matrices.response import bayes_estimate, left_inverse
-from deniable.solvers.problem import FloatArray
 from statistical.budget import BUDGET
 
 PRIOR = np.array([0.6, 0.25, 0.1, 0.05])

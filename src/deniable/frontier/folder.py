@@ -22,11 +22,11 @@ from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.frontier.tracing import Frontier, Request, Row
 from deniable.frontier.wrong_priors import wrong_priors
+from deniable.laws.patterns import FloatArray
 from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
-from deniable.solvers.problem import FloatArray
 
 FORMAT = "deniable frontier"
 FORMAT_VERSION = 1

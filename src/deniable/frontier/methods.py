@@ -25,8 +25,8 @@ from deniable.report.method_styles import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from deniable.laws.patterns import FloatArray
     from deniable.solvers.matrices.certificate import Limits
-    from deniable.solvers.problem import FloatArray
 
 SQUARE_UP_TO = 20
 """The search for square matrices solves systems in n² + n unknowns."""

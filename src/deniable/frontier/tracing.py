@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
@@ -24,7 +25,6 @@ from deniable.solvers.matrices.certificate import (
 )
 from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
-from deniable.solvers.problem import FloatArray
 
 DEFAULT_POINTS = 40
 _MOST_LEVELS = 1_000

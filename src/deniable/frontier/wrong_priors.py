@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.response import sensitivity
-from deniable.solvers.problem import FloatArray
 
 MOVED = (0.1, 0.25)
 

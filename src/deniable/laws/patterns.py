@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+"""The names of array types, here and for the solvers."""
 
 
 def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:

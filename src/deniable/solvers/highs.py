@@ -12,7 +12,7 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from deniable.solvers.problem import FloatArray, IntArray
+from deniable.laws.patterns import FloatArray, IntArray
 
 Method = Literal["simplex", "interior-point"]
 Status = Literal["optimal", "infeasible", "failed"]

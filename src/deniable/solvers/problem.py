@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from deniable.laws.patterns import FloatArray, IntArray
 
 # e^700 and its products with category counts still fit in a double. A level of 600 nats protects
 # nothing; a larger one is a slip.
@@ -56,7 +53,7 @@ class Problem:
         return np.asarray(1.0 / self.n_categories, dtype=np.float64)
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> IntArray:
         """a_i as integers, shape (k,)."""
         return self.n_categories.astype(np.int64)
 

@@ -7,9 +7,9 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS, Trial
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import frontier, response
 from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
-from deniable.solvers.problem import FloatArray
 
 PRIOR = [0.4, 0.3, 0.2, 0.1]
 LIMITS = [

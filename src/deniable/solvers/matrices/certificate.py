@@ -37,8 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.response import checked_prior
-from deniable.solvers.problem import FloatArray
 
 MAX_EXACT_CATEGORIES = 16
 """Above this many categories the extreme rows, about 2^n, are too many to enumerate."""

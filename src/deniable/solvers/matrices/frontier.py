@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.certificate import (
     Certificate,
     Limits,
@@ -34,7 +35,6 @@ from deniable.solvers.matrices.certificate import (
     extreme_rows,
 )
 from deniable.solvers.matrices.response import record_mse
-from deniable.solvers.problem import FloatArray
 
 _TOLERANCE = 1e-9
 _GAP = 2e-9

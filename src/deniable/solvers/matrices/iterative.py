@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray
+from deniable.laws.patterns import FloatArray
 
 
 @dataclass(frozen=True)

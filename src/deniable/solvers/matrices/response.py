@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray
+from deniable.laws.patterns import FloatArray
 
 # Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake.
 _SUM_TOLERANCE = 1e-9

@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
-from deniable.solvers.problem import FloatArray
 
 _MOST_OUTPUTS = 200_000
 _MOST_OUTPUTS_TRIED = 5_000

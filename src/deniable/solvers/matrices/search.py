@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import spea2
 from deniable.solvers.matrices.response import (
     blend_to_bound,
@@ -30,7 +31,6 @@ from deniable.solvers.matrices.response import (
     worst_posterior,
 )
 from deniable.solvers.matrices.spea2 import non_dominated
-from deniable.solvers.problem import FloatArray
 
 
 @dataclass(frozen=True)

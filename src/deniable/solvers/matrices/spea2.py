@@ -11,7 +11,7 @@ from math import hypot, inf
 import numpy as np
 import numpy.typing as npt
 
-from deniable.solvers.problem import FloatArray
+from deniable.laws.patterns import FloatArray
 
 # A nearly singular matrix has an error of any size; farther out than this is just "far".
 _FAR = 1e3

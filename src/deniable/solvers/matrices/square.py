@@ -33,11 +33,11 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
 from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.schemes import frapp, warner, warner_at
-from deniable.solvers.problem import FloatArray
 
 _BACKTRACKS = 25
 _TO_BOUNDARY = 0.995

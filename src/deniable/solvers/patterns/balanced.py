@@ -15,6 +15,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.certificate import weighted_bound
@@ -27,7 +28,7 @@ from deniable.solvers.patterns.optimal import (
     record_level,
 )
 from deniable.solvers.patterns.ramps import NARROWER, RampFit, RampState
-from deniable.solvers.problem import FloatArray, Problem, SolverError, caps_given_rest
+from deniable.solvers.problem import Problem, SolverError, caps_given_rest
 
 _CAP_EQUALS_LEVEL = 1e-9
 _FLOOR_MARGIN = 1e-9

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.solvers.patterns.certificate import default_resolution
 from deniable.solvers.patterns.columns import Master, polished
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit, VoteSearch
-from deniable.solvers.problem import FloatArray, Problem, SolverError
+from deniable.solvers.problem import Problem, SolverError
 
 MAX_ATTRIBUTES = 256
 """Beyond, a vote takes too long to price a few hundred of them."""

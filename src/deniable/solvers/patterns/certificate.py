@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import LARGEST_WEIGHT, UNIT, SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.problem import FloatArray, Problem, checked_problem
+from deniable.solvers.problem import Problem, checked_problem
 
 MAX_ENUMERATED = 20
 """The most attributes for which all 2^k patterns are enumerated."""

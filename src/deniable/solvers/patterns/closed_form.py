@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray, checked_problem
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.problem import checked_problem
 
 Case = Literal["I", "II", "III", "IV"]
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from deniable.laws.patterns import IntArray
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.solvers.problem import FloatArray, Problem, SolverError
+from deniable.solvers.problem import Problem, SolverError
 
 ARTIFICIAL = 1e5
 """Price of an artificial column; Σ w of an optimum is at most about e^5 units of `set_unit`."""

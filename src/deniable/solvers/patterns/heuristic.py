@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.closed_form import scaled_excess
-from deniable.solvers.problem import FloatArray, Problem, checked_problem
+from deniable.solvers.problem import Problem, checked_problem
 
 
 @dataclass(frozen=True, eq=False)

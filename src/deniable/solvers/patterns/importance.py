@@ -36,12 +36,11 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
-from deniable.laws.patterns import IntArray
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.solvers.problem import (
     MAX_LEVEL,
-    FloatArray,
     Problem,
     SolverError,
     checked_problem,

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.laws.votes.vote_law import VoteLaw
-from deniable.solvers.problem import FloatArray, Problem, SolverError, checked_problem
+from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 Law = TypeVar("Law", bound=VoteLaw)
 

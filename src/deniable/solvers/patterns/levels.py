@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 

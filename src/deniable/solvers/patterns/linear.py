@@ -18,18 +18,13 @@ from functools import reduce
 import numpy as np
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.levels import Levels
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import solve_restricted
 from deniable.solvers.patterns.unrestricted import solve_unrestricted
-from deniable.solvers.problem import (
-    FloatArray,
-    Problem,
-    SolverError,
-    caps_given_rest,
-    checked_problem,
-)
+from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
 """The table of pattern probabilities has 2^k entries."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
+from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
@@ -28,7 +29,7 @@ from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import land, vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote
-from deniable.solvers.problem import FloatArray, Problem, SolverError, checked_problem
+from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""

@@ -24,7 +24,8 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.solvers.problem import FloatArray, IntArray, Problem
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.solvers.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

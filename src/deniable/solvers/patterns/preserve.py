@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.problem import FloatArray, checked_problem
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.problem import checked_problem
 
 _GAP = 1e-11
 _STEPS = 100

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
 from deniable.solvers.patterns.certificate import default_resolution
-from deniable.solvers.problem import FloatArray, Problem
+from deniable.solvers.problem import Problem
 
 SETTLED = 1e-3
 """A relative miss of the levels that landing can mend."""

@@ -19,10 +19,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.solvers import highs
 from deniable.solvers.patterns.levels import Levels, Ties, solve_levels
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import FloatArray, IntArray
 
 _ROUNDOFF = 2.0**-53
 _MAX_ROUNDS = 25

@@ -31,10 +31,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
 from deniable.solvers.patterns.levels import BoolArray, Levels, Ties, bring_down, solve_levels
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import FloatArray
 
 _TIE = 1e-10
 _ZERO_WEIGHT = 1e-11

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
 from deniable.solvers.patterns.certificate import default_resolution
-from deniable.solvers.problem import FloatArray, Problem
+from deniable.solvers.problem import Problem
 
 STAGES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0)
 """The widths T tried in turn, in standard deviations of z; 0 means one unit of the grid."""

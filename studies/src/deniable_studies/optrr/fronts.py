@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from deniable.frontier.priors import Prior
 from deniable.frontier.tracing import Request, trace
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import response, schemes, search, spea2
 from deniable.solvers.matrices.search import Matrices
-from deniable.solvers.problem import FloatArray
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.study import Judged, Rows, Setting
 

@@ -9,9 +9,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.frontier.tracing import Request, trace
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import Matrices
-from deniable.solvers.problem import FloatArray
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.optrr.distributions import DELTA, effort, gamma_case, gamma_front
 from deniable_studies.optrr.fronts import (

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.vote_law import VoteLaw
-
-FloatArray = NDArray[np.float64]
 
 
 def patterns(k: int) -> NDArray[np.int64]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import frontier, response, schemes, square
 from deniable.solvers.matrices.certificate import average_limits, local_limits
 from deniable.solvers.matrices.square import NEARLY_ZERO, roomy, without_below
-from deniable.solvers.problem import FloatArray
 from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, within
 
 LIMITS = [
