@@ -86,3 +86,18 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
     pages = [(people / name / "report.html").read_text() for name in ("plain", "curved")]
     assert ["(this release)" in page for page in pages] == [False, True]
     assert deniable("inspect", "curved").status == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
+        (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
+        (["--of", "age", "--scores", "1,2,3"], "scores are for a mean"),
+        (["--of", "age", "--mean", "--quantile", "0.5"], "not for both at once"),
+        (["--of", "age", "--mean", "--method", "projected"], "by method inversion only"),
+    ],
+)
+def test_questions_that_contradict_themselves_are_refused(deniable, people, question, said):
+    deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
+    refused(deniable("estimate", "people.csv", "--mechanism", "m.json", *question), said)

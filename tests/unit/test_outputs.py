@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import stat
@@ -8,7 +9,7 @@ import pytest
 
 from deniable import outputs
 from deniable.errors import InputError
-from deniable.outputs import atomic_output, replaced_folder, write_file
+from deniable.outputs import atomic_output, explain_write_errors, replaced_folder, write_file
 
 
 @pytest.fixture(params=["unnamed", "aside"])
@@ -161,3 +162,47 @@ def test_an_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path,
         pass
     assert (old / "kept").read_text() == "old"
     assert list(tmp_path.iterdir()) == [old]
+
+
+def test_a_failure_of_the_system_is_said_in_its_words_and_a_closed_pipe_is_left_alone(tmp_path):
+    def failing(error: OSError) -> None:
+        with explain_write_errors("o.csv"):
+            raise error
+
+    with pytest.raises(InputError, match=r"o\.csv cannot be written: there is no space left"):
+        failing(OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(InputError, match="the system says: Read-only file system"):
+        failing(OSError(errno.EROFS, "Read-only file system"))
+    with pytest.raises(BrokenPipeError):
+        failing(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+
+
+def test_a_file_system_without_nameless_files_is_recognised(tmp_path, monkeypatch):
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        assert not outputs._has_unnamed(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.delattr(os, "O_TMPFILE", raising=False)
+        assert not outputs._has_unnamed(tmp_path)
+
+
+def test_sigterm_leaves_nothing_where_files_need_a_name_in_this_process_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs, "_has_unnamed", lambda _: False)
+
+    def stopped() -> None:
+        with atomic_output(tmp_path / "o") as file:
+            file.write(b"half")
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(SystemExit) as end:
+            stopped()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []

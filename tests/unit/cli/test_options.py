@@ -1,5 +1,6 @@
 import pytest
 
+from deniable.cli import options
 from deniable.cli.options import caps, numbers_per_attribute, whole_numbers
 from deniable.errors import InputError
 
@@ -71,3 +72,25 @@ def test_caps_are_a_multiple_a_number_or_a_list():
     assert caps("age=1,sex=2,race=3", NAMES) == [1, 2, 3]
     with pytest.raises(InputError, match="not a number"):
         caps("much", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (lambda: options.some_numbers("1,2", ["a"], "--at-most"), "expected name=number pairs"),
+        (lambda: options.some_numbers("b=1", ["a"], "--at-most"), "no protected attribute 'b'"),
+        (lambda: options.some_numbers("a=1,a=2", ["a"], "--at-most"), "'a' is given twice"),
+        (lambda: options.named_numbers("1", "--numeric"), "expected name=number pairs"),
+        (lambda: options.named_numbers("a=1,a=2", "--numeric"), "'a' is given twice"),
+        (lambda: options.pairs(["town"], "--where"), "expected column=value"),
+        (lambda: options.pairs(["a=1", "a=2"], "--where"), "'a' is given twice"),
+    ],
+)
+def test_pairs_that_are_none_or_stand_twice_are_refused(read, said):
+    with pytest.raises(InputError, match=said):
+        read()
+
+
+def test_a_floor_may_be_none():
+    assert options.floor("none") == 0.0
+    assert options.floor("0.5") == 0.5

@@ -1,0 +1,90 @@
+"""How the program ends, whatever happens in it."""
+
+import errno
+import io
+import runpy
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from deniable.cli import app as module
+from deniable.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def own_handler() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str | None:
+    """The exit status of a run in which this happens."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module, "app", fails)
+    with pytest.raises(SystemExit) as end:
+        module.main([])
+    return end.value.code
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (InputError("the table is empty"), 2, "deniable: the table is empty\n"),
+        (KeyboardInterrupt(), 130, "deniable: interrupted; nothing was left half-written\n"),
+    ],
+)
+def test_a_failure_is_one_sentence_and_a_status(
+    error: BaseException,
+    status: int,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert ending(monkeypatch, error) == status
+    assert capsys.readouterr().err == sentence
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert ending(monkeypatch, OSError(errno.ENOSPC, "No space left on device")) == 2
+    assert sys.stdout.closed
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_gone_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert ending(monkeypatch, BrokenPipeError()) == 141
+    assert screen.closed
+
+
+def test_a_wrong_option_is_one_line_that_says_how_to_get_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        module.main(["inspect", "--no-such-option"])
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("(deniable --help shows how)")
+
+
+def test_termination_unwinds_as_an_exception() -> None:
+    with pytest.raises(SystemExit) as end:
+        module._terminate(signal.SIGTERM, None)
+    assert end.value.code == 143
+
+
+def test_the_module_runs_as_the_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deniable", "--version"])
+    runpy.run_module("deniable", run_name="__main__")
+    assert capsys.readouterr().out.startswith("deniable ")

@@ -1,0 +1,55 @@
+"""What a terminal shows while something is worked out."""
+
+import io
+
+import pytest
+
+from deniable.cli import console
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal in place of stderr. Called in a test, not a fixture: between setting up and the
+    test pytest puts its own stderr back."""
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+def test_work_that_is_soon_done_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with console.progress("Writing") as advance:
+        advance(0.5)
+    assert screen.getvalue() == ""
+
+
+def test_work_that_takes_long_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr(console, "_QUIET_SECONDS", -1.0)
+    with console.progress("Writing") as advance:
+        advance(None)
+        advance(0.5)
+    assert "Writing" in screen.getvalue()
+
+
+def test_work_without_a_measure_shows_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with console.working("Thinking"):
+        pass
+    assert "Thinking" in screen.getvalue()
+
+
+def test_nothing_is_shown_where_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(console, "_QUIET_SECONDS", -1.0)
+    with console.progress("Writing") as advance, console.working("Thinking"):
+        advance(0.5)
+    assert screen.getvalue() == ""
