@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.design.plan import Design, lower_bound
+from deniable.design.account import Design
+from deniable.design.plan import lower_bound
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.estimate.shares import estimate_table

@@ -61,11 +61,12 @@ def account_of(result: Any, *, curve: bool) -> Any:
     """Return the account of a design, with the curve of caps if that is asked for."""
     from deniable.cli import console
     from deniable.design.account import account
+    from deniable.design.design import cap_curve
 
     if not curve:
         return result.account
     with console.working("Designing with other caps"):
-        return account(result, curve=True)
+        return account(result, curve=cap_curve(result))
 
 
 def find_design(schema: Any, wish: DesignOptions | None) -> Any:

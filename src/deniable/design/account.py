@@ -1,4 +1,4 @@
-"""Everything that is stated of a design, computed once: what records, screens and reports show.
+"""A design, and everything that is stated of it, computed once: for records, screens and reports.
 
 What a design buys is how many more rows independent randomization would need for the same errors.
 The Kronecker product is given the same ε for the record and the same ratios between the attributes'
@@ -7,29 +7,95 @@ the factor by which the product law would need more rows.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from statistics import median
 from typing import Any
 
 from deniable.design.methods import METHODS
-from deniable.design.plan import Design
-from deniable.errors import InputError
 from deniable.laws.response import attenuation
 from deniable.mechanism.best_guess import BestGuess, best_guess
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.strength import Strength, mechanism_strength
 
-CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
-"""Caps on ``epsilon_given_rest`` for which the cost is shown."""
-
-CURVE_UP_TO = 60
-"""Attributes up to which the curve is computed: five designs, a second or two each."""
-
 PAIRS_UP_TO = 50
 """Up to this many protected attributes every pair is looked at."""
+
+EXACT_WITHIN = 1e-9
+"""A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism and what is known about it.
+
+    Args:
+        mechanism: carries the accounted levels as its claim.
+        method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
+        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
+            was: for an attribute released as it is, and where strengths were asked for.
+        epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
+            record, in nats; None if no bound is known.
+        budget: the total that was asked for, in nats, or None if levels were.
+        weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
+            beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
+        optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
+            a cap and a floor too: the difference is what these cost.
+        given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
+        pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
+        notes: sentences about how the law was found; not part of the record.
+
+    Example:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((2, 3))
+        >>> plan = deniable.design(schema, attribute_epsilon=[1, 2], method="closed-form")
+        >>> plan.method, plan.epsilon < 3, plan.gap < 1e-6, plan.changed
+        ('closed-form', True, True, ())
+    """
+
+    mechanism: Mechanism
+    method: str
+    requested_epsilon: tuple[float | None, ...]
+    epsilon_lower_bound: float | None
+    budget: float | None = None
+    weights: tuple[float, ...] | None = None
+    optimal_epsilon: float | None = None
+    given_rest: str | None = None
+    pair_floor: float | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def account(self) -> "Account":
+        """Everything that is stated of the design, computed once."""
+        return account(self)
+
+    @property
+    def epsilon(self) -> float:
+        """ε of the whole record in nats, rounded up."""
+        return self.mechanism.epsilon
+
+    @property
+    def gap(self) -> float | None:
+        """How far ε of the record can be above the smallest possible at most, in nats."""
+        if self.epsilon_lower_bound is None:
+            return None
+        return self.epsilon - self.epsilon_lower_bound
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the attributes whose level is not the requested one."""
+        return tuple(
+            name
+            for name, requested, got in zip(
+                self.mechanism.schema.names,
+                self.requested_epsilon,
+                self.mechanism.attribute_epsilon,
+                strict=True,
+            )
+            if requested is not None and not requested - EXACT_WITHIN <= got <= requested
+        )
 
 
 @dataclass(frozen=True)
@@ -147,55 +213,22 @@ class Account:
         return [{"attributes": list(pair), "attenuation": phi} for pair, phi in self.pairs]
 
 
-def account(design: Design, *, curve: bool = False) -> Account:
+def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:
     """Return everything that is stated of a design.
 
     Args:
         design: of any method.
-        curve: whether to find out what other caps would cost, too: up to four more designs.
+        curve: what other caps would cost, from :func:`deniable.design.design.cap_curve`.
 
     >>> from deniable import Schema, design
-    >>> plan = design(Schema.anonymous((2, 3, 4)), epsilon=3)
-    >>> made = account(plan, curve=True)
-    >>> [point.cap for point in made.curve], round(made.saving.marginals, 1) > 1
-    (['1.25x', '1.5x', '2x', '3x', 'none'], True)
+    >>> made = account(design(Schema.anonymous((2, 3, 4)), epsilon=3))
+    >>> round(made.saving.marginals, 1) > 1, len(made.pairs), made.curve
+    (True, 3, None)
     """
     mechanism = design.mechanism
     return Account(
         design,
         mechanism_strength(mechanism),
         tuple(best_guess(mechanism, i) for i in range(len(mechanism.schema.attributes))),
-        cap_curve(design) if curve else None,
+        curve,
     )
-
-
-def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
-    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``.
-
-    Returns:
-        One entry per cap that can be met; None if the method keeps no cap unless told to, or there
-        are more than 60 attributes.
-    """
-    from deniable.design.design import design
-
-    schema = result.mechanism.schema
-    if METHODS[result.method].given_rest is None or len(schema.protected) > CURVE_UP_TO:
-        return None
-    levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
-    curve = []
-    for cap in caps:
-        if cap == result.given_rest:
-            curve.append(CapCost(cap, result.epsilon))
-            continue
-        try:
-            point = design(
-                schema,
-                attribute_epsilon=levels,
-                method=result.method,
-                given_rest=cap,
-                pair_floor=result.pair_floor or 0.0,
-            )
-        except InputError:  # this cap cannot be met beside the floor
-            continue
-        curve.append(CapCost(cap, point.epsilon))
-    return tuple(curve)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
+from deniable.design.account import Design
 from deniable.design.methods import DEFAULT_METHOD, Found, methods_taking
-from deniable.design.plan import Design, Plan
+from deniable.design.plan import Plan
 from deniable.errors import InputError
 from deniable.solvers.problem import SolverError
 

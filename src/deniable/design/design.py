@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_levels
+from deniable.design.account import CapCost, Design
 from deniable.design.budget import within_budget
 from deniable.design.methods import (
     DEFAULT_METHOD,
+    METHODS,
     STRENGTH_METHOD,
     GivenRest,
     MethodSpec,
@@ -24,11 +26,17 @@ from deniable.design.methods import (
     method_named,
     methods_taking,
 )
-from deniable.design.plan import Design, Plan, lower_bound
+from deniable.design.plan import Plan, lower_bound
 from deniable.design.strength import StrengthWishes, Wish
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
+
+CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
+"""Caps on ``epsilon_given_rest`` for which the cost is shown."""
+
+CURVE_UP_TO = 60
+"""Attributes up to which the curve is computed: five designs, a second or two each."""
 
 
 def design(
@@ -125,6 +133,42 @@ def design(
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
+    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``.
+
+    Returns:
+        One entry per cap that can be met; None if the method keeps no cap unless told to, or there
+        are more than 60 attributes.
+
+    Example:
+        >>> from deniable import Schema
+        >>> made = design(Schema.anonymous((2, 3, 4)), epsilon=3)
+        >>> [point.cap for point in cap_curve(made)]
+        ['1.25x', '1.5x', '2x', '3x', 'none']
+    """
+    schema = result.mechanism.schema
+    if METHODS[result.method].given_rest is None or len(schema.protected) > CURVE_UP_TO:
+        return None
+    levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
+    curve = []
+    for cap in caps:
+        if cap == result.given_rest:
+            curve.append(CapCost(cap, result.epsilon))
+            continue
+        try:
+            point = design(
+                schema,
+                attribute_epsilon=levels,
+                method=result.method,
+                given_rest=cap,
+                pair_floor=result.pair_floor or 0.0,
+            )
+        except InputError:  # this cap cannot be met beside the floor
+            continue
+        curve.append(CapCost(cap, point.epsilon))
+    return tuple(curve)
 
 
 def _by_strength(

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from deniable.design.plan import Design
+from deniable.design.account import Design
 from deniable.design.record import mechanism_from_plain
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel

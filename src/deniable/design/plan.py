@@ -1,95 +1,15 @@
-"""A design, and the plan that turns levels into one: law, mechanism, accounts, lower bound."""
+"""The plan of a design: from levels to law, mechanism and lower bound."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
+from deniable.design.account import Design
 from deniable.design.methods import Found, MethodSpec, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
-
-if TYPE_CHECKING:
-    from deniable.design.account import Account
-
-EXACT_WITHIN = 1e-9
-"""A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
-
-
-@dataclass(frozen=True)
-class Design:
-    """A mechanism and what is known about it.
-
-    Args:
-        mechanism: carries the accounted levels as its claim.
-        method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
-        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, and where strengths were asked for.
-        epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
-            record, in nats; None if no bound is known.
-        budget: the total that was asked for, in nats, or None if levels were.
-        weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
-            beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
-        optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
-            a cap and a floor too: the difference is what these cost.
-        given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
-        pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
-        notes: sentences about how the law was found; not part of the record.
-
-    Example:
-        >>> import deniable
-        >>> schema = deniable.Schema.anonymous((2, 3))
-        >>> plan = deniable.design(schema, attribute_epsilon=[1, 2], method="closed-form")
-        >>> plan.method, plan.epsilon < 3, plan.gap < 1e-6, plan.changed
-        ('closed-form', True, True, ())
-    """
-
-    mechanism: Mechanism
-    method: str
-    requested_epsilon: tuple[float | None, ...]
-    epsilon_lower_bound: float | None
-    budget: float | None = None
-    weights: tuple[float, ...] | None = None
-    optimal_epsilon: float | None = None
-    given_rest: str | None = None
-    pair_floor: float | None = None
-    notes: tuple[str, ...] = field(default=(), compare=False)
-
-    @cached_property
-    def account(self) -> "Account":
-        """Everything that is stated of the design, computed once."""
-        from deniable.design.account import account
-
-        return account(self)
-
-    @property
-    def epsilon(self) -> float:
-        """ε of the whole record in nats, rounded up."""
-        return self.mechanism.epsilon
-
-    @property
-    def gap(self) -> float | None:
-        """How far ε of the record can be above the smallest possible at most, in nats."""
-        if self.epsilon_lower_bound is None:
-            return None
-        return self.epsilon - self.epsilon_lower_bound
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Names of the attributes whose level is not the requested one."""
-        return tuple(
-            name
-            for name, requested, got in zip(
-                self.mechanism.schema.names,
-                self.requested_epsilon,
-                self.mechanism.attribute_epsilon,
-                strict=True,
-            )
-            if requested is not None and not requested - EXACT_WITHIN <= got <= requested
-        )
 
 
 @dataclass(frozen=True)

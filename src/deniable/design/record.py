@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from deniable.design.account import Design
 from deniable.design.methods import METHODS
-from deniable.design.plan import Design, lower_bound
+from deniable.design.plan import lower_bound
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism

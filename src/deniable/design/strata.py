@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from deniable.design.plan import Design
+from deniable.design.account import Design
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata

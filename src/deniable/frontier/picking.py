@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.design.plan import Design
+from deniable.design.account import Design
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel

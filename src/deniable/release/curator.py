@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.plan import Design
 from deniable.design.strata import Designs
 from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError

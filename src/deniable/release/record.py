@@ -67,7 +67,7 @@ def release_to_plain(
         designs: what randomized the rows.
         released: the rows.
         account: of the one design, if there is one and more is known of it than
-            :attr:`~deniable.design.plan.Design.account`; nothing is searched for here.
+            :attr:`~deniable.design.account.Design.account`; nothing is searched for here.
     """
     how: dict[str, Any] = {}
     if released.expost:

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Account
+from deniable.design.account import Account, Design
 from deniable.design.methods import METHODS
-from deniable.design.plan import Design
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError

@@ -6,8 +6,8 @@ from statistics import median
 import pytest
 
 from deniable.design import account as module
-from deniable.design.account import account, cap_curve
-from deniable.design.design import design
+from deniable.design.account import account
+from deniable.design.design import cap_curve, design
 from deniable.design.record import design_to_plain, mechanism_to_plain
 from deniable.schema import Attribute, Schema
 
@@ -39,15 +39,14 @@ def test_the_saving_is_the_ratio_of_variances_of_shares_under_two_designs() -> N
     assert DESIGN.account.saving.pairs == pytest.approx(median(pairs), rel=1e-9)
 
 
-def test_the_curve_is_designed_only_if_asked_for_and_looser_caps_cost_less() -> None:
+def test_the_curve_is_what_it_is_handed() -> None:
+    curve = cap_curve(DESIGN, ("2x", "none"))
     assert DESIGN.account.curve is None
-    curve = account(DESIGN, curve=True).curve
-    assert [point.cap for point in curve] == list(module.CURVE)
-    levels = [point.epsilon for point in curve]
-    assert levels == sorted(levels, reverse=True)
-    assert levels[2] == DESIGN.epsilon
-    assert levels[-1] == pytest.approx(DESIGN.optimal_epsilon, rel=0.02)
-    assert cap_curve(design(SCHEMA, epsilon=3.0, method="optimal")) is None
+    assert account(DESIGN, curve=curve).curve is curve
+    shown = account(DESIGN, curve=curve).comparison_to_plain()
+    assert [point["cap"] for point in shown["curve"]] == ["2x", "none"]
+    assert shown["chosen_cap"] == "2x"
+    assert DESIGN.account.comparison_to_plain()["chosen_cap"] is None
 
 
 def test_nothing_is_designed_while_a_design_is_written_down(monkeypatch) -> None:
@@ -55,7 +54,6 @@ def test_nothing_is_designed_while_a_design_is_written_down(monkeypatch) -> None
     calls = []
     count = module.mechanism_strength
     monkeypatch.setattr(module, "mechanism_strength", lambda m: calls.append(m) or count(m))
-    monkeypatch.setattr(module, "cap_curve", lambda *_: pytest.fail("a curve was computed"))
     mechanism_to_plain(made), design_to_plain(made), made.account.comparison_to_plain()
     assert len(calls) == 1
 

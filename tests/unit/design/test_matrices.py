@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.design import record
+from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import (
     holds_mechanism,
@@ -16,7 +17,6 @@ from deniable.design.matrices import (
     with_responses,
     without,
 )
-from deniable.design.plan import Design
 from deniable.errors import InputError
 from deniable.laws import DesignedChannel, Identity, MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.plan import Design, lower_bound
+from deniable.design.plan import lower_bound
 from deniable.design.record import finite_or_none, mechanism_to_plain, to_json
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel

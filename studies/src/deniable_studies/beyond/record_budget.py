@@ -12,8 +12,8 @@ from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.plan import Design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema

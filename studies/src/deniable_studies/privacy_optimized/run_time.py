@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from deniable.design.account import EXACT_WITHIN
 from deniable.design.methods import Found, Solve, Task, method_named
-from deniable.design.plan import EXACT_WITHIN, Plan
+from deniable.design.plan import Plan
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
 from deniable_studies.drawing import STYLES, letter, plot_method
