@@ -197,7 +197,7 @@ def pram(
         by=by,
         strata=per_stratum or {},
         invariant=invariant,
-        share=alpha,
+        alpha=alpha,
         numeric=numeric or {},
     )
     options = Options(

@@ -28,7 +28,7 @@ def pram(
     *,
     schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
     output: Annotated[Path, Parameter(help="Folder to make.")],
-    wish: StrengthOptions | None = None,
+    request: StrengthOptions | None = None,
     invariant: Annotated[
         bool,
         Parameter(
@@ -79,11 +79,11 @@ def pram(
     names = [chosen.names[i] for i in chosen.protected]
     treatment = expost.Treatment(
         chosen,
-        (wish or StrengthOptions()).wishes(names),
+        (request or StrengthOptions()).wishes(names),
         by=by,
         strata={} if per_stratum is None else strength_options.per_stratum(per_stratum, names),
         invariant=invariant,
-        share=alpha,
+        alpha=alpha,
         numeric=options.named_numbers(numeric, "--numeric"),
     )
     how = release.Options(

@@ -31,8 +31,8 @@ class DesignedChannel(MatrixChannel):
             values of the floats, divided by their sum.
 
     Raises:
-        InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a share
-            above 0 for every category.
+        InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a
+            probability above 0 for every category.
     """
 
     family: ClassVar[str] = "designed matrix"
@@ -42,10 +42,11 @@ class DesignedChannel(MatrixChannel):
     def __post_init__(self) -> None:
         super().__post_init__()
         (n,) = self.n_categories
-        object.__setattr__(self, "prior", tuple(float(share) for share in self.prior))
-        if len(self.prior) != n or not all(0 < share <= 1 for share in self.prior):
+        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
+        if len(self.prior) != n or not all(0 < value <= 1 for value in self.prior):
             raise InputError(
-                f"the prior of a response matrix needs a share above 0 for each of {n} categories"
+                f"the prior of a response matrix needs a probability above 0 for each of {n} "
+                "categories"
             )
         if abs(sum(self.prior) - 1) > _SUM_TOLERANCE:
             raise InputError("the prior of the response matrix does not add up to 1")
@@ -92,7 +93,7 @@ class DesignedChannel(MatrixChannel):
         Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
         equation (8); ``worst_posterior`` is equation (9).
         """
-        before = sum(map(max, self._cells([self._shares()], wanted, known)))
+        before = sum(map(max, self._cells([self._prior()], wanted, known)))
         answers = self._cells(self._joint(), wanted, known)
         after = Fraction(sum(map(max, answers)), 1 << self.bits)
         worst = max(max(cells) / sum(cells) for cells in answers if any(cells))
@@ -118,21 +119,20 @@ class DesignedChannel(MatrixChannel):
             found += [list(cells.values()) for cells in by_known.values()]
         return found
 
-    def _shares(self) -> list[Fraction]:
-        exact = [Fraction(share) for share in self.prior]
+    def _prior(self) -> list[Fraction]:
+        exact = [Fraction(value) for value in self.prior]
         total = sum(exact)
-        return [share / total for share in exact]
+        return [value / total for value in exact]
 
     def _joint(self) -> list[list[Fraction]]:
-        shares = self._shares()
+        prior = self._prior()
         return [
-            [weight * share for weight, share in zip(row, shares, strict=True)]
-            for row in self.weights
+            [weight * mass for weight, mass in zip(row, prior, strict=True)] for row in self.weights
         ]
 
     def to_plain(self) -> dict[str, Any]:
         # As text: the shortest decimal that reads back as the same number, in any language.
-        return {**super().to_plain(), "prior": [repr(share) for share in self.prior]}
+        return {**super().to_plain(), "prior": [repr(value) for value in self.prior]}
 
     @classmethod
     def from_plain(
@@ -143,9 +143,9 @@ class DesignedChannel(MatrixChannel):
         if not isinstance(prior, list):
             raise InputError("a designed matrix has a prior: a list of decimal numbers as text")
         try:
-            shares = tuple(float(str(share)) for share in prior)
+            values = tuple(float(str(value)) for value in prior)
         except ValueError:
             raise InputError(
                 "the prior of the response matrix holds something that is not a number"
             ) from None
-        return cls(n_categories, matrix.bits, matrix.weights, shares)
+        return cls(n_categories, matrix.bits, matrix.weights, values)

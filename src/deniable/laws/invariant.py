@@ -29,8 +29,8 @@ class InvariantChannel(ResponseLaw):
     Two stages (Gouweleeuw et al.): a category is first answered by the base matrix M; what comes
     out is sent back by Q[x, y] = M[y, x] n_x / Σ_z M[y, z] n_z, the distribution of true categories
     behind the answer y. With R = QM, R n = Q (M n) = n. Both stages are drawn from integers, so
-    this holds exactly, not to rounding. With ``share`` α the response is αR + (1 − α)I, invariant
-    as well (the ``alpha`` of sdcMicro's ``pram``).
+    this holds exactly, not to rounding. With ``alpha`` the response is αR + (1 − α)I, invariant
+    as well (sdcMicro's ``pram`` has the same ``alpha``).
 
     It is made from the data, and so without differential privacy: its levels are unbounded here,
     and :meth:`ratio_if_frequencies_known` is what holds instead.
@@ -38,7 +38,7 @@ class InvariantChannel(ResponseLaw):
     Args:
         base: the first stage, with as many outputs as categories and positive entries.
         counts: records n_x per category in the table or stratum, shape (a,).
-        share: α, above 0 and at most 1; taken as the exact value of the float.
+        alpha: α, above 0 and at most 1; taken as the exact value of the float.
 
     Raises:
         InputError: if the base has another shape or a zero, a count is negative or no whole number,
@@ -49,7 +49,7 @@ class InvariantChannel(ResponseLaw):
 
     base: MatrixChannel
     counts: tuple[int, ...]
-    share: float = 1.0
+    alpha: float = 1.0
     n_categories: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,18 +65,18 @@ class InvariantChannel(ResponseLaw):
             raise InputError("the first matrix of invariant PRAM needs entries above 0 everywhere")
         if min(self.counts) < 0 or sum(self.counts) == 0:
             raise InputError("invariant PRAM needs the counts of a table with at least one record")
-        if not 0 < self.share <= 1:
+        if not 0 < self.alpha <= 1:
             raise InputError(
-                f"the share of invariant PRAM lies above 0 and at most at 1, not at {self.share:g}"
+                f"α of invariant PRAM lies above 0 and at most at 1, not at {self.alpha:g}"
             )
 
     @classmethod
     def for_codes(
-        cls, base: MatrixChannel, codes: NDArray[Any], share: float = 1.0
+        cls, base: MatrixChannel, codes: NDArray[Any], alpha: float = 1.0
     ) -> "InvariantChannel":
         """Return the response that keeps the frequencies of one column of codes, shape (n,)."""
         (n,) = base.n_categories
-        return cls(base, tuple(np.bincount(codes, minlength=n).tolist()), share)
+        return cls(base, tuple(np.bincount(codes, minlength=n).tolist()), alpha)
 
     @cached_property
     def back_weights(self) -> tuple[tuple[int, ...], ...]:
@@ -92,7 +92,7 @@ class InvariantChannel(ResponseLaw):
         back = (answer * np.array(self.counts, dtype=np.float64)).T
         back = back / back.sum(axis=0)
         n = len(self.counts)
-        return np.asarray(self.share * (back @ answer) + (1 - self.share) * np.eye(n))
+        return np.asarray(self.alpha * (back @ answer) + (1 - self.alpha) * np.eye(n))
 
     @cached_property
     def _occurring(self) -> NDArray[np.intp]:
@@ -127,7 +127,7 @@ class InvariantChannel(ResponseLaw):
         return (ratio * (1 + (8 * n + 64) * 2.0**-53)).as_integer_ratio()
 
     def keep_probabilities(self) -> NDArray[np.float64]:
-        """Return the share of this table's records whose answer is expected to be the truth."""
+        """Return the fraction of this table's records whose answer is expected to be the truth."""
         counts = np.array(self.counts, dtype=np.float64)
         return np.array([self.matrix().diagonal() @ counts / counts.sum()])
 
@@ -136,21 +136,21 @@ class InvariantChannel(ResponseLaw):
             "family": self.family,
             "base": self.base.to_plain(),
             "counts": list(self.counts),
-            "share": self.share,
+            "share": self.alpha,
         }
 
     @classmethod
     def from_plain(
         cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
     ) -> "InvariantChannel":
-        base, counts, share = plain.get("base"), plain.get("counts"), plain.get("share")
+        base, counts, alpha = plain.get("base"), plain.get("counts"), plain.get("share")
         if not isinstance(base, Mapping) or not isinstance(counts, list):
             raise InputError("an invariant response has a base matrix and a list of counts")
         if any(not isinstance(count, int) or isinstance(count, bool) for count in counts):
             raise InputError("the counts of an invariant response are whole numbers")
-        if not isinstance(share, int | float) or isinstance(share, bool):
-            raise InputError("the share of an invariant response is a number")
-        return cls(MatrixChannel.from_plain(base, n_categories), tuple(counts), float(share))
+        if not isinstance(alpha, int | float) or isinstance(alpha, bool):
+            raise InputError("the share α of an invariant response is a number")
+        return cls(MatrixChannel.from_plain(base, n_categories), tuple(counts), float(alpha))
 
     def sampler(self) -> "InvariantSampler":
         """Prepare the tables for drawing."""
@@ -165,7 +165,7 @@ class InvariantSampler:
         self._type = code_type(n)
         self._answer = response.base.sampler()
         self._back = [ExactCategorical(row) for row in response.back_weights]
-        changed = Fraction(response.share)
+        changed = Fraction(response.alpha)
         self._coin = ExactCategorical([changed.denominator - changed.numerator, changed.numerator])
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:

@@ -108,9 +108,9 @@ class JointLaw(PatternLaw):
         sizes = tuple(int(n) for n in n_categories)
         _check_size(sizes)
         total = n_records(sizes)
-        share = Fraction(attenuation)
+        fraction = Fraction(attenuation)
         # p = λ + (1 − λ)/N and 1 − p = (1 − λ)(N − 1)/N.
-        odds = (share * total + 1 - share) / ((1 - share) * (total - 1))
+        odds = (fraction * total + 1 - fraction) / ((1 - fraction) * (total - 1))
         return cls._from_odds(sizes, odds, small=min(attenuation, 1 - attenuation))
 
     @classmethod

@@ -333,17 +333,17 @@ def integer_weights(
     Returns:
         The width and the weights.
     """
-    shares = np.asarray(probabilities, dtype=np.float64)
-    shares = shares / shares.sum()
-    mantissas, exponents = np.frexp(shares)
+    fractions = np.asarray(probabilities, dtype=np.float64)
+    fractions = fractions / fractions.sum()
+    mantissas, exponents = np.frexp(fractions)
     if bits is None:
-        bits = 64 * math.ceil((54 - int(exponents[shares > 0].min())) / 64)
+        bits = 64 * math.ceil((54 - int(exponents[fractions > 0].min())) / 64)
     whole = np.ldexp(mantissas, 53)
     weights = [
         _shifted(int(mantissa), int(exponent) + bits - 53)
         for mantissa, exponent in zip(whole, exponents, strict=True)
     ]
-    weights[int(np.argmax(shares))] += (1 << bits) - sum(weights)
+    weights[int(np.argmax(fractions))] += (1 << bits) - sum(weights)
     return bits, tuple(weights)
 
 

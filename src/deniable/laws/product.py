@@ -168,7 +168,7 @@ class ProductLaw(PatternLaw):
 
 class ProductSampler(ShiftSampler):
     """One table per attribute whose outcome is the shift itself: 0 with the keep probability, each
-    of the a−1 others with an equal share of the rest."""
+    of the a−1 others with an equal part of the rest."""
 
     def __init__(self, law: ProductLaw) -> None:
         super().__init__(law.n_categories)

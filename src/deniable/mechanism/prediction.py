@@ -82,15 +82,19 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
         eigenvalues = channel.forward.eigenvalues
         if eigenvalues.ndim < 2:  # both released as they are
             return CovariancePrediction((first, second), 1.0, 0.0, 1.0, 1.0)
-        share = float(eigenvalues[1, 1])
-        spurious = share - float(eigenvalues[1, 0]) * float(eigenvalues[0, 1])
-        # A product law's share is the product itself: no rounding error is to look like a term.
-        spurious = 0.0 if abs(spurious) <= 4e-16 * abs(share) else spurious
-        return CovariancePrediction((first, second), share, spurious, abs(share), abs(share))
+        attenuation = float(eigenvalues[1, 1])
+        spurious = attenuation - float(eigenvalues[1, 0]) * float(eigenvalues[0, 1])
+        # A product law's φ_ij is the product itself: no rounding error is to look like a term.
+        spurious = 0.0 if abs(spurious) <= 4e-16 * abs(attenuation) else spurious
+        return CovariancePrediction(
+            (first, second), attenuation, spurious, abs(attenuation), abs(attenuation)
+        )
     singles = [block.law.attribute_lambdas()[place] for block, place in blocks]
     if singles[0] is not None and singles[1] is not None:
-        share = singles[0] * singles[1]
-        return CovariancePrediction((first, second), share, 0.0, abs(share), abs(share))
+        attenuation = singles[0] * singles[1]
+        return CovariancePrediction(
+            (first, second), attenuation, 0.0, abs(attenuation), abs(attenuation)
+        )
     least = most = 1.0
     for axis, single in enumerate(singles):
         if single is None:
@@ -119,9 +123,9 @@ def cell_variance_range(
     u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
     ``table`` variance is between these two over n.
     """
-    found = _second_moments(channel)
-    least = np.minimum(found.same_low - 1.0, found.low)
-    most = np.maximum(found.same_high - 1.0, found.high)
+    moment = _second_moments(channel)
+    least = np.minimum(moment.same_low - 1.0, moment.low)
+    most = np.maximum(moment.same_high - 1.0, moment.high)
     return np.maximum(least, 0.0), np.maximum(most, 0.0)
 
 
@@ -145,10 +149,10 @@ def _second_moments(channel: Channel) -> "_Range":
         n = channel.n_categories[axis]
         shape = [n if j == axis else 1 for j in range(m)]
         factors.append(_Range.of(np.eye(n), np.eye(n, dtype=bool), shape))
-    found = factors[0]
+    whole = factors[0]
     for factor in factors[1:]:
-        found = found.times(factor)
-    return found
+        whole = whole.times(factor)
+    return whole
 
 
 class _Range(NamedTuple):
@@ -215,8 +219,8 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
     if n_records < 1:
         raise InputError("the number of records must be at least 1")
     channel.check(float("inf"))
-    found = _second_moments(channel)
-    diagonal, high = found.same_high, found.high
+    moment = _second_moments(channel)
+    diagonal, high = moment.same_high, moment.high
     if target == "table":
         worst = float(np.maximum(diagonal - 1.0, high).max())
     else:

@@ -56,7 +56,7 @@ class Treatment:
         strata: wishes of single strata, instead of ``wishes``.
         invariant: whether the frequencies are to be kept in expectation (each stratum's, if there
             are strata), by matrices made from the table.
-        share: α of invariant PRAM: with probability 1 − α a value is left as it is.
+        alpha: α of invariant PRAM: with probability 1 − α a value is left as it is.
         numeric: λ by column of numbers that is to be pulled towards its mean (its stratum's).
 
     Raises:
@@ -68,7 +68,7 @@ class Treatment:
     by: str | None = None
     strata: Mapping[str, StrengthWishes] = field(default_factory=dict)
     invariant: bool = False
-    share: float = 1.0
+    alpha: float = 1.0
     numeric: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,13 +79,12 @@ class Treatment:
                 f"'{self.by}' forms the strata, so it is released as it is and protected by "
                 "nothing; list it under keep in the schema, or take another column"
             )
-        if not 0 < self.share <= 1:
+        if not 0 < self.alpha <= 1:
             raise InputError(
-                f"the share α of invariant PRAM lies above 0 and at most at 1, not at "
-                f"{self.share:g}"
+                f"α of invariant PRAM lies above 0 and at most at 1, not at {self.alpha:g}"
             )
-        if self.share != 1 and not self.invariant:
-            raise InputError("the share α is for invariant PRAM; ask for that, or leave α out")
+        if self.alpha != 1 and not self.invariant:
+            raise InputError("α is for invariant PRAM; ask for that, or leave α out")
         for name, value in self.numeric.items():
             check_attenuation(value, f"column '{name}': ")
             if name in self.schema.columns:
@@ -159,17 +158,17 @@ class _Curator:
             return
         codes = [np.concatenate(parts) for parts in zip(*(b.codes for b in held), strict=True)]
         kept = concatenated([batch.kept for batch in held]) if held[0].kept else {}
-        asked = self._treatment
-        if asked.by is None:
+        treatment = self._treatment
+        if treatment.by is None:
             strata, names = np.zeros(len(codes[0]), dtype=np.int64), [""]
         else:
-            strata, names = _strata(kept[asked.by])
+            strata, names = _strata(kept[treatment.by])
         designs = self._made(codes, strata, names)
         samplers = {i: _Drawing(made.mechanism) for i, made in enumerate(designs)}
         outputs = randomize_strata(codes, strata, samplers, self._bits, names)
-        for name, attenuation in asked.numeric.items():
+        for name, attenuation in treatment.numeric.items():
             numbers = numbers_of(kept[name], name, table, 1)
-            within = None if asked.by is None else strata
+            within = None if treatment.by is None else strata
             try:
                 kept[name] = from_numpy(contract_to_mean(numbers, attenuation, within))
             except InputError as error:
@@ -177,7 +176,7 @@ class _Curator:
         sizes = np.bincount(strata, minlength=len(names)).tolist()
         self.designs = Designs(
             dict(zip(names, designs, strict=True)),
-            asked.by,
+            treatment.by,
             dict(zip(names, sizes, strict=True)),
         )
         yield outputs, kept
@@ -186,26 +185,26 @@ class _Curator:
         self, codes: Sequence[NDArray[Any]], strata: NDArray[np.int64], names: Sequence[str]
     ) -> list[Design]:
         """Return a design for each stratum, in the order of ``names``."""
-        asked = self._treatment
+        treatment = self._treatment
         if len(names) > MAX_STRATA:
             raise InputError(
-                f"'{asked.by}' forms more than {MAX_STRATA} strata; take a coarser column"
+                f"'{treatment.by}' forms more than {MAX_STRATA} strata; take a coarser column"
             )
-        if absent := sorted(set(asked.strata) - set(names)):
+        if absent := sorted(set(treatment.strata) - set(names)):
             raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
         designs = []
         for i, name in enumerate(names):
-            wishes = asked.strata.get(name, asked.wishes)
+            wishes = treatment.strata.get(name, treatment.wishes)
             if not wishes:
-                where = f"stratum '{name}' occurs in the table, but " if asked.by else ""
+                where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
                 raise InputError(
                     f"{where}nothing says how strongly to randomize; give λ, strengths, "
                     "covariances to preserve, or matrices"
                 )
-            base = self._design(wishes, name if asked.by else None)
-            if asked.invariant:
+            base = self._design(wishes, name if treatment.by else None)
+            if treatment.invariant:
                 rows = np.flatnonzero(strata == i)
-                base = invariant_design(base, [column[rows] for column in codes], asked.share)
+                base = invariant_design(base, [column[rows] for column in codes], treatment.alpha)
             designs.append(base)
         return designs
 
@@ -248,13 +247,13 @@ class _Drawing:
         return Randomizer(self._mechanism, source).randomize(columns)
 
 
-def invariant_design(base: Design, codes: Sequence[NDArray[Any]], share: float = 1.0) -> Design:
+def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float = 1.0) -> Design:
     """Return the design whose matrices keep a table's frequencies in expectation.
 
     Args:
         base: of independent responses; its matrices are the first stages.
         codes: the table, one array per attribute, shape (n,).
-        share: α; with probability 1 − α a value is left as it is.
+        alpha: α; with probability 1 − α a value is left as it is.
     """
     blocks = []
     for block in base.mechanism.blocks:
@@ -263,7 +262,7 @@ def invariant_design(base: Design, codes: Sequence[NDArray[Any]], share: float =
             continue
         for place, position in enumerate(block.attributes):
             first = _single(block, place)
-            channel = InvariantChannel.for_codes(first, codes[position], share)
+            channel = InvariantChannel.for_codes(first, codes[position], alpha)
             blocks.append(Block((position,), channel))
     mechanism = Mechanism(base.mechanism.schema, tuple(blocks))
     return Design(

@@ -18,12 +18,12 @@ from laws import strategies
 def exact_matrix(law: InvariantChannel) -> list[list[Fraction]]:
     """αR + (1 − α)I with ``[y][x]`` = Pr[y | x], exactly; shape (a, a)."""
     n = len(law.counts)
-    share, total = Fraction(law.share), 1 << law.base.bits
-    matrix = [[(1 - share) * (x == y) for x in range(n)] for y in range(n)]
+    alpha, total = Fraction(law.alpha), 1 << law.base.bits
+    matrix = [[(1 - alpha) * (x == y) for x in range(n)] for y in range(n)]
     for back, answered in zip(law.back_weights, law.base.weights, strict=True):
         for x in range(n):
             for y in range(n):
-                matrix[y][x] += share * Fraction(answered[x] * back[y], total * sum(back))
+                matrix[y][x] += alpha * Fraction(answered[x] * back[y], total * sum(back))
     return matrix
 
 
@@ -78,7 +78,7 @@ def test_the_ratio_for_those_who_know_the_frequencies_is_never_below_the_exact_o
     assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
 
 
-@given(channels().filter(lambda law: law.share == 1.0) | lambda_channels())
+@given(channels().filter(lambda law: law.alpha == 1.0) | lambda_channels())
 def test_the_second_stage_adds_nothing_to_what_the_first_tells(law: InvariantChannel) -> None:
     whole = InvariantChannel(law.base, law.counts)
     first = privacy.record_epsilon(law.base)
@@ -86,7 +86,7 @@ def test_the_second_stage_adds_nothing_to_what_the_first_tells(law: InvariantCha
 
 
 @given(channels())
-def test_the_keep_probability_is_the_expected_share_of_unchanged_records(
+def test_the_keep_probability_is_the_expected_fraction_of_unchanged_records(
     law: InvariantChannel,
 ) -> None:
     matrix = exact_matrix(law)
@@ -109,7 +109,7 @@ def test_a_law_survives_being_written_as_json_and_read_back(law: InvariantChanne
         ({"counts": [1, True]}, "whole numbers"),
         ({"counts": [1, 2, 3]}, "one count per category"),
         ({"share": "1"}, "is a number"),
-        ({"share": 2.0}, "share"),
+        ({"share": 2.0}, "α of invariant PRAM"),
     ],
 )
 def test_plain_values_that_are_no_such_law_are_refused(

@@ -61,7 +61,7 @@ def released(folder: Path, table: dict[str, Any], **how: Any) -> dict[str, Any]:
 
 MODES: dict[str, dict[str, Any]] = {
     "plain": {},
-    "invariant": {"invariant": True, "share": 0.8},
+    "invariant": {"invariant": True, "alpha": 0.8},
     "strata": {"by": "c", "strata": {"n": StrengthWishes(attenuation=0.8)}},
     "invariant strata": {"by": "c", "invariant": True},
     "numbers": {"numeric": {"income": 0.9}, "by": "c"},
@@ -243,8 +243,8 @@ def test_rows_of_a_person_count_and_rows_can_be_shuffled(tmp_path: Path) -> None
             "stratum 'n': .* between 0 and 1",
         ),
         ({"wishes": StrengthWishes(attenuation=1.5)}, "between 0 and 1"),
-        ({"share": 0.5}, "is for invariant PRAM"),
-        ({"share": 0.0, "invariant": True}, "above 0"),
+        ({"alpha": 0.5}, "is for invariant PRAM"),
+        ({"alpha": 0.0, "invariant": True}, "above 0"),
         ({"numeric": {"income": 1.0}}, "'income': λ must lie between 0 and 1"),
         ({"numeric": {"a": 0.5}}, "'a' is an attribute"),
         ({"numeric": {"c": 0.5}}, "'c' is released as it is"),

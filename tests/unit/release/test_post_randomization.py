@@ -55,14 +55,14 @@ def test_the_exact_matrix_is_the_two_stages_written_out(response: InvariantChann
     n = len(response.counts)
     answer = [[Fraction(w, 1 << response.base.bits) for w in row] for row in response.base.weights]
     seen = [sum(answer[y][x] * response.counts[x] for x in range(n)) for y in range(n)]
-    share = Fraction(response.share)
+    alpha = Fraction(response.alpha)
     for x in range(n):
         for back in range(n):
             two_stages = sum(
                 answer[y][x] * answer[y][back] * response.counts[back] / seen[y] for y in range(n)
             )
-            stay = (1 - share) if x == back else 0
-            assert exact_matrix(response)[back][x] == share * two_stages + stay
+            stay = (1 - alpha) if x == back else 0
+            assert exact_matrix(response)[back][x] == alpha * two_stages + stay
 
 
 def test_draws_follow_the_matrix_whatever_the_category() -> None:
@@ -105,22 +105,22 @@ def test_a_category_that_nobody_has_is_never_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "counts", "share", "words"),
+    ("base", "counts", "alpha", "words"),
     [
         (lambda_matrix(3, 0.5), (1, 2), 1.0, "one count per category"),
         (MatrixChannel((2,), 3, ((7, 1), (1, 4), (0, 3))), (1, 2), 1.0, "square"),
         (MatrixChannel((2,), 3, ((8, 1), (0, 7))), (1, 2), 1.0, "above 0 everywhere"),
         (lambda_matrix(2, 0.5), (0, 0), 1.0, "at least one record"),
         (lambda_matrix(2, 0.5), (3, -1), 1.0, "at least one record"),
-        (lambda_matrix(2, 0.5), (3, 1), 0.0, "share"),
-        (lambda_matrix(2, 0.5), (3, 1), 1.5, "share"),
+        (lambda_matrix(2, 0.5), (3, 1), 0.0, "α of invariant PRAM"),
+        (lambda_matrix(2, 0.5), (3, 1), 1.5, "α of invariant PRAM"),
     ],
 )
 def test_an_invariant_response_that_makes_no_sense_is_refused(
-    base: MatrixChannel, counts: tuple[int, ...], share: float, words: str
+    base: MatrixChannel, counts: tuple[int, ...], alpha: float, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
-        InvariantChannel(base, counts, share)
+        InvariantChannel(base, counts, alpha)
 
 
 def test_each_stratum_is_randomized_by_its_own_matrix_and_rows_stay_in_place() -> None:

@@ -51,10 +51,10 @@ class CountLaw:
         """See `SumLaw.expectations`; by symmetry attribute i is kept with chance s/k given s."""
         values = np.atleast_2d(values)
         k = self.steps.n_attributes
-        share = self.support / k
+        fraction = self.support / k
         weighed = values * self.mass
-        kept = (weighed * share).sum(axis=-1)
-        changed = (weighed * (1.0 - share)).sum(axis=-1)
+        kept = (weighed * fraction).sum(axis=-1)
+        changed = (weighed * (1.0 - fraction)).sum(axis=-1)
         ones = np.ones(k)
         return SumExpectations(weighed.sum(axis=-1), np.outer(kept, ones), np.outer(changed, ones))
 
@@ -69,9 +69,9 @@ class CountLaw:
         for met, (if_kept, if_changed) in enumerate(factors.values()):
             new: dict[int, FloatArray] = {}
             for kept, weight in chances.items():
-                share = np.clip((kept_left - kept) / (k - met), 0.0, 1.0)
-                new[kept + 1] = new.get(kept + 1, 0.0) + weight * share * if_kept
-                new[kept] = new.get(kept, 0.0) + weight * (1.0 - share) * if_changed
+                fraction = np.clip((kept_left - kept) / (k - met), 0.0, 1.0)
+                new[kept + 1] = new.get(kept + 1, 0.0) + weight * fraction * if_kept
+                new[kept] = new.get(kept, 0.0) + weight * (1.0 - fraction) * if_changed
             chances = new
         total = sum(chances.values(), np.zeros(len(self.support)))
         return float((np.ravel(values) * self.mass * total).sum())
