@@ -125,9 +125,9 @@ def test_levels_that_are_not_positive_and_finite_are_refused(deniable, people, l
 
 
 def test_a_level_beyond_all_protection_is_refused_and_not_computed_for_hours(deniable):
-    wish = ["design", "--categories", "3,3", "--method", "kronecker", "--json"]
-    refused(deniable(*wish, "--epsilon", "1e6"), "500000 nats", "protects nothing")
-    assert deniable(*wish, "--epsilon", "1500").status == 0
+    words = ["design", "--categories", "3,3", "--method", "kronecker", "--json"]
+    refused(deniable(*words, "--epsilon", "1e6"), "500000 nats", "protects nothing")
+    assert deniable(*words, "--epsilon", "1500").status == 0
 
 
 def test_a_level_that_is_no_number_is_refused(deniable, people):
@@ -151,9 +151,9 @@ def test_an_infeasible_request_is_refused(deniable, people):
 
 
 def test_the_heuristic_does_not_change_levels_unasked(deniable):
-    wish = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
-    refused(deniable(*wish, "--method", "heuristic"), "cannot keep", "allow changed levels")
-    allowed = deniable(*wish, "--method", "heuristic", "--allow-changed-levels", "--json")
+    words = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
+    refused(deniable(*words, "--method", "heuristic"), "cannot keep", "allow changed levels")
+    allowed = deniable(*words, "--method", "heuristic", "--allow-changed-levels", "--json")
     assert allowed.status == 0
     assert allowed.json["changed_levels"]
 
@@ -163,7 +163,7 @@ def test_methods_out_of_their_range_name_the_alternative(deniable):
     refused(deniable("design", "--categories", many, "--epsilon", "3", "--method", "lp"), "optimal")
     refused(
         deniable("design", "--categories", "2,2,2", "--epsilon", "3", "--method", "closed-form"),
-        "two attributes",
+        "exactly 2 attributes",
     )
     refused(
         deniable("design", "--categories", "2,2", "--epsilon", "3", "--method", "magic"), "magic"

@@ -19,12 +19,14 @@ def test_a_draft_is_replaced_only_if_it_is_said(deniable, people):
 )
 def test_the_heuristic_takes_attributes_in_the_order_that_is_asked_for(deniable, people, command):
     name, *rest = command
-    wish = [name, *rest, "--schema", "people.toml", "--method", "heuristic"]
+    words = [name, *rest, "--schema", "people.toml", "--method", "heuristic"]
     levels = ["--attribute-epsilon", "0.5,2,1"]
-    given = deniable(*wish, *levels, "--order", "given", "--allow-changed-levels")
+    given = deniable(*words, *levels, "--order", "given", "--allow-changed-levels")
     assert given.status == 0, given.err
     again = ["--force"] if name == "share" else []
-    descending = deniable(*wish, *levels, "--order", "descending", "--allow-changed-levels", *again)
+    descending = deniable(
+        *words, *levels, "--order", "descending", "--allow-changed-levels", *again
+    )
     assert descending.status == 0, descending.err
 
     def reached(done):
@@ -33,7 +35,7 @@ def test_the_heuristic_takes_attributes_in_the_order_that_is_asked_for(deniable,
         return [one["epsilon"] for one in rows]
 
     assert reached(given) != reached(descending)
-    refused(deniable(*wish, *levels, "--order", "ascending", *again), "order")
+    refused(deniable(*words, *levels, "--order", "ascending", *again), "order")
 
 
 def test_settings_of_the_search_reach_it(deniable, tmp_path):

@@ -55,8 +55,8 @@ class StrengthOptions:
         from deniable.design.strength import StrengthWishes
 
         return StrengthWishes(
-            read.wish(self.attenuation, names, "--lambda"),
-            read.wish(self.strength, names, "--strength"),
+            read.by_attribute(self.attenuation, names, "--lambda"),
+            read.by_attribute(self.strength, names, "--strength"),
             read.shares(self.preserve, names),
             read.matrices(self.matrix, names),
         )

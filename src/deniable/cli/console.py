@@ -175,13 +175,13 @@ def _headline(statements: Mapping[str, Any]) -> str:
         text += f"; no law with these levels is below {six_digits(bound, ROUND_FLOOR)}"
     if (optimal := statements["optimal_epsilon"]) is not None:
         cost = statements["epsilon"] - optimal
-        asked = [f"cap {statements['given_rest']}"] if statements["given_rest"] else []
+        demands = [f"cap {statements['given_rest']}"] if statements["given_rest"] else []
         if statements["pair_floor"]:
-            asked.append(f"pair floor {statements['pair_floor']:g}")
-        verb = "cost" if len(asked) > 1 else "costs"
+            demands.append(f"pair floor {statements['pair_floor']:g}")
+        verb = "cost" if len(demands) > 1 else "costs"
         # A difference of two results of a solver can be below 0 in its last digits.
         price = f"{cost:.3g}" if cost > _CLOSE else "nothing"
-        text += f"; {' and '.join(asked) or 'nothing'} beside the levels {verb} {price}"
+        text += f"; {' and '.join(demands) or 'nothing'} beside the levels {verb} {price}"
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text
@@ -224,15 +224,15 @@ def show_release(record: Mapping[str, Any]) -> None:
 
 def show_saving(record: Mapping[str, Any]) -> None:
     """Print what randomizing together buys, if the record says so."""
-    found = (record.get("comparison") or {}).get("saving")
-    if found is None:
+    saving = (record.get("comparison") or {}).get("saving")
+    if saving is None:
         return
     text = (
         "Independent randomization at the same ε would need "
-        f"{found['marginals']:.3g} times as many rows for shares as accurate"
+        f"{saving['marginals']:.3g} times as many rows for shares as accurate"
     )
-    if found["pairs"] is not None:
-        text += f", {found['pairs']:.3g} times for tables of two attributes"
+    if saving["pairs"] is not None:
+        text += f", {saving['pairs']:.3g} times for tables of two attributes"
     say(text + " (medians).")
 
 
@@ -247,9 +247,9 @@ def _show_strata(strata: Mapping[str, Any]) -> None:
     parts = strata["mechanisms"]
     rows = []
     for part in parts[:_SHOWN_ROWS]:
-        found = part["mechanism"]
-        epsilon = "none" if found["epsilon"] is None else six_digits(found["epsilon"])
-        strength = "" if found["strength"] is None else f"{found['strength']:.1%}"
+        mechanism = part["mechanism"]
+        epsilon = "none" if mechanism["epsilon"] is None else six_digits(mechanism["epsilon"])
+        strength = "" if mechanism["strength"] is None else f"{mechanism['strength']:.1%}"
         rows.append([part["stratum"], str(part["rows"]), epsilon, strength])
     show_table([strata["column"], "rows", "ε of the record", "strength"], rows)
     if len(parts) > _SHOWN_ROWS:
@@ -344,28 +344,33 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
         )
 
 
-def _show_covariance(found: "CovarianceEstimate", level: float) -> None:
-    first, second = found.attributes
-    where = "".join(f", where {name} = {value}" for name, value in found.group)
-    of = "these rows" if found.target == "table" else "the population they were drawn from"
-    low, high = found.confidence_interval(level)
-    say(f"Covariance of {first} and {second}{where}: {found.n_records} rows, of {of}")
+def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
+    first, second = estimate.attributes
+    where = "".join(f", where {name} = {value}" for name, value in estimate.group)
+    of = "these rows" if estimate.target == "table" else "the population they were drawn from"
+    low, high = estimate.confidence_interval(level)
+    say(f"Covariance of {first} and {second}{where}: {estimate.n_records} rows, of {of}")
     show_table(
         ["estimate", "standard error", *_interval(level), "in the released rows"],
-        [[_number(v) for v in (found.estimate, found.standard_error, low, high, found.released)]],
+        [
+            [
+                _number(v)
+                for v in (estimate.estimate, estimate.standard_error, low, high, estimate.released)
+            ]
+        ],
         text_columns=0,
     )
-    if found.prediction is not None and found.prediction.warning:
-        say(f"WARNING: {found.prediction.warning}")
+    if estimate.prediction is not None and estimate.prediction.warning:
+        say(f"WARNING: {estimate.prediction.warning}")
 
 
-def _show_independence(found: "IndependenceTest", level: float) -> None:
-    first, second = found.attributes
-    where = "".join(f", where {name} = {value}" for name, value in found.group)
-    plain = found.to_plain(level)
+def _show_independence(test: "IndependenceTest", level: float) -> None:
+    first, second = test.attributes
+    where = "".join(f", where {name} = {value}" for name, value in test.group)
+    plain = test.to_plain(level)
     say(
         f"Independence of {first} and {second}{where}, in the population that these "
-        f"{found.n_records} rows were drawn from"
+        f"{test.n_records} rows were drawn from"
     )
     show_table(
         ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
@@ -376,22 +381,21 @@ def _show_independence(found: "IndependenceTest", level: float) -> None:
         ],
         text_columns=0,
     )
-    if found.together and found.released is not None:
+    if test.together and test.released is not None:
         say(
             "The two are randomized together: the released table as it stands gives χ² "
-            f"{found.released.statistic:.5g}, p-value {found.released.p_value:.3g}, and may reject "
+            f"{test.released.statistic:.5g}, p-value {test.released.p_value:.3g}, and may reject "
             "independence where it holds. The test above is corrected for that."
         )
-    if found.without_v:
-        say(f"No Cramér's V: {found.without_v}.")
-    elif found.cramers_v is not None and found.cramers_v.square < 0:
+    if test.without_v:
+        say(f"No Cramér's V: {test.without_v}.")
+    elif test.cramers_v is not None and test.cramers_v.square < 0:
         say(
-            f"Less noise, V² is estimated as {found.cramers_v.square:.3g}, below 0; V is shown as "
-            "0."
+            f"Less noise, V² is estimated as {test.cramers_v.square:.3g}, below 0; V is shown as 0."
         )
-    if found.few_expected:
+    if test.few_expected:
         say(
-            f"The smallest expected count is {found.test.least_expected:.2g}, below 5: the p-value "
+            f"The smallest expected count is {test.test.least_expected:.2g}, below 5: the p-value "
             "is rough."
         )
 

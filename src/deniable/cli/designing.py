@@ -20,7 +20,7 @@ def design(
     categories: Annotated[
         str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
     ] = None,
-    wish: DesignOptions | None = None,
+    request: DesignOptions | None = None,
     curve: Curve = False,
     output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
     force: Force = False,
@@ -42,7 +42,7 @@ def design(
         if schema is not None
         else Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
     )
-    result = find_design(chosen, wish)
+    result = find_design(chosen, request)
     statements = record.design_to_plain(result)
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
@@ -69,51 +69,55 @@ def account_of(result: Any, *, curve: bool) -> Any:
         return account(result, curve=cap_curve(result))
 
 
-def find_design(schema: Any, wish: DesignOptions | None) -> Any:
+def find_design(schema: Any, request: DesignOptions | None) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
     from deniable.cli import console, options
     from deniable.design.design import design as find
 
-    schema, responses, wish = split_responses(schema, wish or DesignOptions())
+    schema, responses, request = split_responses(schema, request or DesignOptions())
     if responses:
         from deniable.design.matrices import with_responses, without
 
         rest = without(schema, responses)
-        if rest is None and wish != DesignOptions():
+        if rest is None and request != DesignOptions():
             raise InputError(
                 "every attribute has a matrix of its own, so there is no level, total or method "
                 "to ask for; leave them out"
             )
-        return with_responses(schema, None if rest is None else find_design(rest, wish), responses)
-    if wish.order not in ("given", "descending"):
-        raise InputError(f"--order is given or descending, not '{wish.order}'")
+        return with_responses(
+            schema, None if rest is None else find_design(rest, request), responses
+        )
+    if request.order not in ("given", "descending"):
+        raise InputError(f"--order is given or descending, not '{request.order}'")
     names = [schema.names[i] for i in schema.protected]
-    strengths = wish.wishes(names)
+    strengths = request.wishes(names)
     levels = (
         None
-        if wish.attribute_epsilon is None
-        else options.numbers_per_attribute(wish.attribute_epsilon, names, "--attribute-epsilon")
+        if request.attribute_epsilon is None
+        else options.numbers_per_attribute(request.attribute_epsilon, names, "--attribute-epsilon")
     )
     with console.working("Finding the law"):
-        found = find(
+        result = find(
             schema,
-            epsilon=wish.epsilon,
+            epsilon=request.epsilon,
             attribute_epsilon=levels,
-            method=wish.method,
-            given_rest=None if wish.given_rest is None else options.caps(wish.given_rest, names),
-            pair_floor=None if wish.pair_floor is None else options.floor(wish.pair_floor),
-            importance=options.some_numbers(wish.importance, names, "--importance"),
-            at_most=options.some_numbers(wish.at_most, names, "--at-most"),
-            order=wish.order,  # type: ignore[arg-type]  # checked above
-            allow_changed_levels=wish.allow_changed_levels,
+            method=request.method,
+            given_rest=None
+            if request.given_rest is None
+            else options.caps(request.given_rest, names),
+            pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
+            importance=options.some_numbers(request.importance, names, "--importance"),
+            at_most=options.some_numbers(request.at_most, names, "--at-most"),
+            order=request.order,  # type: ignore[arg-type]  # checked above
+            allow_changed_levels=request.allow_changed_levels,
             attenuation=strengths.attenuation,
             strength=strengths.strength,
             preserve=strengths.preserve,
             matrices=strengths.matrices,
         )
-    for sentence in found.notes:
+    for sentence in result.notes:
         console.note(sentence)
-    return found
+    return result
 
 
 @app.command

@@ -34,10 +34,10 @@ def share(
     schema: SchemaPath = None,
     mechanism: Annotated[
         Path | None,
-        Parameter(help="Use this mechanism, instead of a schema and a wish."),
+        Parameter(help="Use this mechanism, instead of a schema and a request."),
     ] = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
-    wish: DesignOptions | None = None,
+    request: DesignOptions | None = None,
     curve: Curve = False,
     shuffle: Shuffle = False,
     person: Person = None,
@@ -56,7 +56,7 @@ def share(
     from deniable.release import release
 
     release.check_output(output, overwrite=force)
-    result = _given_design(schema, mechanism, wish)
+    result = _given_design(schema, mechanism, request)
     if force and output.exists():
         console.note(
             f"Replacing {output}: releases of the same people add up, and a copy of the old one "
@@ -84,17 +84,19 @@ def share(
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 
-def _given_design(schema: Path | None, mechanism: Path | None, wish: DesignOptions | None) -> Any:
+def _given_design(
+    schema: Path | None, mechanism: Path | None, request: DesignOptions | None
+) -> Any:
     from deniable.design.record import read_design
     from deniable.schema import Schema
 
     if (schema is None) == (mechanism is None):
-        raise InputError("give either --schema FILE and what is wished for, or --mechanism FILE")
+        raise InputError("give either --schema FILE and what to ask of it, or --mechanism FILE")
     if schema is not None:
-        return find_design(Schema.from_toml(schema), wish)
+        return find_design(Schema.from_toml(schema), request)
     assert mechanism is not None
-    if wish is not None and wish != DesignOptions():
-        raise InputError("the mechanism is given, so there is nothing left to wish for")
+    if request is not None and request != DesignOptions():
+        raise InputError("the mechanism is given, so there is nothing left to ask for")
     return read_design(mechanism)
 
 

@@ -8,7 +8,9 @@ from deniable.cli.arguments import DesignOptions
 from deniable.errors import InputError
 
 
-def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, Any], DesignOptions]:
+def split_responses(
+    schema: Any, request: DesignOptions
+) -> tuple[Any, dict[str, Any], DesignOptions]:
     """Return the schema, the response matrices among ``--matrix``, by attribute, and the other
     options. Attributes that have a matrix together are merged into one in the schema.
 
@@ -23,17 +25,17 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, An
     from deniable.design.methods import method_named
 
     by_level = (
-        not method_named(wish.method).by_strength
-        if wish.method is not None
+        not method_named(request.method).by_strength
+        if request.method is not None
         else (
-            wish.epsilon is not None
-            or wish.attribute_epsilon is not None
+            request.epsilon is not None
+            or request.attribute_epsilon is not None
             or any(attribute.epsilon for attribute in schema.attributes)
         )
     )
     responses: dict[str, Any] = {}
     others = []
-    for text in wish.matrix or []:
+    for text in request.matrix or []:
         name, equals, file = text.partition("=")
         if not equals or not (by_level or holds_mechanism(Path(file))):
             others.append(text)
@@ -43,4 +45,4 @@ def split_responses(schema: Any, wish: DesignOptions) -> tuple[Any, dict[str, An
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
         responses[name] = response_from_file(Path(file), attribute)
-    return schema, responses, replace(wish, matrix=others or None)
+    return schema, responses, replace(request, matrix=others or None)

@@ -14,7 +14,9 @@ from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
 
 
-def wish(text: str | None, names: Sequence[str], option: str) -> float | dict[str, float] | None:
+def by_attribute(
+    text: str | None, names: Sequence[str], option: str
+) -> float | dict[str, float] | None:
     """Return one number for all attributes, or numbers by name.
 
     Args:
@@ -29,12 +31,12 @@ def wish(text: str | None, names: Sequence[str], option: str) -> float | dict[st
     """
     if text is None:
         return None
-    found = entries(text, option)
-    named = [entry for entry in found if isinstance(entry, tuple)]
-    if named and len(named) != len(found):
+    written = entries(text, option)
+    named = [entry for entry in written if isinstance(entry, tuple)]
+    if named and len(named) != len(written):
         raise InputError(f"{option}: write either plain values or name=value pairs, not both")
     if not named:
-        values = [number(str(entry), option) for entry in found]
+        values = [number(str(entry), option) for entry in written]
         if len(values) == 1:
             return values[0]
         if len(values) != len(names):

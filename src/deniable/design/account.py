@@ -160,12 +160,12 @@ class Account:
             return None
         singles = zip(schema.names, self.strength.attenuation, strict=True)
         invertible = [name for name, phi in singles if phi is not None and name not in schema.keep]
-        found = []
+        pairs = []
         for pair in combinations(invertible, 2):
             phi = predict_covariance(self.design.mechanism, *pair).share
             assert phi is not None  # both have a λ
-            found.append((pair, phi))
-        return tuple(found)
+            pairs.append((pair, phi))
+        return tuple(pairs)
 
     @cached_property
     def saving(self) -> Saving | None:

@@ -63,10 +63,10 @@ def within_budget(
         )
     caps = np.array([_level(at_most, name) for name in names])
     if plan.method.division == "importance" and not by_ratio:
-        wanted = [importance.get(a.name, a.importance or 1.0) for a in protected]
-        for name, value in zip(names, wanted, strict=True):
+        importances = [importance.get(a.name, a.importance or 1.0) for a in protected]
+        for name, value in zip(names, importances, strict=True):
             check_positive(value, f"importance of '{name}'")
-        result = _by_importance(plan, budget, wanted, caps)
+        result = _by_importance(plan, budget, importances, caps)
     elif weigh:
         raise InputError(
             f"importances divide a total under methods {methods_taking('importance', joined='and')}"
@@ -147,12 +147,12 @@ def _by_importance(
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
         alone = plan.found(solution.attribute_epsilon.tolist())
-        found = plan.of(Found.one(solution.law, alone.weights))
+        result = plan.of(Found.one(solution.law, alone.weights))
         rival = plan.of(alone)
-        if rival.epsilon < found.epsilon * (1 - _NEAR):
-            found = rival
-        if found.epsilon <= budget:
-            return found
+        if rival.epsilon < result.epsilon * (1 - _NEAR):
+            result = rival
+        if result.epsilon <= budget:
+            return result
     levels = np.asarray(solution.attribute_epsilon)
     # At these levels the optimum spends the budget already, so that a capped law spends more.
     scaled = _largest_nearby(
@@ -192,12 +192,12 @@ def _largest_nearby(
         budget, low, high, within: as for :func:`_largest_monotone`.
     """
 
-    found = plan.found(levels(high))
-    first = plan.with_levels(found, levels(high))
+    result = plan.found(levels(high))
+    first = plan.with_levels(result, levels(high))
     if first.epsilon <= budget:
         return first
     near = plan.method.near
-    if near is None or found.end is None:
+    if near is None or result.end is None:
         scaled = _largest_monotone(
             lambda scale: plan.at(levels(scale)), budget, low, high, first, within
         )
@@ -207,9 +207,9 @@ def _largest_nearby(
     laws: dict[float, Found] = {}
 
     def at(scale: float) -> Design:
-        wanted = levels(scale)
-        laws[scale] = near(plan.task, wanted, found, False) or plan.found(wanted)
-        return plan.with_levels(laws[scale], wanted)
+        requested = levels(scale)
+        laws[scale] = near(plan.task, requested, result, False) or plan.found(requested)
+        return plan.with_levels(laws[scale], requested)
 
     gain = math.inf
     largest = high
@@ -218,16 +218,16 @@ def _largest_nearby(
         if scaled is None:
             return None
         low, best = scaled
-        wanted, found = levels(low), laws[low]
+        requested, result = levels(low), laws[low]
         if gain <= _WORTH * budget:
-            proved = prove(plan.task, wanted, found)
+            proved = prove(plan.task, requested, result)
             if proved is not None:
-                return plan.with_levels(proved, wanted)
-            found, gain = plan.found(wanted), math.inf
+                return plan.with_levels(proved, requested)
+            result, gain = plan.found(requested), math.inf
         else:
-            better = near(plan.task, wanted, found, True) or found
-            gain = best.epsilon - plan.with_levels(better, wanted).epsilon
-            found = better if gain > 0 else found
+            better = near(plan.task, requested, result, True) or result
+            gain = best.epsilon - plan.with_levels(better, requested).epsilon
+            result = better if gain > 0 else result
         # Where the total was on the budget, it is now below by the gain.
         for high in (low * (1 + _AHEAD * gain / budget), largest):
             first = at(min(high, largest))

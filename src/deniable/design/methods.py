@@ -265,13 +265,11 @@ def _closed_form(task: Task, levels: Sequence[float]) -> Found:
 def _heuristic(task: Task, levels: Sequence[float]) -> Found:
     from deniable.solvers.patterns import heuristic
 
-    wanted = np.asarray(_aimed(levels))
-    places = (
-        np.argsort(-wanted, kind="stable") if task.order == "descending" else np.arange(len(wanted))
-    )
+    aim = np.asarray(_aimed(levels))
+    places = np.argsort(-aim, kind="stable") if task.order == "descending" else np.arange(len(aim))
     n = np.asarray(task.n_categories)
-    solution = heuristic.solve(n[places].tolist(), wanted[places].tolist())
-    change_excess = np.empty(len(wanted))
+    solution = heuristic.solve(n[places].tolist(), aim[places].tolist())
+    change_excess = np.empty(len(aim))
     change_excess[places] = solution.change_excess
     law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
     return Found.one(law)

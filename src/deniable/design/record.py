@@ -35,7 +35,7 @@ def finite_or_none(value: float) -> float | None:
 def attribute_rows(design: Design) -> list[dict[str, Any]]:
     """Return what is said of each attribute, in the schema's order."""
     mechanism = design.mechanism
-    found, guesses = design.account.strength, design.account.best_guesses
+    strength, guesses = design.account.strength, design.account.best_guesses
     return [
         {
             "name": attribute.name,
@@ -44,9 +44,9 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "epsilon": finite_or_none(mechanism.attribute_epsilon[i]),
             "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
             "keep_probability": finite_or_none(mechanism.keep_probability[i]),
-            "attenuation": found.attenuation[i],
-            "lambda": _proper(found.attenuation[i]),
-            "strength": found.attribute_strength[i],
+            "attenuation": strength.attenuation[i],
+            "lambda": _proper(strength.attenuation[i]),
+            "strength": strength.attribute_strength[i],
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
             # Only where a response matrix has a prior; there is nothing to say of the others.
             **({"best_guess": g.to_plain()} if (g := guesses[i]) else {}),
@@ -176,8 +176,8 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
     is asked for here, because the levels are computed from integers and repeat exactly; levels of
     laws with error bounds, within what another machine's mathematics may change.
     """
-    said = msgspec.to_builtins(stored.attributes)
-    for true, stated in zip(attribute_rows(design), said, strict=True):
+    rows = msgspec.to_builtins(stored.attributes)
+    for true, stated in zip(attribute_rows(design), rows, strict=True):
         for key in ("epsilon", "epsilon_given_rest"):
             if not _same(true[key], stated[key], design.mechanism):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
@@ -225,23 +225,23 @@ def _check_bound(design: Design, stored: "_Stored") -> None:
         raise _altered("the record", "gap", design.gap, stored.gap)
 
 
-def _altered(what: str, key: str, true: Any, said: Any) -> InputError:
+def _altered(what: str, key: str, true: Any, stated: Any) -> InputError:
     return InputError(
-        f"the mechanism has been altered: {key} of {what} is stated as {said}, and its law gives "
+        f"the mechanism has been altered: {key} of {what} is stated as {stated}, and its law gives "
         f"{true}"
     )
 
 
-def _same(true: float | None, said: float | None, mechanism: Mechanism) -> bool:
-    if true is None or said is None:
-        return true is said
-    return abs(true - said) <= mechanism.rounding(said)
+def _same(true: float | None, stated: float | None, mechanism: Mechanism) -> bool:
+    if true is None or stated is None:
+        return true is stated
+    return abs(true - stated) <= mechanism.rounding(stated)
 
 
-def _close(true: float | None, said: float | None) -> bool:
-    if true is None or said is None:
-        return true is said
-    return math.isclose(true, said, rel_tol=1e-9, abs_tol=1e-12)
+def _close(true: float | None, stated: float | None) -> bool:
+    if true is None or stated is None:
+        return true is stated
+    return math.isclose(true, stated, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _or_infinite(value: float | None) -> float:

@@ -45,7 +45,7 @@ class StrengthWishes:
     Args:
         attenuation: λ, between 0 and 1.
         strength: the least H(P)/log₂ a (Ruiz, Definition 1), between 0 and 1.
-        preserve: the least share of a covariance that is to survive, λ_a λ_b (equation (9)), by
+        preserve: the least fraction of a covariance that is to survive, λ_a λ_b (equation (9)), by
             pair of attributes.
         matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
 
@@ -60,7 +60,7 @@ class StrengthWishes:
     matrices: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Return whether anything is wished for."""
+        """Return whether anything is requested."""
         given = self.attenuation is not None or self.strength is not None
         return given or bool(self.preserve or self.matrices)
 
@@ -152,8 +152,8 @@ def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], d
             "give one of them, or values by name"
         )
     named: list[dict[str, float]] = [
-        dict(wish) if isinstance(wish, Mapping) else {}
-        for wish in (wishes.attenuation, wishes.strength)
+        dict(request) if isinstance(request, Mapping) else {}
+        for request in (wishes.attenuation, wishes.strength)
     ]
     own = {*named[0], *named[1], *wishes.matrices}
     own.update(name for pair in wishes.preserve for name in pair)
@@ -165,9 +165,9 @@ def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], d
             f"{common[0]:g} was given for all attributes without a wish of their own, and there is "
             "none; leave it out"
         )
-    for wish, by_name in zip((wishes.attenuation, wishes.strength), named, strict=True):
-        if isinstance(wish, int | float):
-            by_name.update(dict.fromkeys(rest, float(wish)))
+    for request, by_name in zip((wishes.attenuation, wishes.strength), named, strict=True):
+        if isinstance(request, int | float):
+            by_name.update(dict.fromkeys(rest, float(request)))
     return named[0], named[1]
 
 
@@ -245,7 +245,7 @@ def choose(
         schema: the attributes.
         attenuation: λ by attribute.
         strength: least H(P)/log₂ a by attribute (Ruiz, Definition 1).
-        preserve: least share of a covariance by pair of attributes, λ_a λ_b (equation (9)).
+        preserve: least fraction of a covariance by pair of attributes, λ_a λ_b (equation (9)).
             Attributes in a pair may also have a λ or strength, which then stays as it is.
 
     Raises:
@@ -259,29 +259,31 @@ def choose(
     place = {attribute.name: i for i, attribute in enumerate(protected)}
     paired = {name for pair in preserve for name in pair}
     laws: dict[int, ProductLaw] = {}
-    asked: dict[int, float] = {}
+    lambdas: dict[int, float] = {}
     for name, value in attenuation.items():
         i = place[name]
-        asked[i] = check_attenuation(value, f"attribute '{name}': ")
+        lambdas[i] = check_attenuation(value, f"attribute '{name}': ")
         rounding: Rounding = "up" if name in paired else "down"
-        laws[i] = product_law([sizes[i]], [asked[i]], rounding)
+        laws[i] = product_law([sizes[i]], [lambdas[i]], rounding)
     for name, value in strength.items():
         i = place[name]
         try:
             laws[i] = strong_law(sizes[i], value)
         except InputError as error:
             raise InputError(f"attribute '{name}': {error}") from None
-        asked[i] = float(laws[i].attenuations()[0])
+        lambdas[i] = float(laws[i].attenuations()[0])
     bound = None
     if preserve:
-        shares = _shares_by_position(preserve, place)
-        solution = _solve(protected_names=list(place), sizes=sizes, shares=shares, fixed=asked)
+        fractions = _fractions_by_position(preserve, place)
+        solution = _solve(
+            protected_names=list(place), sizes=sizes, fractions=fractions, fixed=lambdas
+        )
         bound = solution.lower_bound
         for i, value in enumerate(solution.attenuation.tolist()):
             if i not in laws:
-                asked[i], laws[i] = value, product_law([sizes[i]], [value], "up")
+                lambdas[i], laws[i] = value, product_law([sizes[i]], [value], "up")
     law = merged([laws[i] for i in range(len(sizes))])
-    return LambdaChoice(law, tuple(asked[i] for i in range(len(sizes))), bound)
+    return LambdaChoice(law, tuple(lambdas[i] for i in range(len(sizes))), bound)
 
 
 def _check_names(
@@ -297,51 +299,51 @@ def _check_names(
             raise InputError(f"'{name}' is released as it is, so it has no λ; leave it out")
     if both := sorted(set(attenuation) & set(strength)):
         raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
-    wished = {*attenuation, *strength, *paired}
+    named = {*attenuation, *strength, *paired}
     for i in schema.protected:
-        if (name := schema.names[i]) not in wished:
+        if (name := schema.names[i]) not in named:
             raise InputError(
                 f"nothing says how strongly to randomize '{name}'; give its λ or its strength"
                 + (", or a covariance of it to preserve" if preserve else "")
             )
 
 
-def _shares_by_position(
+def _fractions_by_position(
     preserve: Mapping[tuple[str, str], float], place: Mapping[str, int]
 ) -> dict[tuple[int, int], float]:
-    shares: dict[tuple[int, int], float] = {}
-    for (first, second), share in preserve.items():
+    fractions: dict[tuple[int, int], float] = {}
+    for (first, second), fraction in preserve.items():
         if first == second:
             raise InputError(f"'{first}' is paired with itself; a covariance is of two attributes")
         pair = (min(place[first], place[second]), max(place[first], place[second]))
-        if pair in shares:
+        if pair in fractions:
             raise InputError(f"the covariance of '{first}' and '{second}' is asked for twice")
-        shares[pair] = share
-    return shares
+        fractions[pair] = fraction
+    return fractions
 
 
 def _solve(
     protected_names: Sequence[str],
     sizes: Sequence[int],
-    shares: Mapping[tuple[int, int], float],
+    fractions: Mapping[tuple[int, int], float],
     fixed: Mapping[int, float],
 ) -> solver.PreservingSolution:
     # The solver knows positions only; what can go wrong with a wish is said here, by name.
-    for (a, b), share in shares.items():
+    for (a, b), fraction in fractions.items():
         first, second = protected_names[a], protected_names[b]
-        if not 0 < share < 1:
+        if not 0 < fraction < 1:
             raise InputError(
                 f"the share of the covariance of '{first}' and '{second}' that is to be kept lies "
-                f"between 0 and 1, not at {share:g}"
+                f"between 0 and 1, not at {fraction:g}"
             )
         allowed = fixed.get(a, 1.0) * fixed.get(b, 1.0)
-        if allowed < share or (allowed == share and not (a in fixed and b in fixed)):
+        if allowed < fraction or (allowed == fraction and not (a in fixed and b in fixed)):
             raise InputError(
                 f"the λ or strengths given leave at most {allowed:.6g} of the covariance of "
-                f"'{first}' and '{second}', so {share:g} of it cannot be kept; ask for less or "
+                f"'{first}' and '{second}', so {fraction:g} of it cannot be kept; ask for less or "
                 "randomize them less"
             )
-    return solver.solve(sizes, shares, fixed)
+    return solver.solve(sizes, fractions, fixed)
 
 
 def product_law(
@@ -357,10 +359,10 @@ def product_law(
     """
     laws = []
     for n, value in zip(n_categories, attenuation, strict=True):
-        share = Fraction(check_attenuation(value))
+        fraction = Fraction(check_attenuation(value))
         small = min(math.log2(value), math.log2(1 - value))
         bits = 64 * math.ceil((_GUARD_BITS + math.log2(n) - small) / 64)
-        keep = (share + (1 - share) / n) * (1 << bits)
+        keep = (fraction + (1 - fraction) / n) * (1 << bits)
         weight = math.floor(keep) if rounding == "down" else math.ceil(keep)
         laws.append(ProductLaw((int(n),), bits, (weight,)))
     return merged(laws)

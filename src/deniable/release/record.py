@@ -37,7 +37,7 @@ class Released:
         n_rows: how many rows.
         shuffled: whether they are in random order.
         secure: whether the random bits were unpredictable.
-        person: the column that said whose row it is, if one was named.
+        person: the column that stated whose row it is, if one was named.
         most_rows: the most rows of one person, if so.
         command: the command that repeats the release, with the input's name only.
         expost: whether a curator randomized the table as a whole.
@@ -211,23 +211,23 @@ def _check_rows(data: Path, released: Released, file: Path) -> None:
             raise InputError(f"{file}: the record's number of rows is not that of {data}")
 
 
-def _agree(said: Any, true: Any) -> bool:
+def _agree(stated: Any, true: Any) -> bool:
     """Return whether two plain values are equal; numbers up to the rounding of other machines."""
     if isinstance(true, dict):
         return (
-            isinstance(said, dict)
-            and said.keys() == true.keys()
-            and all(_agree(said[key], value) for key, value in true.items())
+            isinstance(stated, dict)
+            and stated.keys() == true.keys()
+            and all(_agree(stated[key], value) for key, value in true.items())
         )
     if isinstance(true, list | tuple):
         return (
-            isinstance(said, list)
-            and len(said) == len(true)
-            and all(_agree(*both) for both in zip(said, true, strict=True))
+            isinstance(stated, list)
+            and len(stated) == len(true)
+            and all(_agree(*both) for both in zip(stated, true, strict=True))
         )
-    if isinstance(true, float) and isinstance(said, int | float):
-        return math.isclose(said, true, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(said == true)
+    if isinstance(true, float) and isinstance(stated, int | float):
+        return math.isclose(stated, true, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(stated == true)
 
 
 class _StoredFile(msgspec.Struct):

@@ -78,17 +78,17 @@ def holds_instead(strata: Strata, numeric: Sequence[str] = ()) -> list[dict[str,
         ``if_frequencies_known``: ε in nats, of the record and per attribute, against someone who
         knows the frequencies that the matrices were made from.
     """
-    found: list[dict[str, Any]] = []
+    statements: list[dict[str, Any]] = []
     if levels := _invariant_levels(strata):
         known = {"epsilon": compose(levels.values()), "attributes": levels}
-        found.append(_instead(list(levels), INVARIANT_STATEMENT, known))
+        statements.append(_instead(list(levels), INVARIANT_STATEMENT, known))
     guesses = _best_guesses(strata, strata.unprotected)
-    found += [_instead([name], f"{_RULES_OUT} {guess}") for name, guess in guesses.items()]
+    statements += [_instead([name], f"{_RULES_OUT} {guess}") for name, guess in guesses.items()]
     if strata.column is not None:
-        found.append(_instead([strata.column], STRATUM_STATEMENT))
+        statements.append(_instead([strata.column], STRATUM_STATEMENT))
     if numeric:
-        found.append(_instead(list(numeric), NUMERICAL_STATEMENT))
-    return found
+        statements.append(_instead(list(numeric), NUMERICAL_STATEMENT))
+    return statements
 
 
 _RULES_OUT = (

@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.cli.strength_options import matrices, per_stratum, shares, wish
+from deniable.cli.strength_options import by_attribute, matrices, per_stratum, shares
 from deniable.errors import InputError
 
 NAMES = ["age", "sex", "a:b", "a"]
 
 
 def test_one_number_is_for_all_and_a_list_for_each(tmp_path: Path) -> None:
-    assert wish(None, NAMES, "--lambda") is None
-    assert wish("0.5", NAMES, "--lambda") == 0.5
-    assert wish("0.1,0.2,0.3,0.4", NAMES, "--lambda") == dict(
+    assert by_attribute(None, NAMES, "--lambda") is None
+    assert by_attribute("0.5", NAMES, "--lambda") == 0.5
+    assert by_attribute("0.1,0.2,0.3,0.4", NAMES, "--lambda") == dict(
         zip(NAMES, (0.1, 0.2, 0.3, 0.4), strict=True)
     )
-    assert wish("sex=0.5, age=0.1", NAMES, "--lambda") == {"sex": 0.5, "age": 0.1}
+    assert by_attribute("sex=0.5, age=0.1", NAMES, "--lambda") == {"sex": 0.5, "age": 0.1}
     (tmp_path / "values").write_text('{"sex": 0.5}')
-    assert wish(f"@{tmp_path / 'values'}", NAMES, "--lambda") == {"sex": 0.5}
+    assert by_attribute(f"@{tmp_path / 'values'}", NAMES, "--lambda") == {"sex": 0.5}
 
 
 def test_shares_are_by_pair_and_names_may_hold_a_colon() -> None:
@@ -72,7 +72,7 @@ def test_wishes_per_stratum_come_from_one_file(tmp_path: Path) -> None:
 )
 def test_a_wish_that_cannot_be_read_is_refused(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        wish(text, NAMES, "--lambda")
+        by_attribute(text, NAMES, "--lambda")
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from deniable.solvers.problem import SolverError
 ANY_METHOD = ["kronecker", "lp", "heuristic"]
 
 
-def five(*levels, **wish):
-    return design(Schema.anonymous([5] * len(levels)), attribute_epsilon=levels, **wish)
+def five(*levels, **options):
+    return design(Schema.anonymous([5] * len(levels)), attribute_epsilon=levels, **options)
 
 
 @given(
@@ -148,7 +148,7 @@ def test_the_heuristics_law_is_the_one_its_solver_describes():
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("options", "message"),
     [
         ({}, "no privacy level"),
         ({"epsilon": 1.0, "attribute_epsilon": (1, 1)}, "both"),
@@ -162,9 +162,9 @@ def test_the_heuristics_law_is_the_one_its_solver_describes():
         ({"attribute_epsilon": (1, 1), "given_rest": 0.5}, "cap"),
     ],
 )
-def test_wishes_that_cannot_be_met_are_refused(wish, said):
-    with pytest.raises(InputError, match=said):
-        design(Schema.anonymous([3, 3]), **wish)
+def test_wishes_that_cannot_be_met_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        design(Schema.anonymous([3, 3]), **options)
 
 
 def mean_variance(result):
@@ -200,9 +200,9 @@ def test_optimal_equals_the_linear_program():
 def test_balanced_is_near_the_capped_linear_program():
     levels = (0.7, 1.0, 1.3, 0.5, 1.9)
     for cap in ("1.5x", "2x"):
-        wish = {"given_rest": cap, "pair_floor": 0.5}
-        exact = five(*levels, method="lp", **wish)
-        result = five(*levels, **wish)
+        options = {"given_rest": cap, "pair_floor": 0.5}
+        exact = five(*levels, method="lp", **options)
+        result = five(*levels, **options)
         assert exact.epsilon - 1e-6 <= result.epsilon <= 1.02 * exact.epsilon
 
 

@@ -77,9 +77,9 @@ def test_a_matrix_of_the_lambda_class_has_a_lambda() -> None:
 
 
 def test_the_bound_on_lambda_is_not_mistaken_for_one_on_all_laws() -> None:
-    wish = {("a1", "a2"): 0.4, ("a2", "a3"): 0.5}
-    made = design(SCHEMA, preserve=wish)
-    among_products = choose(SCHEMA, preserve=wish).epsilon_lower_bound
+    request = {("a1", "a2"): 0.4, ("a2", "a3"): 0.5}
+    made = design(SCHEMA, preserve=request)
+    among_products = choose(SCHEMA, preserve=request).epsilon_lower_bound
     assert among_products == pytest.approx(made.epsilon, abs=1e-9)
     # Joint laws with the same levels are better, and the record must not deny that.
     better = design(SCHEMA, attribute_epsilon=made.mechanism.attribute_epsilon, method="lp")
@@ -345,12 +345,12 @@ def test_a_wish_that_cannot_be_met_is_refused_in_one_sentence_that_names_the_att
 
 def test_both_lambda_of_a_pair_may_be_given_if_they_keep_enough() -> None:
     schema = Schema.anonymous((3, 4))
-    wish = {"a1": 0.8, "a2": 0.5}
-    choice = choose(schema, attenuation=wish, preserve={("a1", "a2"): 0.4})
+    request = {"a1": 0.8, "a2": 0.5}
+    choice = choose(schema, attenuation=request, preserve={("a1", "a2"): 0.4})
     exact = [exact_attenuation(choice.law, i) for i in range(2)]
     assert exact[0] * exact[1] >= Fraction(0.4)
     with pytest.raises(InputError, match=r"at most 0\.4 of"):
-        choose(schema, attenuation=wish, preserve={("a1", "a2"): 0.41})
+        choose(schema, attenuation=request, preserve={("a1", "a2"): 0.41})
 
 
 def test_a_level_is_reported_for_the_paper_s_example() -> None:
