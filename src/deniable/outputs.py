@@ -29,6 +29,12 @@ def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[Bina
 
     Raises:
         InputError: if the file exists, its folder does not, or the disk is full.
+
+    >>> with atomic_output("table.csv") as file:
+    ...     file.write(b"smokes,age\\n")
+    11
+    >>> Path("table.csv").read_text()
+    'smokes,age\\n'
     """
     path = Path(path)
     if path.is_dir():
@@ -117,6 +123,10 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
 
     Raises:
         InputError: as :func:`atomic_output`.
+
+    >>> write_file(Path("note.txt"), b"all of it", overwrite=False)
+    >>> Path("note.txt").read_text()
+    'all of it'
     """
     with atomic_output(path, overwrite=overwrite) as file:
         file.write(content)
@@ -131,6 +141,13 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Raises:
         InputError: if the folder exists and ``overwrite`` is false, or cannot be made.
+
+    >>> with replaced_folder(Path("release"), overwrite=False) as folder:
+    ...     made = (folder / "record.json").write_text("{}")
+    ...     Path("release").exists()
+    False
+    >>> [path.name for path in Path("release").iterdir()]
+    ['record.json']
     """
     refuse_existing(path, overwrite=overwrite)
     aside = None

@@ -42,6 +42,10 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
 
     Raises:
         InputError: if the family is unknown or the values do not describe a law.
+
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> law_from_plain(law.to_plain(), (2, 4)) == law
+    True
     """
     family = FAMILIES.get(str(plain.get("family")))
     if family is None:

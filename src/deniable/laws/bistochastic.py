@@ -65,6 +65,10 @@ def bistochastic_channel(matrix: NDArray[np.float64]) -> MatrixChannel:
     Raises:
         InputError: as :func:`check_bistochastic`; if small entries would have to change by more
             than a millionth to make the sums exact; or if the matrix is singular.
+
+    >>> law = bistochastic_channel([[0.7, 0.3], [0.3, 0.7]])
+    >>> [sum(row) == 2**law.bits for row in (*law.weights, *zip(*law.weights))]
+    [True, True, True, True]
     """
     values = check_bistochastic(matrix)
     bits, weights = exact_weights(values / values.sum(axis=0))

@@ -33,6 +33,10 @@ class DesignedChannel(MatrixChannel):
     Raises:
         InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a
             probability above 0 for every category.
+
+    >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
+    >>> law.record_level(), law.guesses()
+    (inf, Guesses(before=(1, 2), after=(7, 8), worst_posterior=(1, 1)))
     """
 
     family: ClassVar[str] = "designed matrix"

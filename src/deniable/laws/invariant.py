@@ -43,6 +43,10 @@ class InvariantChannel(ResponseLaw):
     Raises:
         InputError: if the base has another shape or a zero, a count is negative or no whole number,
             there are no records, or α is out of range.
+
+    >>> law = InvariantChannel(MatrixChannel((2,), 2, ((3, 1), (1, 3))), counts=(30, 10))
+    >>> law.matrix().round(6).tolist(), (law.matrix() @ law.counts).round(6).tolist()
+    ([[0.8, 0.6], [0.2, 0.4]], [30.0, 10.0])
     """
 
     family: ClassVar[str] = "invariant"

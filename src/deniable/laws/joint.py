@@ -52,6 +52,10 @@ class JointLaw(PatternLaw):
     Raises:
         InputError: if that probability is 0 or 1 (ε would be infinite), or the product of the
             category counts has more than 2^16 bits.
+
+    >>> law = JointLaw.from_attenuation((2, 3), 0.25)
+    >>> law.attenuations().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
+    ([0.25, 0.25], [[1.0, 0.25], [0.25, 0.25]])
     """
 
     family: ClassVar[str] = "joint"

@@ -332,6 +332,10 @@ def integer_weights(
 
     Returns:
         The width and the weights.
+
+    >>> bits, weights = integer_weights(np.array([0.75, 0.25]))
+    >>> [weight / 2**bits for weight in weights]
+    [0.75, 0.25]
     """
     fractions = np.asarray(probabilities, dtype=np.float64)
     fractions = fractions / fractions.sum()

@@ -49,6 +49,10 @@ class MatrixChannel(ResponseLaw):
     Raises:
         InputError: if a column does not add up to 2^bits, or the inputs cannot be told apart from
             the outputs (the matrix has no left inverse).
+
+    >>> law = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
+    >>> law.matrix().tolist(), law.left_inverse().round(6).tolist(), law.record_level()
+    ([[0.75, 0.25], [0.25, 0.75]], [[1.5, -0.5], [-0.5, 1.5]], ((3, 1),))
     """
 
     family: ClassVar[str] = "matrix"
@@ -243,7 +247,11 @@ class MatrixSampler:
 
 @dataclass(frozen=True)
 class Identity(PatternLaw):
-    """Attributes released as they are: ε is unbounded, and every statement says so."""
+    """Attributes released as they are: ε is unbounded, and every statement says so.
+
+    >>> Identity((2, 3)).keep_probabilities().tolist(), Identity((2, 3)).record_level()
+    ([1.0, 1.0], inf)
+    """
 
     family: ClassVar[str] = "identity"
     kept_as_it_is: ClassVar[bool] = True

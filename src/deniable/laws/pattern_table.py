@@ -43,6 +43,10 @@ class PatternTable(PatternLaw):
     Raises:
         InputError: if k is too large, the weights do not add up to 2^bits, or one is zero (ε would
             be infinite).
+
+    >>> law = PatternTable.from_probabilities((2, 2), [[0.5, 0.2], [0.2, 0.1]])
+    >>> law.keep_probabilities().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
+    ([0.7, 0.7], [[1.0, 0.4], [0.4, 0.2]])
     """
 
     family: ClassVar[str] = "pattern-table"

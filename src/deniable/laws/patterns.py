@@ -22,6 +22,9 @@ def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:
     """Return the unsigned type in which an attribute's codes are held.
 
     Twice the number of categories must fit, so that :func:`rotate` cannot wrap around.
+
+    >>> code_type(128), code_type(129)
+    (dtype('uint8'), dtype('uint16'))
     """
     return np.min_scalar_type(2 * n_categories - 1)
 
@@ -32,6 +35,9 @@ def rotate(codes: NDArray[Any], shift: NDArray[Any], n_categories: int) -> NDArr
     A shift of 0 keeps the category; a uniform shift in 1 … a−1 is a uniform *other* category.
     For y = codes + shift < 2a the remainder is the smaller of y and y − a in wrapping unsigned
     arithmetic: where y < a the difference wraps to something larger.
+
+    >>> rotate(np.array([0, 1, 2]), np.array([0, 2, 2]), 3).tolist()
+    [0, 0, 1]
     """
     kind = code_type(n_categories)
     total = codes.astype(kind, copy=False) + shift.astype(kind, copy=False)
@@ -43,6 +49,9 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
     """Return t_S = ∏_{i∈S}(a_i − 1), the number of outputs with pattern S, as exact integers.
 
     Shape (2,)·k.
+
+    >>> other_outputs((2, 3)).tolist()
+    [[1, 2], [1, 2]]
     """
     counts = np.ones((), dtype=object)
     for n in n_categories:
@@ -60,6 +69,9 @@ def pattern_eigenvalues(
         probability: q of every pattern, shape (2,)·k.
         n_categories: shape (k,).
         subset: positions, each once, shape (m,).
+
+    >>> pattern_eigenvalues(np.array([[0.5, 0.2], [0.2, 0.1]]), (2, 2), (0,)).round(6).tolist()
+    [1.0, 0.4]
     """
     rest = tuple(i for i in range(len(n_categories)) if i not in subset)
     law = probability.sum(axis=rest) if rest else probability
@@ -72,5 +84,9 @@ def pattern_eigenvalues(
 
 
 def n_records(n_categories: Sequence[int]) -> int:
-    """Return ∏ a_i, the number of possible records, as an exact integer."""
+    """Return ∏ a_i, the number of possible records, as an exact integer.
+
+    >>> n_records((5, 5, 3))
+    75
+    """
     return prod(n_categories)

@@ -48,6 +48,13 @@ class ProductLaw(PatternLaw):
 
     Raises:
         InputError: if a probability is 0 or 1 (its ε would be infinite) or the shapes differ.
+
+    >>> law = ProductLaw((2, 3), 2, (3, 2))  # kept with probability 3/4 and 2/4
+    >>> law.keep_probabilities().tolist(), law.record_level()
+    ([0.75, 0.5], ((3, 1), (4, 2)))
+    >>> law = ProductLaw.from_levels((2, 3), (1.0, 2.0))
+    >>> law.keep_probabilities().round(4).tolist()
+    [0.7311, 0.787]
     """
 
     family: ClassVar[str] = "product"

@@ -48,6 +48,10 @@ class SingleChangeMixture(PatternLaw):
     Raises:
         InputError: if the weights do not add up to 2^bits, one is negative, or the uniform record
             has weight 0 (ε would be infinite).
+
+    >>> law = SingleChangeMixture((2, 3), 2, 1, 1, (1, 1))  # every piece has 1/4
+    >>> law.keep_probabilities().round(4).tolist(), law.record_level()
+    ([0.625, 0.5833], ((7, 1),))
     """
 
     family: ClassVar[str] = "single-change-mixture"

@@ -33,6 +33,9 @@ def apply_eigenvalues(
 
     Returns:
         A new table of the same shape.
+
+    >>> apply_eigenvalues(np.array([8.0, 2.0]), np.array([1.0, 0.5]), (0,)).tolist()
+    [6.5, 3.5]
     """
     values = np.array(table, dtype=np.float64)
     for axis in axes:
@@ -77,6 +80,9 @@ def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> 
     """Return the pattern kernel g(S) of given eigenvalues ψ(T); both of shape (2,)·m.
 
     Along one axis ψ₀ = g₀ + (a−1) g₁ and ψ₁ = g₀ − g₁.
+
+    >>> kernel_of(np.array([1.0, 0.5]), (2,)).tolist()
+    [0.75, 0.25]
     """
     kernel = np.asarray(eigenvalues, dtype=np.float64)
     for axis, n in enumerate(n_categories):
@@ -87,7 +93,11 @@ def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> 
 
 
 def eigenvalues_of(kernel: NDArray[Any], n_categories: Sequence[int]) -> NDArray[np.float64]:
-    """Return the eigenvalues ψ(T) of a pattern kernel g(S); both of shape (2,)·m."""
+    """Return the eigenvalues ψ(T) of a pattern kernel g(S); both of shape (2,)·m.
+
+    >>> eigenvalues_of(np.array([0.75, 0.25]), (2,)).tolist()
+    [1.0, 0.5]
+    """
     values = np.asarray(kernel, dtype=np.float64)
     for axis, n in enumerate(n_categories):
         kept, changed = np.take(values, 0, axis=axis), np.take(values, 1, axis=axis)

@@ -55,6 +55,18 @@ class Channel:
 
     Raises:
         InputError: if a name is unknown or given twice, or there is none.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> channel = Channel(mechanism, ("a1", "a2"))
+    >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
+    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
+    True
+    >>> channel.attenuation.round(4).tolist(), round(channel.condition, 4)
+    ([[1.0, 0.615], [0.4621, 0.2842]], 3.5187)
     """
 
     mechanism: Mechanism

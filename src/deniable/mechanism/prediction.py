@@ -68,6 +68,15 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
     Raises:
         InputError: if an attribute is unknown, or the two are one, or a part of a merged attribute
             with a response matrix is asked for: what is left depends on its other parts too.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> prediction = predict_covariance(mechanism, "a1", "a2")
+    >>> round(prediction.share, 4), prediction.spurious
+    (0.2842, 0.0)
     """
     channel = Channel(mechanism, (first, second))
     if channel.shared_matrices:
@@ -122,6 +131,15 @@ def cell_variance_range(
     The variance for true values x' of the estimate of cell x is u(x, x') − 1[x = x'], with
     u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
     ``table`` variance is between these two over n.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> low, high = cell_variance_range(Channel(mechanism, ("a1",)))
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.9207], [0.9207])
     """
     moment = _second_moments(channel)
     least = np.minimum(moment.same_low - 1.0, moment.low)
@@ -215,6 +233,14 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
 
     Raises:
         InputError: if there are no records or the channel cannot be inverted.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> round(expected_error(Channel(mechanism, ("a1",)), n_records=1000).worst, 4)
+    0.0303
     """
     if n_records < 1:
         raise InputError("the number of records must be at least 1")

@@ -81,12 +81,23 @@ def epsilon_of(level: Level) -> float:
 
 
 def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
-    """Return ε of a block, or of a subset of its columns (positions), in nats."""
+    """Return ε of a block, or of a subset of its columns (positions), in nats.
+
+    >>> from deniable.laws import ProductLaw
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> record_epsilon(law), record_epsilon(law, [1])
+    (3.0, 2.0)
+    """
     return epsilon_of(law.record_level(subset))
 
 
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
-    """Return ε per attribute against someone who sees that column alone, shape (k,), in nats."""
+    """Return ε per attribute against someone who sees that column alone, shape (k,), in nats.
+
+    >>> from deniable.laws import JointLaw
+    >>> [round(level, 4) for level in attribute_epsilon(JointLaw.from_epsilon((2, 3), 1.0))]
+    [0.4528, 0.6201]
+    """
     return tuple(map(epsilon_of, law.attribute_levels()))
 
 
@@ -95,6 +106,11 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
 
     :func:`attribute_epsilon` is at most one unit in the last place above the level of a law with
     exact ratios; a law with error bounds has a lower one of its own.
+
+    >>> from deniable.laws import MatrixChannel
+    >>> warner = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
+    >>> attribute_epsilon_floor(warner)[0] < math.log(3) <= attribute_epsilon(warner)[0]
+    True
     """
     floors = law.attribute_floors()
     if floors is not None:
@@ -104,7 +120,12 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
 
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against someone who sees the whole released record and knows all the
-    other true values, shape (k,), in nats."""
+    other true values, shape (k,), in nats.
+
+    >>> from deniable.laws import JointLaw
+    >>> epsilon_given_rest(JointLaw.from_epsilon((2, 3), 1.0))
+    (1.0, 1.0)
+    """
     return tuple(map(epsilon_of, law.given_rest_levels()))
 
 

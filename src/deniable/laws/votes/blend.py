@@ -41,6 +41,12 @@ class VoteBlend(VoteLaw):
 
     Raises:
         InputError: if the parts do not fit together or a number is out of its range.
+
+    >>> ones, zeros = np.ones(2), np.zeros(2)
+    >>> one = GatedSum((2, 2), np.array([1, 0]), zeros, "vote", 0, 1, 1.0, ones)
+    >>> other = GatedSum((2, 2), np.array([0, 1]), zeros, "vote", 0, 1, 1.0, ones)
+    >>> VoteBlend((one, other), np.array([0.75, 0.25]), ones).keep_probabilities().round(4).tolist()
+    [0.6733, 0.5578]
     """
 
     family: ClassVar[str] = "blended-votes"

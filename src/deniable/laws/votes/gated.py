@@ -78,6 +78,11 @@ class GatedSum(VoteLaw):
 
     Raises:
         InputError: if the shapes differ or a number is out of its range.
+
+    >>> ones, zeros = np.ones(3), np.zeros(3)
+    >>> majority = GatedSum((2, 2, 2), ones.astype(int), zeros, "vote", 1, 1, 1.0, ones)
+    >>> majority.keep_probabilities().round(4).tolist(), round(majority.record_level(), 6)
+    ([0.6155, 0.6155, 0.6155], 1.0)
     """
 
     family: ClassVar[str] = "gated-sum"

@@ -46,6 +46,11 @@ class VoteMixture(VoteLaw):
 
     Raises:
         InputError: if the shapes differ or a number is out of its range.
+
+    >>> votes, thresholds = np.array([[1, 1]]), np.array([2])
+    >>> both = VoteMixture((2, 2), votes, thresholds, np.array([1.0]), np.ones(2))
+    >>> both.keep_probabilities().round(4).tolist(), round(both.record_level(), 4)
+    ([0.6, 0.6], 0.6931)
     """
 
     family: ClassVar[str] = "mixed-votes"
