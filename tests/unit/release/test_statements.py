@@ -6,8 +6,9 @@ from decimal import Decimal
 import pytest
 
 from deniable.design.design import design
+from deniable.mechanism.best_guess import BestGuess, Guess, PartGuess
 from deniable.mechanism.strata import Strata
-from deniable.release.statements import guarantee_sentence, small_print
+from deniable.release.statements import best_guess_sentence, guarantee_sentence, small_print
 from unit.release.letters import DESIGN, SCHEMA
 
 
@@ -66,3 +67,33 @@ def test_the_small_print_says_how_the_release_was_made(how, sentence):
         if name in how:
             lines = small_print(Strata.one(DESIGN.mechanism), **usual | {name: other})
             assert not any(sentence in line for line in lines)
+
+
+def test_the_sentence_of_a_best_guess_rounds_up_and_names_the_assumption():
+    sentence = best_guess_sentence("age", BestGuess(0.34221, 0.5, 0.75))
+    assert "34.3 %" in sentence
+    assert "50 %" in sentence
+    assert "75 %" in sentence
+    assert "If people are distributed" in sentence
+    assert "otherwise" in sentence
+
+
+def test_a_part_that_is_given_away_is_named_beside_its_combination():
+    half = Guess(0.5, 0.6, 0.7)
+    parts = (PartGuess("p", Guess(0.5, 1.0, 1.0), half), PartGuess("q", half, half))
+    guess = BestGuess(0.25, 0.6, 0.7, parts)
+    sentence = best_guess_sentence("p+q", guess)
+    assert "the combination 'p+q' from its released value alone is right for 60 %" in sentence
+    assert (
+        "Its parts are no harder to guess. The best guess of 'p' is right for 100 % of the people "
+        "(without the released value for 50 %), and some released values give it away for certain."
+    ) in sentence
+    assert "surer than 100 %" not in sentence
+
+
+def test_what_a_solver_leaves_in_the_tenth_digit_is_not_rounded_up_to_another_percentage():
+    guess = BestGuess(0.5, 0.7 + 1e-11, 0.9 + 1e-11)
+    sentence = best_guess_sentence("a", guess)
+    assert "right for 70 % " in sentence
+    assert "surer than 90 %" in sentence
+    assert "surer than 90.1 %" in best_guess_sentence("a", BestGuess(0.5, 0.7, 0.9 + 1e-9))
