@@ -4,132 +4,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.covariance import estimate_covariance, indicator_covariance
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.laws import Identity, JointLaw, ProductLaw
-from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism.channel import Channel
+from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import Target, predict_covariance
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse, random_table
-
-S, T = np.array([-1.0, 0.0, 2.5]), np.array([3.0, 1.0, 0.0, -2.0])
-
-
-def product() -> Mechanism:
-    return anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (1.5, 2.0))))
-
-
-def joint() -> Mechanism:
-    return anonymous((3, 4), Block((1, 0), JointLaw.from_epsilon((4, 3), 3.5)))
-
-
-def table_law() -> Mechanism:
-    return anonymous((3, 4), Block((0, 1), random_table((3, 4), 3)))
-
-
-def matrices() -> Mechanism:
-    cycle = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
-    return anonymous(
-        (3, 4),
-        Block((0,), bistochastic_channel(cycle)),
-        Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
-    )
-
-
-def half_kept() -> Mechanism:
-    law = ProductLaw.from_levels((3,), (1.5,))
-    return anonymous((3, 4), Block((0,), law), Block((1,), Identity((4,))), keep=(1,))
-
-
-MADE: list[Callable[[], Mechanism]] = [product, joint, table_law, matrices, half_kept]
-every_mechanism = pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__)
-
-
-def truth(seed: int = 2) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).dirichlet(np.full(12, 0.7)).reshape(3, 4)
-
-
-def released(mechanism: Mechanism, table: NDArray[np.float64]) -> NDArray[np.float64]:
-    dense = dense_channel(mechanism, mechanism.schema.names)
-    return (dense @ table.ravel()).reshape(Channel(mechanism, mechanism.schema.names).n_outputs)
-
-
-@every_mechanism
-def test_the_predicted_covariance_is_that_of_the_dense_channel(
-    make: Callable[[], Mechanism],
-) -> None:
-    mechanism, table = make(), truth()
-    prediction = predict_covariance(mechanism, "a1", "a2")
-    before = indicator_covariance(table)
-    after = indicator_covariance(released(mechanism, table))
-    size = np.linalg.norm(after) / np.linalg.norm(before)
-    if prediction.spurious == 0:
-        assert prediction.least_share - 1e-12 <= size <= prediction.most_share + 1e-12
-    if prediction.share is None:
-        assert make is matrices
-        return
-    excess = [table.sum(axis=1) - 1 / 3, table.sum(axis=0) - 1 / 4]
-    expected = prediction.share * before + prediction.spurious * np.outer(*excess)
-    np.testing.assert_allclose(after, expected, atol=1e-14)
-    scored = prediction.share * (S @ before @ T) + prediction.spurious * np.prod(
-        [S @ excess[0], T @ excess[1]]
-    )
-    assert scored == pytest.approx(S @ after @ T, rel=1e-12)
-
-
-def test_under_a_product_law_the_share_is_the_product_of_both_lambda_and_nothing_is_added() -> None:
-    mechanism = product()
-    prediction = predict_covariance(mechanism, "a2", "a1")
-    law = mechanism.blocks[0].law
-    assert isinstance(law, ProductLaw)
-    assert prediction.share == pytest.approx(np.prod(law.attenuations()), rel=1e-15)
-    assert prediction.spurious == 0
-    assert prediction.least_share == prediction.most_share == prediction.share
-
-
-def test_a_joint_law_makes_independent_attributes_correlated() -> None:
-    mechanism = joint()
-    table = np.outer([0.7, 0.2, 0.1], [0.5, 0.3, 0.1, 0.1])
-    prediction = predict_covariance(mechanism, "a1", "a2")
-    after = S @ indicator_covariance(released(mechanism, table)) @ T
-    assert prediction.spurious > 0.1
-    excess = (S @ (table.sum(axis=1) - 1 / 3), T @ (table.sum(axis=0) - 1 / 4))
-    assert prediction.spurious * excess[0] * excess[1] == pytest.approx(after, rel=1e-12)
-    assert abs(after) > 0.05
-
-
-def test_attributes_both_released_as_they_are_keep_everything() -> None:
-    mechanism = anonymous(
-        (3, 2, 2),
-        Block((0,), ProductLaw.from_levels((3,), (1.0,))),
-        Block((1, 2), Identity((2, 2))),
-        keep=(1, 2),
-    )
-    prediction = predict_covariance(mechanism, "a2", "a3")
-    assert (prediction.share, prediction.spurious) == (1.0, 0.0)
-
-
-def test_a_matrix_of_the_lambda_class_has_a_share_and_any_other_a_range() -> None:
-    prediction = predict_covariance(matrices(), "a1", "a2")
-    assert prediction.share is None
-    first = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0)
-    contrasts = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
-    values = np.linalg.svd(first @ contrasts.T, compute_uv=False) * 0.7
-    assert prediction.least_share == pytest.approx(values.min(), rel=1e-12)
-    assert prediction.most_share == pytest.approx(values.max(), rel=1e-12)
-    alike = anonymous(
-        (3, 4),
-        Block((0,), bistochastic_channel(0.5 * np.eye(3) + 0.5 / 3)),
-        Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
-    )
-    assert predict_covariance(alike, "a1", "a2").share == pytest.approx(0.35, rel=1e-12)
+from unit.mechanism.pairs import S, T, every_pair, joint, matrices, product, released, truth
 
 
 def all_tables(n_records: int, cells: int) -> list[tuple[int, ...]]:
@@ -184,7 +70,7 @@ def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bo
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
 
-@every_mechanism
+@every_pair
 @pytest.mark.parametrize("target", ["table", "population"])
 def test_the_standard_error_is_the_delta_methods_on_the_dense_covariance(
     make: Callable[[], Mechanism], target: Target

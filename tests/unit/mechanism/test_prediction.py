@@ -1,14 +1,24 @@
 """What is said of errors before there are data, against every true table by dense formulas."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.laws import ProductLaw
+from deniable.estimate.covariance import indicator_covariance
+from deniable.laws import Identity, ProductLaw
+from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.prediction import Target, cell_variance_range, expected_error
+from deniable.mechanism.prediction import (
+    Target,
+    cell_variance_range,
+    expected_error,
+    predict_covariance,
+)
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
+from unit.mechanism.pairs import S, T, every_pair, joint, matrices, product, released, truth
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 both_targets = pytest.mark.parametrize("target", ["table", "population"])
@@ -74,3 +84,74 @@ def test_the_expected_error_of_one_attribute_is_the_closed_form() -> None:
 def test_there_is_no_error_without_records() -> None:
     with pytest.raises(InputError, match="at least 1"):
         expected_error(Channel(MECHANISMS[0], ("a1",)), 0)
+
+
+@every_pair
+def test_the_predicted_covariance_is_that_of_the_dense_channel(
+    make: Callable[[], Mechanism],
+) -> None:
+    mechanism, table = make(), truth()
+    prediction = predict_covariance(mechanism, "a1", "a2")
+    before = indicator_covariance(table)
+    after = indicator_covariance(released(mechanism, table))
+    size = np.linalg.norm(after) / np.linalg.norm(before)
+    if prediction.spurious == 0:
+        assert prediction.least_share - 1e-12 <= size <= prediction.most_share + 1e-12
+    if prediction.share is None:
+        assert make is matrices
+        return
+    excess = [table.sum(axis=1) - 1 / 3, table.sum(axis=0) - 1 / 4]
+    expected = prediction.share * before + prediction.spurious * np.outer(*excess)
+    np.testing.assert_allclose(after, expected, atol=1e-14)
+    scored = prediction.share * (S @ before @ T) + prediction.spurious * np.prod(
+        [S @ excess[0], T @ excess[1]]
+    )
+    assert scored == pytest.approx(S @ after @ T, rel=1e-12)
+
+
+def test_under_a_product_law_the_share_is_the_product_of_both_lambda_and_nothing_is_added() -> None:
+    mechanism = product()
+    prediction = predict_covariance(mechanism, "a2", "a1")
+    law = mechanism.blocks[0].law
+    assert isinstance(law, ProductLaw)
+    assert prediction.share == pytest.approx(np.prod(law.attenuations()), rel=1e-15)
+    assert prediction.spurious == 0
+    assert prediction.least_share == prediction.most_share == prediction.share
+
+
+def test_a_joint_law_makes_independent_attributes_correlated() -> None:
+    mechanism = joint()
+    table = np.outer([0.7, 0.2, 0.1], [0.5, 0.3, 0.1, 0.1])
+    prediction = predict_covariance(mechanism, "a1", "a2")
+    after = S @ indicator_covariance(released(mechanism, table)) @ T
+    assert prediction.spurious > 0.1
+    excess = (S @ (table.sum(axis=1) - 1 / 3), T @ (table.sum(axis=0) - 1 / 4))
+    assert prediction.spurious * excess[0] * excess[1] == pytest.approx(after, rel=1e-12)
+    assert abs(after) > 0.05
+
+
+def test_attributes_both_released_as_they_are_keep_everything() -> None:
+    mechanism = anonymous(
+        (3, 2, 2),
+        Block((0,), ProductLaw.from_levels((3,), (1.0,))),
+        Block((1, 2), Identity((2, 2))),
+        keep=(1, 2),
+    )
+    prediction = predict_covariance(mechanism, "a2", "a3")
+    assert (prediction.share, prediction.spurious) == (1.0, 0.0)
+
+
+def test_a_matrix_of_the_lambda_class_has_a_share_and_any_other_a_range() -> None:
+    prediction = predict_covariance(matrices(), "a1", "a2")
+    assert prediction.share is None
+    first = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0)
+    contrasts = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    values = np.linalg.svd(first @ contrasts.T, compute_uv=False) * 0.7
+    assert prediction.least_share == pytest.approx(values.min(), rel=1e-12)
+    assert prediction.most_share == pytest.approx(values.max(), rel=1e-12)
+    alike = anonymous(
+        (3, 4),
+        Block((0,), bistochastic_channel(0.5 * np.eye(3) + 0.5 / 3)),
+        Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
+    )
+    assert predict_covariance(alike, "a1", "a2").share == pytest.approx(0.35, rel=1e-12)
