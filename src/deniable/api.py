@@ -26,8 +26,7 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
 from deniable.release.curator import pram as write_treated
-from deniable.release.post_randomization import refuse_other_tables
-from deniable.release.release import Options
+from deniable.release.release import Options, refuse_other_tables
 from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose

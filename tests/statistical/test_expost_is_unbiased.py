@@ -22,8 +22,7 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import BitSource, SystemRandomness
-from deniable.release.curator import invariant_design
-from deniable.release.post_randomization import randomize_strata
+from deniable.release.curator import invariant_design, randomize_strata
 from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET
 from statistical.coverage import check_coverage

@@ -2,10 +2,16 @@
 
 Where :func:`deniable.release.release.share` never looks at more than a row, this looks at the
 table: for the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are
-pulled to. What that costs in guarantee is stated in the record; see
-:mod:`deniable.release.post_randomization`.
+pulled to. Plain PRAM looks at nothing: any law draws whole tables too, and its ε holds. What the
+others do and do not guarantee is said in the ``…_STATEMENT`` constants of
+:mod:`deniable.release.statements`, which records and screens show.
+
+Sources: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
+disclosure control"; Ruiz, "λ-randomization", section 5. The proofs are in docs/proofs/lambda.md,
+section 5.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,12 +27,12 @@ from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws.law import Sampler
 from deniable.laws.response import check_attenuation
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import replaced_folder
 from deniable.randomness import BitSource
-from deniable.release.post_randomization import contract_to_mean, randomize_strata
 from deniable.release.record import release_to_plain
 from deniable.release.release import (
     Layout,
@@ -245,6 +251,80 @@ class _Drawing:
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, one array of shape (n,) per attribute."""
         return Randomizer(self._mechanism, source).randomize(columns)
+
+
+def randomize_strata(
+    columns: Sequence[NDArray[Any]],
+    strata: NDArray[Any],
+    samplers: Mapping[int, Sampler],
+    source: BitSource,
+    names: Sequence[str] | None = None,
+) -> list[NDArray[Any]]:
+    """Randomize each stratum's rows with its own sampler; rows stay in place.
+
+    Args:
+        columns: codes per attribute, shape (n,) each.
+        strata: the stratum of every row, codes, shape (n,).
+        samplers: by stratum.
+        source: where random bits come from.
+        names: the strata's names by code, for messages.
+
+    Raises:
+        InputError: if a stratum has no rows, or rows have a stratum without a sampler.
+    """
+    present = set(np.unique(strata).tolist())
+    for stratum in sorted({*samplers, *present}):
+        called = f"'{names[stratum]}'" if names is not None else f"number {stratum + 1}"
+        if stratum not in present:
+            raise InputError(f"stratum {called} has no rows; leave it out")
+        if stratum not in samplers:
+            raise InputError(f"stratum {called} occurs in the table but has no matrix; give it one")
+    outputs: list[NDArray[Any]] = []
+    for stratum in sorted(present):
+        rows = np.flatnonzero(strata == stratum)
+        drawn = samplers[stratum].randomize([column[rows] for column in columns], source)
+        if not outputs:
+            outputs = [np.empty(len(strata), dtype=part.dtype) for part in drawn]
+        for output, part in zip(outputs, drawn, strict=True):
+            output[rows] = part
+    return outputs
+
+
+def contract_to_mean(
+    values: NDArray[np.float64], attenuation: float, strata: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """Return λx + (1 − λ)x̄, Ruiz's randomization of a numerical attribute.
+
+    Section 5: the n individuals are the categories, and x' = Px with P = λI + (1 − λ)P*, n × n. It
+    gives no differential privacy, and whoever knows λ undoes it; see
+    :data:`~deniable.release.statements.NUMERICAL_STATEMENT`.
+
+    Args:
+        values: shape (n,), finite.
+        attenuation: λ.
+        strata: the stratum of every row, shape (n,): the mean is then that of the row's stratum.
+
+    Raises:
+        InputError: if λ is not between 0 and 1, there are no values, or one is missing or infinite.
+    """
+    check_attenuation(attenuation)
+    x = np.asarray(values, dtype=np.float64)
+    if not x.size:
+        raise InputError("there are no rows to randomize")
+    if not np.all(np.isfinite(x)):
+        row = int(np.argmin(np.isfinite(x)))
+        raise InputError(
+            f"row {row + 1} of a numerical attribute is missing or not a finite number; remove or "
+            "replace it first"
+        )
+    groups = np.zeros(len(x), dtype=np.intp) if strata is None else np.asarray(strata)
+    result = np.empty(len(x))
+    for group in np.unique(groups):
+        rows = groups == group
+        members = x[rows]
+        mean = math.fsum(members) / len(members)
+        result[rows] = mean + attenuation * (members - mean)
+    return result
 
 
 def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float = 1.0) -> Design:

@@ -20,11 +20,11 @@ from deniable.design.methods import METHODS
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError
+from deniable.laws import InvariantChannel, Law
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.randomness import BitSource, permutation
-from deniable.release.post_randomization import refuse_other_tables
 from deniable.release.record import Released, release_to_plain
 from deniable.report import render_codebook, render_report
 from deniable.schema import Schema
@@ -243,6 +243,19 @@ def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     for start in range(0, len(order), _BATCH_ROWS):
         rows = order[start : start + _BATCH_ROWS]
         yield [column[rows] for column in codes], {n: c.take(rows) for n, c in kept.items()}
+
+
+def refuse_other_tables(laws: Iterable[Law]) -> None:
+    """Stop a law that was made from one table from randomizing another.
+
+    Raises:
+        InputError: if there is such a law.
+    """
+    if any(isinstance(law, InvariantChannel) for law in laws):
+        raise InputError(
+            "this mechanism is invariant PRAM, made from the frequencies of one table; it cannot "
+            "randomize another: use pram on that table"
+        )
 
 
 def randomize_table(

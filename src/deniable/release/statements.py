@@ -12,12 +12,32 @@ from deniable.laws import InvariantChannel
 from deniable.mechanism.best_guess import BestGuess, Guess, PartGuess, best_guess
 from deniable.mechanism.privacy import compose, epsilon_of
 from deniable.mechanism.strata import Strata
-from deniable.release.post_randomization import (
-    INVARIANT_STATEMENT,
-    NUMERICAL_STATEMENT,
-    STRATUM_STATEMENT,
-)
 from deniable.report.wording import PERCENT, factor_text, rounded_up, significant
+
+INVARIANT_STATEMENT = (
+    "Invariant PRAM uses the data: its matrix is made from this table's own frequencies, so that "
+    "they are kept in expectation. The frequencies themselves are protected by nothing, the record "
+    "of the release gives them away, and as a whole the release is not differentially private. "
+    "What holds instead: to someone who knows these frequencies already, a released record is at "
+    "most e^ε times as likely under one possible true record as under another, with the ε stated "
+    "for that case. A category that nobody has is never reported."
+)
+
+STRATUM_STATEMENT = (
+    "Each stratum has its own matrix, and the column that forms the strata is released as it is: "
+    "it is protected by nothing, and two records are compared only within a stratum."
+)
+
+NUMERICAL_STATEMENT = (
+    "Numerical values are pulled towards their mean: λx + (1 − λ) times the mean. This is a "
+    "fixed calculation, not a randomization, and carries no differential-privacy guarantee: the "
+    "mean stays as it was, so whoever knows λ, or a single true value (a frequent one, such as 0, "
+    "can be guessed), computes every value back exactly; and the order of the values is kept. λ is "
+    "therefore not in the release. What it carries: the mean is the same (in each stratum, if "
+    "there are strata), standard deviations are λ times "
+    "what they were, a covariance is multiplied by the product of the two λ, and correlations do "
+    "not change. For a guarantee, cut the attribute into bins fixed in advance and randomize those."
+)
 
 
 def guarantee_sentence(strata: Strata, per_person: float, numeric: Sequence[str] = ()) -> str:
