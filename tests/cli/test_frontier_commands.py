@@ -324,7 +324,7 @@ def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
     share = ["share", "t.csv", "--output", "release"]
     refused(deniable(*share), "either --schema")
     refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
-    refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to ask")
+    refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to design")
     assert not (place / "release").exists()
     # Each of the two by itself, with what it needs, is enough.
     assert deniable(*share, "--mechanism", "m.json", "--drop-other-columns").status == 0

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
     signal.signal(signal.SIGTERM, _terminate)
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if {"-h", "--help"} & set(words):
+    if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
         _list_methods()
     try:
         app(
@@ -52,15 +52,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _stop("interrupted; nothing was left half-written", status=130)
 
 
-def _list_methods() -> None:
-    """Put the table of methods under the help of the commands that take one; it is loaded for help
-    only, since it stands in front of the solvers."""
-    from deniable.design.methods import METHODS
+_WITH_METHODS = ("design", "share")
+"""The commands that take a method."""
 
-    offered = [spec for spec in METHODS.values() if spec.offered]
-    lines = [f"{spec.name}: {spec.help}." for spec in offered]
-    for command in ("design", "share"):
-        app[command].help_epilogue = "\n\n".join(["Methods", *lines])
+
+def _list_methods() -> None:
+    """Put the methods and their defaults under the help of the commands that take one.
+
+    They are loaded for that help only, since that takes as long as all of the rest.
+    """
+    from deniable.design.methods import DEFAULT_METHOD, METHODS, STRENGTH_METHOD
+
+    lines = [f"Methods (default: {DEFAULT_METHOD}; with strengths: {STRENGTH_METHOD})"]
+    for spec in METHODS.values():
+        if not spec.offered:
+            continue
+        line = f"{spec.name}: {spec.help}."
+        if "caps" in spec.takes:
+            floor = "none" if spec.pair_floor is None else f"{spec.pair_floor:g}"
+            line += f" Defaults: --given-rest {spec.given_rest or 'none'}, --pair-floor {floor}."
+        if "order" in spec.takes:
+            line += " Takes --order."
+        lines.append(line)
+    for command in _WITH_METHODS:
+        app[command].help_epilogue = "\n\n".join(lines)
 
 
 def _terminate(number: int, _frame: object) -> None:

@@ -1,11 +1,16 @@
-"""Options that several commands share."""
+"""Options of several commands, singly and in groups that go together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from deniable.design.strength import StrengthWishes
+    from deniable.estimate.source import Release
+    from deniable.release.release import Options
 
 SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
 
@@ -20,7 +25,7 @@ class StrengthOptions:
         Parameter(
             name="--lambda",
             help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
-            "name=0.9,other=0.5 or @file (method lambda); one number (method joint).",
+            "name=0.9,other=0.5 or @file.",
         ),
     ] = None
     strength: Annotated[
@@ -33,7 +38,7 @@ class StrengthOptions:
         list[str] | None,
         Parameter(
             negative=(),
-            help="Least share of a covariance that has to survive, a:b=0.4; may be repeated.",
+            help="Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.",
         ),
     ] = None
     matrix: Annotated[
@@ -41,24 +46,25 @@ class StrengthOptions:
         Parameter(
             negative=(),
             help="Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows "
-            "(bistochastic with method lambda); a,b=file.json merges attributes; may be repeated.",
+            "(bistochastic unless there are levels); a,b=file.json merges attributes; may be "
+            "repeated.",
         ),
     ] = None
 
-    def wishes(self, names: Sequence[str]) -> Any:
-        """Return what λ, strengths, shares and matrices are asked for these attributes.
+    def wishes(self, names: Sequence[str]) -> "StrengthWishes":
+        """Return the λ, strengths, covariances and matrices requested for these attributes.
 
         Raises:
             InputError: if something cannot be read, or a name is unknown.
         """
-        from deniable.cli import strength_options as read
+        from deniable.cli import options
         from deniable.design.strength import StrengthWishes
 
         return StrengthWishes(
-            read.by_attribute(self.attenuation, names, "--lambda"),
-            read.by_attribute(self.strength, names, "--strength"),
-            read.shares(self.preserve, names),
-            read.matrices(self.matrix, names),
+            options.number_or_numbers(self.attenuation, names, "--lambda"),
+            options.number_or_numbers(self.strength, names, "--strength"),
+            options.preserved(self.preserve, names),
+            options.matrices(self.matrix, names),
         )
 
 
@@ -77,23 +83,20 @@ class DesignOptions(StrengthOptions):
     ] = None
     method: Annotated[
         str | None,
-        Parameter(
-            help="How the law is found: one of the methods below (default: the first; with "
-            "strengths: lambda)."
-        ),
+        Parameter(help="How the law is found: one of the methods below, which name the default."),
     ] = None
     given_rest: Annotated[
         str | None,
         Parameter(
             help="Cap on ε against someone who knows the rest of the record: 2x its own ε, nats, "
-            "per attribute, or none (balanced: 2x; lp: none)."
+            "per attribute, or none (defaults: below)."
         ),
     ] = None
     pair_floor: Annotated[
         str | None,
         Parameter(
             help="Least attenuation of a pair over the product of its two, 0 to 1, or none; so "
-            "that pairs can be estimated (balanced: 0.5)."
+            "that pairs can be estimated (defaults: below)."
         ),
     ] = None
     importance: Annotated[
@@ -105,7 +108,7 @@ class DesignOptions(StrengthOptions):
     ] = None
     order: Annotated[
         str,
-        Parameter(help="Order in which the heuristic takes attributes: given or descending."),
+        Parameter(help="Order in which attributes are taken one by one: given or descending."),
     ] = "given"
     allow_changed_levels: Annotated[
         bool,
@@ -148,19 +151,76 @@ ReleaseSource = Annotated[
         help="A folder made by share, or a randomized table.",
     ),
 ]
-ReleaseMechanism = Annotated[
-    Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
-]
-Counts = Annotated[Path | None, Parameter(help="A table of counts (column count) instead of rows.")]
-Where = Annotated[
-    list[str] | None,
-    Parameter(negative=(), help="Only rows with column=value; kept columns only; may be repeated."),
-]
-Shuffle = Annotated[
-    bool,
-    Parameter(negative=(), help="Release the rows in random order; the table is held in memory."),
-]
-Person = Annotated[
-    str | None,
-    Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
-]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """Which released rows a question is about, and what randomized them."""
+
+    mechanism: Annotated[
+        Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
+    ] = None
+    counts: Annotated[
+        Path | None, Parameter(help="A table of counts (column count) instead of rows.")
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(), help="Only rows with column=value; kept columns only; may be repeated."
+        ),
+    ] = None
+
+    def selected(self) -> dict[str, str]:
+        """Return the value by column that selects rows.
+
+        Raises:
+            InputError: if it is not written as column=value, or a column is named twice.
+        """
+        from deniable.cli import options
+
+        return options.pairs(self.where or [], "--where")
+
+    def open(self, source: str | None, *, show_values: bool) -> "Release":
+        """Return the release at ``source``.
+
+        Raises:
+            InputError: if it cannot be read, or nothing says what randomized it.
+        """
+        from deniable.estimate.source import open_release
+
+        return open_release(source, self.mechanism, self.counts, show_values=show_values)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """How a folder to publish is made, and from which rows."""
+
+    shuffle: Annotated[
+        bool,
+        Parameter(
+            negative=(), help="Release the rows in random order; the table is held in memory."
+        ),
+    ] = False
+    person: Annotated[
+        str | None,
+        Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
+    ] = None
+    drop_other_columns: DropOthers = False
+    force: Force = False
+    show_values: ShowValues = False
+    insecure_seed: InsecureSeed = None
+
+    def options(self, command: str) -> "Options":
+        """Return what the release is told; ``command`` is how its report says it was made."""
+        from deniable.release.release import Options
+
+        return Options(
+            shuffle=self.shuffle,
+            person=self.person,
+            drop_other_columns=self.drop_other_columns,
+            overwrite=self.force,
+            show_values=self.show_values,
+            command=command,
+        )

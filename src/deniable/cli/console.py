@@ -21,7 +21,7 @@ _SHOWN_ROWS = 40
 _SHOWN_CELLS = 200
 _QUIET_SECONDS = 2.0
 _CLOSE = 1e-4
-"""Below this gap in nats a law is called the smallest possible."""
+"""Largest gap in nats above the lower bound at which ε is called the smallest possible."""
 
 ADVERSARIES = (
     "ε alone: against someone who sees that column only.\n"
@@ -40,7 +40,7 @@ def stdout() -> "Console":
 
 
 def note(text: str) -> None:
-    """Say something beside the result, on stderr, as plain text."""
+    """Print a remark on stderr, beside the result, as plain text."""
     print(text, file=sys.stderr)
 
 
@@ -82,7 +82,7 @@ def progress(label: str) -> Iterator[Advance]:
 
 @contextmanager
 def working(label: str) -> Iterator[None]:
-    """Show on a terminal that something is being worked out that has no measure of progress."""
+    """Show on a terminal that work goes on of which no measure of progress is known."""
     if not sys.stderr.isatty():
         yield
         return
@@ -97,8 +97,8 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
 
     Args:
         statements: what to print.
-        of_release: whether a release's guarantee follows, which says for attributes without ε how
-            well they can be guessed; here that is then left out.
+        of_release: whether a release's guarantee is printed next. It says how well attributes
+            without ε can be guessed, so that is left out here.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -202,9 +202,9 @@ def six_digits(value: float, rounding: str = ROUND_CEILING) -> str:
 
 
 def show_release(record: Mapping[str, Any]) -> None:
-    """Print what a release states: its mechanism or its strata's, the guarantee, and what holds of
-    columns for which there is none."""
-    in_sentence: list[str] = []
+    """Print what a release states: its mechanism or its strata's, the guarantee, and what holds
+    instead for columns without one."""
+    in_sentence: list[str] = []  # columns of which the guarantee's own sentence says what holds
     if "mechanism" in record:
         show_design(record["mechanism"], of_release=True)
         rows = record["mechanism"]["attributes"]
@@ -223,7 +223,7 @@ def show_release(record: Mapping[str, Any]) -> None:
 
 
 def show_saving(record: Mapping[str, Any]) -> None:
-    """Print what randomizing together buys, if the record says so."""
+    """Print how many rows are saved by randomizing together, if the record says so."""
     saving = (record.get("comparison") or {}).get("saving")
     if saving is None:
         return
@@ -328,7 +328,7 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
 
 
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
-    """Print what a mechanism leaves of a covariance, and a warning if it adds to it."""
+    """Print what a mechanism leaves of a covariance, and a warning if it adds one of its own."""
     first, second = prediction.attributes
     if prediction.share is not None:
         say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left.")
@@ -364,13 +364,13 @@ def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
         say(f"WARNING: {estimate.prediction.warning}")
 
 
-def _show_independence(test: "IndependenceTest", level: float) -> None:
-    first, second = test.attributes
-    where = "".join(f", where {name} = {value}" for name, value in test.group)
-    plain = test.to_plain(level)
+def _show_independence(result: "IndependenceTest", level: float) -> None:
+    first, second = result.attributes
+    where = "".join(f", where {name} = {value}" for name, value in result.group)
+    plain = result.to_plain(level)
     say(
         f"Independence of {first} and {second}{where}, in the population that these "
-        f"{test.n_records} rows were drawn from"
+        f"{result.n_records} rows were drawn from"
     )
     show_table(
         ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
@@ -381,21 +381,21 @@ def _show_independence(test: "IndependenceTest", level: float) -> None:
         ],
         text_columns=0,
     )
-    if test.together and test.released is not None:
+    if result.together and result.released is not None:
         say(
             "The two are randomized together: the released table as it stands gives χ² "
-            f"{test.released.statistic:.5g}, p-value {test.released.p_value:.3g}, and may reject "
+            f"{result.released.statistic:.5g}, p-value {result.released.p_value:.3g}, and may reject "
             "independence where it holds. The test above is corrected for that."
         )
-    if test.without_v:
-        say(f"No Cramér's V: {test.without_v}.")
-    elif test.cramers_v is not None and test.cramers_v.square < 0:
+    if result.without_v:
+        say(f"No Cramér's V: {result.without_v}.")
+    elif result.cramers_v is not None and result.cramers_v.square < 0:
         say(
-            f"Less noise, V² is estimated as {test.cramers_v.square:.3g}, below 0; V is shown as 0."
+            f"Less noise, V² is estimated as {result.cramers_v.square:.3g}, below 0; V is shown as 0."
         )
-    if test.few_expected:
+    if result.few_expected:
         say(
-            f"The smallest expected count is {test.test.least_expected:.2g}, below 5: the p-value "
+            f"The smallest expected count is {result.test.least_expected:.2g}, below 5: the p-value "
             "is rough."
         )
 

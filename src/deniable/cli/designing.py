@@ -58,7 +58,7 @@ def design(
 
 
 def account_of(result: Any, *, curve: bool) -> Any:
-    """Return the account of a design, with the curve of caps if that is asked for."""
+    """Return the account of a design, with the curve of caps if ``curve``."""
     from deniable.cli import console
     from deniable.design.account import account
     from deniable.design.design import cap_curve
@@ -82,7 +82,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
         if rest is None and request != DesignOptions():
             raise InputError(
                 "every attribute has a matrix of its own, so there is no level, total or method "
-                "to ask for; leave them out"
+                "to choose; leave them out"
             )
         return with_responses(
             schema, None if rest is None else find_design(rest, request), responses
@@ -189,13 +189,17 @@ def _inspect_strata(
     from deniable.design import record
 
     parts = []
-    for stratum, found in designs.designs.items():
-        part = {"stratum": stratum, "rows": designs.sizes[stratum], **record.design_to_plain(found)}
+    for stratum, design in designs.designs.items():
+        part = {
+            "stratum": stratum,
+            "rows": designs.sizes[stratum],
+            **record.design_to_plain(design),
+        }
         if subset is not None:
-            epsilon = found.mechanism.subset_epsilon(split_names(subset))
+            epsilon = design.mechanism.subset_epsilon(split_names(subset))
             part["subset_epsilon"] = record.finite_or_none(epsilon)
         if covariance is not None:
-            prediction = _prediction(found.mechanism, split_names(covariance))
+            prediction = _prediction(design.mechanism, split_names(covariance))
             part["covariance"] = prediction.to_plain()
         parts.append(part)
     if as_json:
@@ -207,9 +211,9 @@ def _inspect_strata(
         if subset is not None:
             _say_subset(split_names(subset), part["subset_epsilon"])
         if covariance is not None:
-            found = designs.designs[part["stratum"]]
+            design = designs.designs[part["stratum"]]
             console.show_covariance_prediction(
-                _prediction(found.mechanism, split_names(covariance))
+                _prediction(design.mechanism, split_names(covariance))
             )
     console.say(_VERIFIED)
 

@@ -5,19 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import (
-    AsJson,
-    Counts,
-    ReleaseMechanism,
-    ReleaseSource,
-    ShowValues,
-    Where,
-)
+from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
 from deniable.errors import InputError
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
     from deniable.estimate.question import Question
+    from deniable.estimate.source import Release
 
 
 @app.command
@@ -29,9 +23,7 @@ def estimate(
     by: Annotated[
         str | None, Parameter(help="Attributes or kept columns that form subgroups.")
     ] = None,
-    mechanism: ReleaseMechanism = None,
-    counts: Counts = None,
-    where: Where = None,
+    rows: RowOptions | None = None,
     weights: Annotated[str | None, Parameter(help="Kept column with a weight per row.")] = None,
     mean: Annotated[bool, Parameter(negative=(), help="Estimate the mean score instead.")] = False,
     quantile: Annotated[
@@ -60,27 +52,35 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
-    from deniable.cli import console, options
     from deniable.estimate.inference import target_named
-    from deniable.estimate.source import open_release
 
-    rows: dict[str, Any] = {
+    rows = rows or RowOptions()
+    common: dict[str, Any] = {
         "by": tuple(split_names(by or "")),
-        "where": options.pairs(where or [], "--where"),
+        "where": rows.selected(),
         "weights": weights,
         "level": level,
         "target": target_named(target),
     }
     question = _question(
         tuple(split_names(of)),
-        rows,
+        common,
         method=method,
         mean=mean,
         quantile=quantile,
         covariance=covariance,
         scores=scores,
     )
-    answers = question.ask(open_release(source, mechanism, counts, show_values=show_values))
+    print_answers(question, rows.open(source, show_values=show_values), level, as_json)
+
+
+def print_answers(
+    question: "Question[Any]", release: "Release", level: float, as_json: bool
+) -> None:
+    """Ask a question of a release, and print the answers as JSON or as tables."""
+    from deniable.cli import console
+
+    answers = question.ask(release)
     if as_json:
         print_json(question.to_plain(answers))
     else:
@@ -89,7 +89,7 @@ def estimate(
 
 def _question(
     of: tuple[str, ...],
-    rows: dict[str, Any],
+    common: dict[str, Any],
     *,
     method: str,
     mean: bool,
@@ -97,7 +97,7 @@ def _question(
     covariance: bool,
     scores: str | None,
 ) -> "Question[Any]":
-    """Return the question that the options ask; ``rows`` is what all questions have in common."""
+    """Return the question that the options ask; ``common`` is what all questions are told."""
     from deniable.cli import options
     from deniable.estimate.covariance import Covariance
     from deniable.estimate.ordered import Mean, Quantile
@@ -108,19 +108,19 @@ def _question(
             raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
         if method != "inversion":
             raise InputError("covariances are estimated by method inversion only")
-        return Covariance(of, **rows, scores=_pair_scores(scores))
+        return Covariance(of, **common, scores=_pair_scores(scores))
     if not mean and quantile is None:
         if scores is not None:
             raise InputError("scores are for a mean; ask for the mean too")
-        return Shares(of, **rows, method=method_named(method))
+        return Shares(of, **common, method=method_named(method))
     if mean and quantile is not None:
         raise InputError("ask for the mean or for a quantile, not for both at once")
     if method != "inversion":
         raise InputError("means and quantiles are estimated by method inversion only")
     if quantile is not None:
-        return Quantile(of, **rows, probability=quantile)
+        return Quantile(of, **common, probability=quantile)
     given = None if scores is None else options.numbers(scores, "--scores")
-    return Mean(of, **rows, scores=given)
+    return Mean(of, **common, scores=given)
 
 
 def _pair_scores(text: str | None) -> Any:

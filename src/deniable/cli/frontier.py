@@ -1,7 +1,8 @@
 """frontier, frontier pick: how private and how accurate one attribute's matrix can be."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -11,6 +12,9 @@ from deniable.errors import InputError
 from deniable.frontier.methods import METHODS
 from deniable.schema.names import split_names
 
+if TYPE_CHECKING:
+    from deniable.solvers.matrices.search import Options
+
 frontier_app = App(
     name="frontier",
     help="Trade privacy against accuracy for one attribute, beside what is possible.\n\n"
@@ -19,23 +23,14 @@ frontier_app = App(
 app.command(frontier_app)
 
 _SHOWN_LEVELS = 10
-"""So many levels, evenly spread, are printed; the files have them all."""
-
-Levels = Annotated[
-    str | None,
-    Parameter(help="Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong."),
-]
-LocalLevels = Annotated[
-    str | None,
-    Parameter(
-        name="--epsilon-ldp", help="Levels of ε-local differential privacy in nats instead, 0.5,1."
-    ),
-]
+"""The number of levels printed, evenly spread; the files have all of them."""
 
 
-@frontier_app.default
-def frontier(
-    *,
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PriorOptions:
+    """Where the shares of the categories come from."""
+
     prior: Annotated[
         list[Path] | None,
         Parameter(
@@ -43,24 +38,124 @@ def frontier(
             help="JSON list of shares, or object of shares by category; several files merge "
             "attributes taken as independent.",
         ),
-    ] = None,
+    ] = None
     column: Annotated[
         str | None,
         Parameter(
             help="Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns, "
             "which are then randomized as one."
         ),
-    ] = None,
-    distribution: Annotated[
-        str | None, Parameter(help="normal,10 or gamma,10 or uniform,10.")
-    ] = None,
-    schema: SchemaPath = None,
+    ] = None
+    distribution: Annotated[str | None, Parameter(help="normal,10 or gamma,10 or uniform,10.")] = (
+        None
+    )
+    schema: SchemaPath = None
+
+    def read(self) -> Any:
+        """Return the prior.
+
+        Raises:
+            InputError: if none is given, or several, or it cannot be read.
+        """
+        from deniable.frontier import priors
+        from deniable.schema import Schema
+
+        given = (self.prior or None, self.column, self.distribution)
+        if sum(option is not None for option in given) != 1:
+            raise InputError(
+                "give one prior: --prior FILE, --column data.csv:age or --distribution normal,10"
+            )
+        if self.column is not None:
+            schema = None if self.schema is None else Schema.from_toml(self.schema)
+            return priors.from_column(self.column, schema)
+        if self.schema is not None:
+            raise InputError("--schema declares the categories of --column, and there is none")
+        if self.distribution is not None:
+            return priors.from_distribution(self.distribution)
+        return priors.outer([priors.from_file(file) for file in self.prior or []])
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LevelOptions:
+    """The levels of privacy at which matrices are sought."""
+
+    privacy: Annotated[
+        str | None,
+        Parameter(
+            help="Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong."
+        ),
+    ] = None
+    epsilon_ldp: Annotated[
+        str | None,
+        Parameter(
+            name="--epsilon-ldp",
+            help="Levels of ε-local differential privacy in nats instead, 0.5,1.",
+        ),
+    ] = None
+
+    def read(self) -> tuple[float, ...] | None:
+        """Return the levels; None to have them chosen.
+
+        Raises:
+            InputError: if both kinds are given, or one is not a list of numbers.
+        """
+        from deniable.cli import options
+
+        if self.privacy is not None and self.epsilon_ldp is not None:
+            raise InputError(
+                "give either --privacy or --epsilon-ldp: one is the axis of the frontier"
+            )
+        if self.privacy is not None:
+            return tuple(options.numbers(self.privacy, "--privacy"))
+        if self.epsilon_ldp is not None:
+            return tuple(options.numbers(self.epsilon_ldp, "--epsilon-ldp"))
+        return None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How long and how widely the search for matrices goes on."""
+
+    starts: Annotated[int, Parameter(help="Starts of the search for square matrices.")] = 20
+    generations: Annotated[int, Parameter(help="Generations of the search, at most.")] = 20_000
+    stall: Annotated[
+        int | None, Parameter(help="Stop the search after so many generations without a gain.")
+    ] = None
+    population: Annotated[int, Parameter(help="Population of the search.")] = 100
+    archive: Annotated[int, Parameter(help="Archive of the search.")] = 100
+    optimal_set: Annotated[
+        int, Parameter(help="Levels of privacy that the search tells apart.")
+    ] = 1000
+    crossover: Annotated[float, Parameter(help="Rate of crossover of the search.")] = 1.0
+    mutation: Annotated[float, Parameter(help="Rate of mutation of the search.")] = 1.0
+    seed: Annotated[int, Parameter(help="Of the searches; same seed, same frontier.")] = 0
+
+    def read(self) -> "Options":
+        """Return what the search is told, less the starts and the seed."""
+        from deniable.solvers.matrices.search import Options
+
+        return Options(
+            population_size=self.population,
+            archive_size=self.archive,
+            optimal_set_size=self.optimal_set,
+            crossover_rate=self.crossover,
+            mutation_rate=self.mutation,
+            max_generations=self.generations,
+            max_stall=self.stall,
+        )
+
+
+@frontier_app.default
+def frontier(
+    *,
+    prior: PriorOptions | None = None,
     delta: Annotated[
         float | None,
         Parameter(help="Worst posterior: no answer may make anyone surer than that."),
     ] = None,
-    privacy: Levels = None,
-    epsilon_ldp: LocalLevels = None,
+    levels: LevelOptions | None = None,
     methods: Annotated[
         str,
         Parameter(help=f"Some of {','.join(METHODS)}."),
@@ -69,63 +164,38 @@ def frontier(
     simulations: Annotated[
         int, Parameter(help="Also try the iterative estimate on so many simulated tables.")
     ] = 0,
-    starts: Annotated[int, Parameter(help="Starts of the search for square matrices.")] = 20,
-    generations: Annotated[int, Parameter(help="Generations of the search, at most.")] = 20_000,
-    stall: Annotated[
-        int | None, Parameter(help="Stop the search after so many generations without a gain.")
-    ] = None,
-    population: Annotated[int, Parameter(help="Population of the search.")] = 100,
-    archive: Annotated[int, Parameter(help="Archive of the search.")] = 100,
-    optimal_set: Annotated[
-        int, Parameter(help="Levels of privacy that the search tells apart.")
-    ] = 1000,
-    crossover: Annotated[float, Parameter(help="Rate of crossover of the search.")] = 1.0,
-    mutation: Annotated[float, Parameter(help="Rate of mutation of the search.")] = 1.0,
-    seed: Annotated[int, Parameter(help="Of the searches; same seed, same frontier.")] = 0,
+    search: SearchOptions | None = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing folder.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
-    from deniable.cli import console, options
+    from deniable.cli import console
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
-    from deniable.solvers.matrices.search import Options
 
     folder.check_output(output, overwrite=force)
-    if privacy is not None and epsilon_ldp is not None:
-        raise InputError("give either --privacy or --epsilon-ldp: one is the axis of the frontier")
-    levels = None
-    if privacy is not None:
-        levels = tuple(options.numbers(privacy, "--privacy"))
-    elif epsilon_ldp is not None:
-        levels = tuple(options.numbers(epsilon_ldp, "--epsilon-ldp"))
+    levels = levels or LevelOptions()
+    search = search or SearchOptions()
+    values = levels.read()
     request = Request(
-        _prior(prior, column, distribution, schema),
-        levels,
-        epsilon_ldp is not None,
+        (prior or PriorOptions()).read(),
+        values,
+        levels.epsilon_ldp is not None,
         delta,
         tuple(split_names(methods)),
         records,
-        starts,
-        Options(
-            population_size=population,
-            archive_size=archive,
-            optimal_set_size=optimal_set,
-            crossover_rate=crossover,
-            mutation_rate=mutation,
-            max_generations=generations,
-            max_stall=stall,
-        ),
-        seed,
+        search.starts,
+        search.read(),
+        search.seed,
         simulations,
     )
     with console.progress("Tracing the frontier") as advance:
-        found = trace(request, advance)
-    folder.write(output, found, overwrite=force)
-    for note in found.notes:
+        traced = trace(request, advance)
+    folder.write(output, traced, overwrite=force)
+    for note in traced.notes:
         console.note(note)
-    rows = [folder.row_to_plain(row) for row in found.rows]
+    rows = [folder.row_to_plain(row) for row in traced.rows]
     if as_json:
         print_json(rows)
         return
@@ -133,25 +203,6 @@ def frontier(
     if (left_out := len({row["level"] for row in rows}) - _SHOWN_LEVELS) > 0:
         console.say(f"… {left_out} more levels in {output / 'frontier.csv'}")
     console.say(f"{output / 'frontier.png'} is the plot; frontier pick {output} picks a point")
-
-
-def _prior(
-    files: list[Path] | None, column: str | None, distribution: str | None, schema: Path | None
-) -> Any:
-    from deniable.frontier import priors
-    from deniable.schema import Schema
-
-    if sum(given is not None for given in (files or None, column, distribution)) != 1:
-        raise InputError(
-            "give one prior: --prior FILE, --column data.csv:age or --distribution normal,10"
-        )
-    if column is not None:
-        return priors.from_column(column, None if schema is None else Schema.from_toml(schema))
-    if schema is not None:
-        raise InputError("--schema declares the categories of --column, and there is none")
-    if distribution is not None:
-        return priors.from_distribution(distribution)
-    return priors.outer([priors.from_file(file) for file in files or []])
 
 
 def _show(rows: list[dict[str, Any]], local: bool) -> None:
@@ -167,7 +218,7 @@ def _show(rows: list[dict[str, Any]], local: bool) -> None:
         return "" if value is None else format(value, form)
 
     console.show_table(
-        ["method", "ε asked" if local else "privacy asked", "privacy", "mean squared error",
+        ["method", "ε requested" if local else "privacy requested", "privacy", "mean squared error",
          "over the bound", "worst posterior", "ε", "answers"],
         [
             [
@@ -210,11 +261,11 @@ def pick(
     """
     from deniable.cli import console
     from deniable.design import record
-    from deniable.frontier.picking import pick as take
+    from deniable.frontier.picking import pick as picked
     from deniable.outputs import write_file
     from deniable.schema import Schema
 
-    design, sentence = take(
+    design, sentence = picked(
         source,
         privacy=privacy,
         epsilon=epsilon_ldp,

@@ -1,18 +1,12 @@
-"""test: are two attributes independent, asked of a randomized table."""
+"""test: whether two attributes are independent, from a randomized table."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
-from deniable.cli.arguments import (
-    AsJson,
-    Counts,
-    ReleaseMechanism,
-    ReleaseSource,
-    ShowValues,
-    Where,
-)
+from deniable.cli.app import app
+from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
+from deniable.cli.estimating import print_answers
 from deniable.schema.names import split_names
 
 
@@ -25,9 +19,7 @@ def independence(
     by: Annotated[
         str | None, Parameter(help="Kept columns; every group of rows is tested by itself.")
     ] = None,
-    mechanism: ReleaseMechanism = None,
-    counts: Counts = None,
-    where: Where = None,
+    rows: RowOptions | None = None,
     level: Annotated[float, Parameter(help="Probability that the interval of V holds.")] = 0.95,
     show_values: ShowValues = False,
     as_json: AsJson = False,
@@ -40,18 +32,13 @@ def independence(
 
     Example: deniable test release --of race,hhi
     """
-    from deniable.cli import console, options
     from deniable.estimate.independence import Independence
-    from deniable.estimate.source import open_release
 
+    rows = rows or RowOptions()
     question = Independence(
         tuple(split_names(of)),
         by=tuple(split_names(by or "")),
-        where=options.pairs(where or [], "--where"),
+        where=rows.selected(),
         level=level,
     )
-    answers = question.ask(open_release(source, mechanism, counts, show_values=show_values))
-    if as_json:
-        print_json(question.to_plain(answers))
-    else:
-        console.show_answers(answers, level)
+    print_answers(question, rows.open(source, show_values=show_values), level, as_json)

@@ -1,4 +1,4 @@
-"""Values per attribute as they are written on a command line.
+"""Values as they are typed on a command line.
 
 Every option that takes one value per attribute accepts a list in the schema's order
 (``1,2,1.5``), pairs (``age=1,sex=0.5``), or ``@file`` with either of them, commas or line breaks
@@ -7,10 +7,15 @@ between the values, or JSON (a list or an object).
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
+from deniable.laws.bistochastic import check_bistochastic
 
 
 def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[str]:
@@ -24,25 +29,12 @@ def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[s
     Raises:
         InputError: if a value is missing, there are too many, or a name is unknown or repeated.
     """
-    listed = entries(text, option)
-    named = [entry for entry in listed if isinstance(entry, tuple)]
+    plain, named = _plain_or_named(text, option)
     if not named:
-        if len(listed) != len(names):
-            raise InputError(
-                f"{option}: {len(listed)} values were given for {len(names)} attributes "
-                f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''}); give one each, in "
-                "this order, or name=value pairs"
-            )
-        return [str(entry) for entry in listed]
-    if len(named) != len(listed):
-        raise InputError(f"{option}: write either plain values or name=value pairs, not both")
-    values: dict[str, str] = {}
-    for name, value in named:
-        if name not in names:
-            raise InputError(f"{option}: there is no protected attribute '{name}'")
-        if name in values:
-            raise InputError(f"{option}: attribute '{name}' is given twice")
-        values[name] = value
+        if len(plain) != len(names):
+            raise _wrong_number(plain, names, option, "one each, in this order")
+        return plain
+    values = _by_name(named, names, option)
     if missing := [name for name in names if name not in values]:
         raise InputError(f"{option}: attribute '{missing[0]}' has no value")
     return [values[name] for name in names]
@@ -58,6 +50,107 @@ def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[
         number(value, f"{option}, attribute '{name}'")
         for name, value in zip(names, values_per_attribute(text, names, option), strict=True)
     ]
+
+
+def number_or_numbers(
+    text: str | None, names: Sequence[str], option: str
+) -> float | dict[str, float] | None:
+    """Return one number for all attributes, or numbers by name; None for no text.
+
+    Args:
+        text: ``0.5``; one number per attribute in the order of ``names``; ``name=0.5`` for some of
+            them; or ``@file`` with any of these.
+        names: the protected attributes.
+        option: the option's name, for the error message.
+
+    Raises:
+        InputError: if a value is not a number, a name is unknown or repeated, or there are more or
+            fewer plain values than attributes.
+    """
+    if text is None:
+        return None
+    plain, named = _plain_or_named(text, option)
+    if named:
+        return _numbers(_by_name(named, names, option), option)
+    values = [number(value, option) for value in plain]
+    if len(values) == 1:
+        return values[0]
+    if len(values) != len(names):
+        raise _wrong_number(plain, names, option, "one for all, one each in this order")
+    return dict(zip(names, values, strict=True))
+
+
+def some_numbers(text: str | None, names: Sequence[str], option: str) -> dict[str, float]:
+    """Return numbers by name for some of the attributes; none for no text.
+
+    Raises:
+        InputError: if an entry is not name=number, or a name is unknown or repeated.
+    """
+    return _numbers(_by_name(_pairs_only(text, option), names, option), option)
+
+
+def numbers_by_column(text: str | None, option: str) -> dict[str, float]:
+    """Return numbers by column, whatever the columns' names; none for no text.
+
+    Raises:
+        InputError: if an entry is not name=number, or a name is repeated.
+    """
+    values: dict[str, float] = {}
+    for name, value in _pairs_only(text, option):
+        if not name:
+            raise InputError(f"{option}: expected name=number pairs")
+        if name in values:
+            raise InputError(f"{option}: '{name}' is given twice")
+        values[name] = number(value, f"{option}, '{name}'")
+    return values
+
+
+def _plain_or_named(text: str, option: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the entries of a list of which all are plain values, or all have names."""
+    listed = entries(text, option)
+    plain = [entry for entry in listed if isinstance(entry, str)]
+    named = [entry for entry in listed if isinstance(entry, tuple)]
+    if plain and named:
+        raise InputError(f"{option}: write either plain values or name=value pairs, not both")
+    return plain, named
+
+
+def _pairs_only(text: str | None, option: str) -> list[tuple[str, str]]:
+    listed = [] if text is None else entries(text, option)
+    named = [entry for entry in listed if isinstance(entry, tuple)]
+    if len(named) != len(listed):
+        raise InputError(f"{option}: expected name=number pairs")
+    return named
+
+
+def _by_name(named: Sequence[tuple[str, str]], names: Sequence[str], option: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in named:
+        _check_name(name, names, option)
+        if name in values:
+            raise InputError(f"{option}: attribute '{name}' is given twice")
+        values[name] = value
+    return values
+
+
+def _numbers(values: dict[str, str], option: str) -> dict[str, float]:
+    return {name: number(text, f"{option}, attribute '{name}'") for name, text in values.items()}
+
+
+def _wrong_number(plain: Sequence[str], names: Sequence[str], option: str, give: str) -> InputError:
+    listed = f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+    return InputError(
+        f"{option}: {len(plain)} values were given for {len(names)} attributes ({listed}); give "
+        f"{give}, or name=value pairs"
+    )
+
+
+def _check_name(name: str, names: Sequence[str], option: str) -> None:
+    if name not in names:
+        raise InputError(
+            f"{option}: there is no protected attribute '{name}'; there are "
+            f"{', '.join(names[:12])}{', …' if len(names) > 12 else ''}"
+        )
 
 
 def number(text: str, where: str) -> float:
@@ -101,12 +194,12 @@ def entries(text: str, option: str) -> list[str | tuple[str, str]]:
     parts = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
     if not parts:
         raise InputError(f"{option}: no value is given")
-    found: list[str | tuple[str, str]] = []
+    split: list[str | tuple[str, str]] = []
     for part in parts:
         # The last "=" separates, so that a column's name may contain one.
         name, equals, value = part.rpartition("=")
-        found.append((name.strip(), value.strip()) if equals else part)
-    return found
+        split.append((name.strip(), value.strip()) if equals else part)
+    return split
 
 
 def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
@@ -145,42 +238,6 @@ def floor(text: str) -> float:
     return 0.0 if text == "none" else number(text, "--pair-floor")
 
 
-def some_numbers(text: str | None, names: Sequence[str], option: str) -> dict[str, float]:
-    """Return name=number pairs for some of the attributes.
-
-    Raises:
-        InputError: if an entry is something else, or a name is unknown or repeated.
-    """
-    found: dict[str, float] = {}
-    for entry in entries(text, option) if text is not None else []:
-        if not isinstance(entry, tuple):
-            raise InputError(f"{option}: expected name=number pairs")
-        name, value = entry
-        if name not in names:
-            raise InputError(f"{option}: there is no protected attribute '{name}'")
-        if name in found:
-            raise InputError(f"{option}: attribute '{name}' is given twice")
-        found[name] = number(value, f"{option}, attribute '{name}'")
-    return found
-
-
-def named_numbers(text: str | None, option: str) -> dict[str, float]:
-    """Return name=number pairs, whatever the names; nothing for no text.
-
-    Raises:
-        InputError: if an entry is something else, or a name is repeated.
-    """
-    found: dict[str, float] = {}
-    for entry in entries(text, option) if text is not None else []:
-        if not isinstance(entry, tuple) or not entry[0]:
-            raise InputError(f"{option}: expected name=number pairs")
-        name, value = entry
-        if name in found:
-            raise InputError(f"{option}: '{name}' is given twice")
-        found[name] = number(value, f"{option}, '{name}'")
-    return found
-
-
 def numbers(text: str, option: str) -> list[float]:
     """Return a comma-separated list (or ``@file``) of numbers.
 
@@ -196,12 +253,156 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     Raises:
         InputError: if an entry is something else, or a name is repeated.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise InputError(f"{option}: expected column=value")
-        if name in found:
+        if name in values:
             raise InputError(f"{option}: '{name}' is given twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
+
+
+def preserved(
+    texts: Sequence[str] | None, names: Sequence[str], option: str = "--preserve"
+) -> dict[tuple[str, str], float]:
+    """Return by pair of attributes what fraction of its covariance has to survive.
+
+    Args:
+        texts: ``a:b=0.4`` each, several separated by commas, or ``@file``.
+        names: the protected attributes; a name may contain a colon.
+        option: the option's name, for the error message.
+
+    Raises:
+        InputError: if an entry is something else, or an attribute is unknown.
+    """
+    fractions: dict[tuple[str, str], float] = {}
+    for text in texts or []:
+        for entry in entries(text, option):
+            if not isinstance(entry, tuple):
+                raise InputError(f"{option}: expected first:second=fraction, such as a:b=0.4")
+            pair = _pair(entry[0], names, option)
+            if pair in fractions:
+                raise InputError(f"{option}: '{entry[0]}' is given twice")
+            fractions[pair] = number(entry[1], f"{option}, {entry[0]}")
+    return fractions
+
+
+def _pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
+    places = [i for i, letter in enumerate(text) if letter == ":"]
+    if not places:
+        raise InputError(f"{option}: expected a pair such as a:b")
+    splits = [(text[:i].strip(), text[i + 1 :].strip()) for i in places]
+    known = [pair for pair in splits if pair[0] in names and pair[1] in names]
+    if len(known) > 1:
+        raise InputError(f"{option}: '{text}' can be read as several pairs; rename a column")
+    if not known:
+        for name in splits[0]:
+            _check_name(name, names, option)
+    return known[0]
+
+
+def matrices(
+    texts: Sequence[str] | None, names: Sequence[str], option: str = "--matrix"
+) -> dict[str, NDArray[np.float64]]:
+    """Return response matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
+
+    Args:
+        texts: ``name=file.json``; the file is a list of rows, and row x holds the probabilities of
+            all answers to x, as in Ruiz's paper.
+        names: the protected attributes.
+        option: the option's name, for the error message.
+
+    Raises:
+        InputError: if an attribute is unknown or given twice, or a file holds no such matrix.
+    """
+    by_name: dict[str, NDArray[np.float64]] = {}
+    for text in texts or []:
+        name, equals, file = text.partition("=")
+        if not equals:
+            raise InputError(f"{option}: expected name=file.json")
+        _check_name(name, names, option)
+        if name in by_name:
+            raise InputError(f"{option}: attribute '{name}' is given twice")
+        try:
+            content = Path(file).read_bytes()
+        except OSError:
+            raise InputError(f"{option}: the file {file} cannot be read") from None
+        by_name[name] = _matrix(_decoded(content, f"{option}: {file}"), f"{option}: {file}")
+    return by_name
+
+
+def _decoded(content: bytes, where: str) -> Any:
+    """Return what JSON holds.
+
+    Raises:
+        InputError: if it is not JSON.
+    """
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise InputError(f"{where} is not JSON") from None
+
+
+def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
+    """Return a response matrix from plain rows, one per true category.
+
+    Raises:
+        InputError: if they are no bistochastic matrix; the sentence names the row or column as
+            they are written.
+    """
+    try:
+        lists = msgspec.convert(rows, list[list[float]])
+    except msgspec.ValidationError:
+        raise InputError(f"{where} is not a list of rows of numbers") from None
+    if not lists or len({len(row) for row in lists}) != 1:
+        raise InputError(f"{where}: all rows of a matrix need the same number of entries")
+    try:
+        return check_bistochastic(np.array(lists)).T
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthWishes]:
+    """Return how strongly to randomize each stratum, from a JSON file.
+
+    Args:
+        path: an object: by stratum an object with ``lambda`` and ``strength`` (a number, or numbers
+            by attribute), ``preserve`` (fractions by ``"first:second"``) and ``matrix`` (rows by
+            attribute).
+        names: the protected attributes.
+
+    Raises:
+        InputError: if the file is no such object, or an attribute is unknown.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise InputError(f"{path}: the file with strengths per stratum cannot be read") from None
+    try:
+        written = msgspec.json.decode(content, type=dict[str, _Written])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a JSON object of strengths by stratum ({error})") from None
+    by_stratum = {}
+    for stratum, strengths in written.items():
+        where = f"{path}, stratum '{stratum}'"
+        for by_name in (strengths.attenuation, strengths.strength, strengths.matrix):
+            for name in by_name if isinstance(by_name, dict) else {}:
+                _check_name(name, names, where)
+        by_stratum[stratum] = StrengthWishes(
+            strengths.attenuation,
+            strengths.strength,
+            {_pair(pair, names, where): fraction for pair, fraction in strengths.preserve.items()},
+            {name: _matrix(rows, f"{where}, {name}") for name, rows in strengths.matrix.items()},
+        )
+    return by_stratum
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    """How strongly to randomize one stratum, as written."""
+
+    attenuation: float | dict[str, float] | None = msgspec.field(default=None, name="lambda")
+    strength: float | dict[str, float] | None = None
+    preserve: dict[str, float] = {}
+    matrix: dict[str, Any] = {}

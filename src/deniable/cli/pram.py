@@ -7,17 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import (
-    INPUT,
-    AsJson,
-    DropOthers,
-    Force,
-    InsecureSeed,
-    Person,
-    ShowValues,
-    Shuffle,
-    StrengthOptions,
-)
+from deniable.cli.arguments import INPUT, AsJson, PublishOptions, StrengthOptions
 from deniable.cli.releasing import bits_from, repeatable
 
 
@@ -28,7 +18,7 @@ def pram(
     *,
     schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
     output: Annotated[Path, Parameter(help="Folder to make.")],
-    request: StrengthOptions | None = None,
+    strengths: StrengthOptions | None = None,
     invariant: Annotated[
         bool,
         Parameter(
@@ -47,7 +37,9 @@ def pram(
     ] = None,
     per_stratum: Annotated[
         Path | None,
-        Parameter(help='JSON file with wishes of single strata: {"south": {"lambda": 0.5}, ...}.'),
+        Parameter(
+            help='JSON file with strengths of single strata: {"south": {"lambda": 0.5}, ...}.'
+        ),
     ] = None,
     numeric: Annotated[
         str | None,
@@ -56,12 +48,7 @@ def pram(
             "privacy; the schema must not declare or keep them."
         ),
     ] = None,
-    shuffle: Shuffle = False,
-    person: Person = None,
-    drop_other_columns: DropOthers = False,
-    force: Force = False,
-    show_values: ShowValues = False,
-    insecure_seed: InsecureSeed = None,
+    publish: PublishOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
@@ -69,33 +56,27 @@ def pram(
     Example: deniable pram insurance.csv --schema insurance.toml \\
     --lambda 0.8 --invariant --output pram
     """
-    from deniable.cli import console, options, strength_options
-    from deniable.release import curator as expost
-    from deniable.release import release
+    from deniable.cli import console, options
+    from deniable.release import curator, release
     from deniable.schema import Schema
 
-    release.check_output(output, overwrite=force)
+    publish = publish or PublishOptions()
+    release.check_output(output, overwrite=publish.force)
     chosen = Schema.from_toml(schema)
     names = [chosen.names[i] for i in chosen.protected]
-    treatment = expost.Treatment(
+    treatment = curator.Treatment(
         chosen,
-        (request or StrengthOptions()).wishes(names),
+        (strengths or StrengthOptions()).wishes(names),
         by=by,
-        strata={} if per_stratum is None else strength_options.per_stratum(per_stratum, names),
+        strata={} if per_stratum is None else options.per_stratum(per_stratum, names),
         invariant=invariant,
         alpha=alpha,
-        numeric=options.named_numbers(numeric, "--numeric"),
+        numeric=options.numbers_by_column(numeric, "--numeric"),
     )
-    how = release.Options(
-        shuffle=shuffle,
-        person=person,
-        drop_other_columns=drop_other_columns,
-        overwrite=force,
-        show_values=show_values,
-        command=_without_factors(repeatable(source, schema, output)),
-    )
+    told = publish.options(_without_factors(repeatable(source, schema, output)))
+    bits = bits_from(publish.insecure_seed)
     with console.progress("Reading") as advance:
-        record = expost.pram(source, treatment, output, how, bits_from(insecure_seed), advance)
+        record = curator.pram(source, treatment, output, told, bits, advance)
     if as_json:
         print_json(record)
         return

@@ -17,10 +17,9 @@ from deniable.cli.arguments import (
     DropOthers,
     Force,
     InsecureSeed,
-    Person,
+    PublishOptions,
     SchemaPath,
     ShowValues,
-    Shuffle,
 )
 from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
@@ -34,17 +33,12 @@ def share(
     schema: SchemaPath = None,
     mechanism: Annotated[
         Path | None,
-        Parameter(help="Use this mechanism, instead of a schema and a request."),
+        Parameter(help="Use this mechanism, instead of finding one for a schema."),
     ] = None,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     request: DesignOptions | None = None,
     curve: Curve = False,
-    shuffle: Shuffle = False,
-    person: Person = None,
-    drop_other_columns: DropOthers = False,
-    force: Force = False,
-    show_values: ShowValues = False,
-    insecure_seed: InsecureSeed = None,
+    publish: PublishOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a table and write a folder to publish: rows, record, codebook, report.
@@ -55,26 +49,19 @@ def share(
     from deniable.cli import console
     from deniable.release import release
 
-    release.check_output(output, overwrite=force)
+    publish = publish or PublishOptions()
+    release.check_output(output, overwrite=publish.force)
     result = _given_design(schema, mechanism, request)
-    if force and output.exists():
+    if publish.force and output.exists():
         console.note(
             f"Replacing {output}: releases of the same people add up, and a copy of the old one "
             "that someone has still counts"
         )
-    options = release.Options(
-        shuffle=shuffle,
-        person=person,
-        drop_other_columns=drop_other_columns,
-        overwrite=force,
-        show_values=show_values,
-        command=repeatable(source, schema or mechanism or Path(), output),
-    )
+    options = publish.options(repeatable(source, schema or mechanism or Path(), output))
     account = account_of(result, curve=curve)
+    bits = bits_from(publish.insecure_seed)
     with console.progress("Randomizing") as advance:
-        record = release.share(
-            source, result, output, options, bits_from(insecure_seed), advance, account
-        )
+        record = release.share(source, result, output, options, bits, advance, account)
     if as_json:
         print_json(record)
         return
@@ -91,12 +78,15 @@ def _given_design(
     from deniable.schema import Schema
 
     if (schema is None) == (mechanism is None):
-        raise InputError("give either --schema FILE and what to ask of it, or --mechanism FILE")
+        raise InputError("give either --schema FILE with levels or strengths, or --mechanism FILE")
     if schema is not None:
         return find_design(Schema.from_toml(schema), request)
     assert mechanism is not None
     if request is not None and request != DesignOptions():
-        raise InputError("the mechanism is given, so there is nothing left to ask for")
+        raise InputError(
+            "the mechanism is given, so there is nothing left to design; leave out levels, "
+            "strengths and the method"
+        )
     return read_design(mechanism)
 
 
