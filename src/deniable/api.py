@@ -166,7 +166,7 @@ def pram(
         schema: the attributes, and the columns released as they are.
         wishes: how strongly to randomize, by λ, strength, covariances or matrices.
         by: a kept column whose values form strata.
-        per_stratum: wishes of single strata, instead of ``wishes``.
+        per_stratum: how strongly to randomize single strata, instead of ``wishes``.
         invariant: keep the table's frequencies in expectation; no differential privacy.
         alpha: with ``invariant``, a value is left as it is with probability 1 − alpha.
         numeric: λ by column of numbers to pull towards its mean; no differential privacy.
@@ -179,8 +179,8 @@ def pram(
         The record, as in ``record.json``; its guarantee says what holds instead where ε does not.
 
     Raises:
-        InputError: if the table does not fit the schema, a stratum has no rows or no wish, or the
-            folder cannot be made.
+        InputError: if the table does not fit the schema, a stratum has no rows or no strength,
+            or the folder cannot be made.
 
     Example:
         >>> import deniable, pandas
@@ -213,7 +213,8 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     """Write a bistochastic matrix as a mixture of permutations, the identity as heavy as can be.
 
     Source: Ruiz, "λ-randomization", Theorem 3 and Corollary 1. A subject can then randomize
-    without tables: draw a permutation by its weight, and answer what it makes of the truth.
+    without tables: draw a permutation with its weight, and answer the category to which it sends
+    the truth.
 
     Args:
         matrix: square, entries above 0, rows and columns adding up to 1; ``matrix[y, x]`` =
@@ -253,14 +254,14 @@ def estimate(
         plan: what randomized it; may be left out for a folder.
         of: the attributes of the table.
         by: attributes that form subgroups.
-        where: kept columns and the value that selects rows; group by a kept column with this.
+        where: the value that selects rows, by kept column; to group by one, call once a value.
         weights: a kept column with a weight per row.
         method: ``inversion``, ``em`` or ``projected``.
-        target: ``table`` or ``population``; decides the standard errors.
+        target: ``table`` or ``population``, what the standard errors are for.
 
     Returns:
         The estimate, with ``.table()`` and ``.confidence_interval(level)``; ``.interval_method``
-        says of which kind the intervals are.
+        names the kind of intervals.
 
     Raises:
         InputError: if the question does not fit the release.
@@ -308,7 +309,7 @@ def estimate_mean(
         by: attributes or kept columns that form subgroups.
         scores: one number per category; by default the schema's, or the middles of the bins.
         target: ``table`` or ``population``.
-        level: of the intervals.
+        level: probability that an interval holds.
 
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
@@ -345,7 +346,7 @@ def estimate_quantile(
         probability: 0.5 for the median.
         by: attributes or kept columns that form subgroups.
         target: ``table`` or ``population``.
-        level: of the intervals.
+        level: probability that an interval holds.
 
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
@@ -379,10 +380,11 @@ def estimate_covariance(
         released: a folder made by :func:`share`, a path, or a dataframe.
         plan: what randomized it; may be left out for a folder.
         of: the two attributes.
-        scores: one number per category of either; None takes the schema's, or the middles of bins.
-        where: kept columns and the value that selects rows.
+        scores: one number per category for each of the two; None takes the schema's, or the middles
+            of bins.
+        where: the value that selects rows, by kept column.
         weights: a kept column with a weight per row.
-        target: ``table`` or ``population``; decides the standard error.
+        target: ``table`` or ``population``, what the standard error is for.
 
     Returns:
         The estimate, with ``.confidence_interval(level)`` and what the mechanism left of it.
@@ -422,14 +424,14 @@ def independence_test(
         released: a folder made by :func:`share`, a path, or a dataframe.
         plan: what randomized it; may be left out for a folder.
         of: the two attributes; one may be a kept column.
-        where: kept columns and the value that selects rows.
+        where: the value that selects rows, by kept column.
 
     Returns:
         χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the
         interval of V.
 
     Raises:
-        InputError: if the question does not fit the release, or the randomization has wiped out
+        InputError: if the question does not fit the release, or the randomization left nothing of
             how the two go together.
 
     Example:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.design.methods import METHODS
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 LEVELS = ["--attribute-epsilon", "1,2,1.5"]
@@ -231,6 +233,20 @@ def test_the_example_in_every_help_can_be_pasted_from_a_terminal_of_80_columns(
     words = shlex.split(example.replace("\\\n", ""))
     assert words[0] == "deniable"
     assert all(word in done.out for word in words if word.startswith("--"))
+
+
+@pytest.mark.parametrize("command", ["share", "design"])
+def test_help_lists_the_methods_that_can_be_chosen_with_their_defaults(
+    deniable, monkeypatch, command
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = " ".join(deniable(command, "--help").out.split("Methods")[1].split())
+    assert shown.startswith("(default: balanced; with strengths: lambda)")
+    for spec in METHODS.values():
+        assert (f" {spec.name}: {spec.help}." in shown) == spec.offered
+    assert "Defaults: --given-rest 2x, --pair-floor 0.5. optimal:" in shown
+    assert "Defaults: --given-rest none, --pair-floor none. kronecker:" in shown
+    assert "Takes --order. lambda:" in shown
 
 
 def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):

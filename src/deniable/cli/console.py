@@ -381,22 +381,23 @@ def _show_independence(result: "IndependenceTest", level: float) -> None:
         ],
         text_columns=0,
     )
-    if result.together and result.released is not None:
+    if result.together and (naive := result.released) is not None:
         say(
             "The two are randomized together: the released table as it stands gives χ² "
-            f"{result.released.statistic:.5g}, p-value {result.released.p_value:.3g}, and may reject "
-            "independence where it holds. The test above is corrected for that."
+            f"{naive.statistic:.5g}, p-value {naive.p_value:.3g}, and may reject independence "
+            "where it holds. The test above is corrected for that."
         )
     if result.without_v:
         say(f"No Cramér's V: {result.without_v}.")
     elif result.cramers_v is not None and result.cramers_v.square < 0:
         say(
-            f"Less noise, V² is estimated as {result.cramers_v.square:.3g}, below 0; V is shown as 0."
+            f"Less noise, V² is estimated as {result.cramers_v.square:.3g}, below 0; V is shown "
+            "as 0."
         )
     if result.few_expected:
         say(
-            f"The smallest expected count is {result.test.least_expected:.2g}, below 5: the p-value "
-            "is rough."
+            f"The smallest expected count is {result.test.least_expected:.2g}, below 5: the "
+            "p-value is rough."
         )
 
 
