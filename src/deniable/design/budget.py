@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
-from deniable.design.methods import DEFAULT_METHOD, Found, methods_taking
+from deniable.design.methods import DEFAULT_METHOD, Solution, methods_taking
 from deniable.design.plan import Plan
 from deniable.errors import InputError
 from deniable.solvers.problem import SolverError
@@ -146,8 +146,8 @@ def _by_importance(
     if "caps" not in plan.method.takes and solution.law is not None:
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
-        alone = plan.found(solution.attribute_epsilon.tolist())
-        result = plan.of(Found.one(solution.law, alone.weights))
+        alone = plan.solve(solution.attribute_epsilon.tolist())
+        result = plan.of(Solution.one(solution.law, alone.weights))
         rival = plan.of(alone)
         if rival.epsilon < result.epsilon * (1 - _NEAR):
             result = rival
@@ -192,23 +192,23 @@ def _largest_nearby(
         budget, low, high, within: as for :func:`_largest_monotone`.
     """
 
-    result = plan.found(levels(high))
-    first = plan.with_levels(result, levels(high))
+    solution = plan.solve(levels(high))
+    first = plan.with_levels(solution, levels(high))
     if first.epsilon <= budget:
         return first
     near = plan.method.near
-    if near is None or result.end is None:
+    if near is None or solution.end is None:
         scaled = _largest_monotone(
             lambda scale: plan.at(levels(scale)), budget, low, high, first, within
         )
         return None if scaled is None else scaled[1]
     prove = plan.method.prove
     assert prove is not None
-    laws: dict[float, Found] = {}
+    laws: dict[float, Solution] = {}
 
     def at(scale: float) -> Design:
         requested = levels(scale)
-        laws[scale] = near(plan.task, requested, result, False) or plan.found(requested)
+        laws[scale] = near(plan.task, requested, solution, False) or plan.solve(requested)
         return plan.with_levels(laws[scale], requested)
 
     gain = math.inf
@@ -218,16 +218,16 @@ def _largest_nearby(
         if scaled is None:
             return None
         low, best = scaled
-        requested, result = levels(low), laws[low]
+        requested, solution = levels(low), laws[low]
         if gain <= _WORTH * budget:
-            proved = prove(plan.task, requested, result)
+            proved = prove(plan.task, requested, solution)
             if proved is not None:
                 return plan.with_levels(proved, requested)
-            result, gain = plan.found(requested), math.inf
+            solution, gain = plan.solve(requested), math.inf
         else:
-            better = near(plan.task, requested, result, True) or result
+            better = near(plan.task, requested, solution, True) or solution
             gain = best.epsilon - plan.with_levels(better, requested).epsilon
-            result = better if gain > 0 else result
+            solution = better if gain > 0 else solution
         # Where the total was on the budget, it is now below by the gain.
         for high in (low * (1 + _AHEAD * gain / budget), largest):
             first = at(min(high, largest))

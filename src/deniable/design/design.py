@@ -27,7 +27,7 @@ from deniable.design.methods import (
     methods_taking,
 )
 from deniable.design.plan import Plan, lower_bound
-from deniable.design.strength import StrengthWishes, Wish
+from deniable.design.strength import PerAttribute, StrengthWishes
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
@@ -51,8 +51,8 @@ def design(
     at_most: Mapping[str, float] | None = None,
     order: Literal["given", "descending"] = "given",
     allow_changed_levels: bool = False,
-    attenuation: Wish = None,
-    strength: Wish = None,
+    attenuation: PerAttribute = None,
+    strength: PerAttribute = None,
     preserve: Mapping[tuple[str, str], float] | None = None,
     matrices: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Design:
@@ -210,10 +210,11 @@ def _changed_sentence(result: Design) -> str:
         )
     )
     listed = ", ".join(result.changed[:5]) + (", …" if len(changed) > 5 else "")
+    order = ", order descending" if "order" in METHODS[result.method].takes else ""
     return (
         f"the {result.method} method cannot keep the requested level of {len(changed)} attributes "
         f"({listed}; {raised} of them would be less protected than requested); use method "
-        "balanced, order descending, or allow changed levels"
+        f"{DEFAULT_METHOD}{order}, or allow changed levels"
     )
 
 

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 
 from deniable.design.account import Design
+from deniable.design.methods import MATRIX_METHOD
 from deniable.design.record import mechanism_from_plain
 from deniable.errors import InputError
-from deniable.laws import MatrixChannel
+from deniable.laws import Identity, MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
@@ -123,8 +124,6 @@ def with_responses(
             places = tuple(schema.position(mine[i]) for i in block.attributes)
             blocks.append(replace(block, attributes=places))
     else:
-        from deniable.laws import Identity
-
         for i, attribute in enumerate(schema.attributes):
             if i not in schema.protected:
                 blocks.append(Block((i,), Identity((attribute.n_categories,))))
@@ -133,7 +132,7 @@ def with_responses(
     mechanism = Mechanism(schema, tuple(blocks))
     return Design(
         replace(mechanism, claim=mechanism.promise()),
-        "matrix" if design is None else design.method,
+        MATRIX_METHOD if design is None else design.method,
         tuple(requested.get(name) for name in schema.names),
         None,
         notes=() if design is None else design.notes,

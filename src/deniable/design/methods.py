@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deniable.design.strength import Randomization, StrengthWishes
     from deniable.schema import Schema
 
-_Solution = TypeVar("_Solution")
+_T = TypeVar("_T")
 
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""
@@ -44,6 +44,13 @@ _RAMP_GAP = 0.02
 DEFAULT_METHOD = "balanced"
 STRENGTH_METHOD = "lambda"
 """The methods of a request that names none: with levels or a total, and with strengths."""
+
+INDEPENDENT_METHOD = "kronecker"
+"""The method of independent responses at given levels, which has no limits of its own."""
+
+INVARIANT_METHOD = "invariant"
+MATRIX_METHOD = "matrix"
+"""What a record calls matrices that were made from a table, and matrices that were given."""
 
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
@@ -72,8 +79,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a method found.
+class Solution:
+    """What a method answers: laws, and what is known of how near the optimum they are.
 
     Args:
         parts: independent laws, each with the positions of its attributes among those to
@@ -89,7 +96,7 @@ class Found:
     end: object = None
 
     @classmethod
-    def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Found":
+    def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Solution":
         """Return one law for all attributes, in their order."""
         return cls(((tuple(range(len(law.n_categories))), law),), weights)
 
@@ -98,14 +105,14 @@ def _aimed(levels: Sequence[float]) -> list[float]:
     return [level - min(_AIM, level * 1e-3) for level in levels]
 
 
-def _optimal(task: Task, levels: Sequence[float]) -> Found:
+def _optimal(task: Task, levels: Sequence[float]) -> Solution:
     from deniable.solvers.patterns import optimal
 
     solution = _solved(lambda: optimal.solve(task.n_categories, levels))
-    return Found(_laws(solution.parts), solution.weights.tolist())
+    return Solution(_laws(solution.parts), solution.weights.tolist())
 
 
-def _balanced(task: Task, levels: Sequence[float]) -> Found:
+def _balanced(task: Task, levels: Sequence[float]) -> Solution:
     """The capped linear program up to ``EXACT_CAPS`` attributes, the clipped ramp beyond.
 
     The program's optimum is exact; it takes seconds at ten different attributes and minutes at
@@ -122,12 +129,12 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
         except _OutOfReachError:
             pass
         else:
-            return Found(exact.parts, optimum.weights.tolist(), optimum.epsilon)
+            return Solution(exact.parts, optimum.weights.tolist(), optimum.epsilon)
     caps = resolve_caps(task.given_rest, levels)
     solution = _solved(lambda: balanced.solve(task.n_categories, levels, caps, task.pair_floor))
     if solution.method == "independent" and _has_room(caps, levels):
         raise _OutOfReachError("no capped law was found for these levels")
-    return Found(
+    return Solution(
         _laws(solution.parts),
         solution.weights.tolist(),
         solution.optimum.epsilon,
@@ -135,37 +142,39 @@ def _balanced(task: Task, levels: Sequence[float]) -> Found:
     )
 
 
-def _balanced_near(task: Task, levels: Sequence[float], found: Found, search: bool) -> Found | None:
+def _balanced_near(
+    task: Task, levels: Sequence[float], start: Solution, search: bool
+) -> Solution | None:
     from deniable.solvers.patterns import balanced
     from deniable.solvers.problem import SolverError
 
-    if not isinstance(found.end, balanced.RampPlace):
+    if not isinstance(start.end, balanced.RampPlace):
         return None
     caps = resolve_caps(task.given_rest, levels)
     try:
         near = balanced.solve_near(
-            task.n_categories, levels, caps, task.pair_floor, found.end, search=search
+            task.n_categories, levels, caps, task.pair_floor, start.end, search=search
         )
     except (SolverError, ArithmeticError):
         return None
-    return None if near is None else Found(_laws(near[0]), found.weights, end=near[1])
+    return None if near is None else Solution(_laws(near[0]), start.weights, end=near[1])
 
 
-def _balanced_proof(task: Task, levels: Sequence[float], found: Found) -> Found | None:
+def _balanced_proof(task: Task, levels: Sequence[float], solution: Solution) -> Solution | None:
     from deniable.solvers.patterns import balanced, optimal
 
-    if not balanced.keep_floor((law for _, law in found.parts), task.pair_floor):
+    if not balanced.keep_floor((law for _, law in solution.parts), task.pair_floor):
         return None
     try:
         optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
     except _OutOfReachError:  # the weights found nearby prove a bound here, too
-        return found
-    return replace(found, weights=optimum.weights.tolist(), optimal_epsilon=optimum.epsilon)
+        return solution
+    return replace(solution, weights=optimum.weights.tolist(), optimal_epsilon=optimum.epsilon)
 
 
 def _largest_apart(
-    solve: Callable[[Task, Sequence[float]], Found], task: Task, levels: Sequence[float]
-) -> Found:
+    solve: Callable[[Task, Sequence[float]], Solution], task: Task, levels: Sequence[float]
+) -> Solution:
     """Solve for all attributes together, or leave out the largest levels until that can be done.
 
     Levels of many nats beside ordinary ones are beyond the solvers' arithmetic. An attribute at
@@ -178,15 +187,15 @@ def _largest_apart(
         if not rest:
             break
         try:
-            found = solve(_part(task, rest), [levels[i] for i in rest])
+            solution = solve(_part(task, rest), [levels[i] for i in rest])
         except (_OutOfReachError, ArithmeticError):
             continue
         if not apart:
-            return found
+            return solution
         sizes = [task.n_categories[i] for i in apart]
         alone = ProductLaw.from_levels(sizes, [levels[i] for i in apart])
-        parts = tuple((tuple(rest[i] for i in places), law) for places, law in found.parts)
-        return Found((*parts, (tuple(apart), alone)))
+        parts = tuple((tuple(rest[i] for i in places), law) for places, law in solution.parts)
+        return Solution((*parts, (tuple(apart), alone)))
     return _kronecker(task, levels)
 
 
@@ -212,7 +221,7 @@ def _laws(parts: Sequence[Any]) -> tuple[tuple[tuple[int, ...], PatternLaw], ...
     return tuple((part.attributes, part.law) for part in parts)
 
 
-def _solved(solve: Callable[[], _Solution]) -> _Solution:
+def _solved(solve: Callable[[], _T]) -> _T:
     from deniable.solvers.problem import SolverError
 
     try:
@@ -221,12 +230,12 @@ def _solved(solve: Callable[[], _Solution]) -> _Solution:
         raise _OutOfReachError(str(error)) from None
 
 
-def _kronecker(task: Task, levels: Sequence[float]) -> Found:
+def _kronecker(task: Task, levels: Sequence[float]) -> Solution:
     # Its weights are rounded down exactly; there is no rounding to keep clear of.
-    return Found.one(ProductLaw.from_levels(task.n_categories, levels))
+    return Solution.one(ProductLaw.from_levels(task.n_categories, levels))
 
 
-def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None = None) -> Found:
+def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None = None) -> Solution:
     from deniable.solvers.patterns import linear
 
     aimed = _aimed(levels)
@@ -247,10 +256,10 @@ def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None =
         )
     )
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
-    return Found.one(law, list(solution.weights))
+    return Solution.one(law, list(solution.weights))
 
 
-def _closed_form(task: Task, levels: Sequence[float]) -> Found:
+def _closed_form(task: Task, levels: Sequence[float]) -> Solution:
     from deniable.laws.patterns import other_outputs
     from deniable.solvers.patterns import closed_form, linear
 
@@ -259,10 +268,10 @@ def _closed_form(task: Task, levels: Sequence[float]) -> Found:
     counts = other_outputs(task.n_categories).astype(np.float64)
     law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
     # The formula gives no dual; the linear program's prices are one.
-    return Found.one(law, list(linear.solve(task.n_categories, aimed).weights))
+    return Solution.one(law, list(linear.solve(task.n_categories, aimed).weights))
 
 
-def _heuristic(task: Task, levels: Sequence[float]) -> Found:
+def _heuristic(task: Task, levels: Sequence[float]) -> Solution:
     from deniable.solvers.patterns import heuristic
 
     aim = np.asarray(_aimed(levels))
@@ -272,7 +281,7 @@ def _heuristic(task: Task, levels: Sequence[float]) -> Found:
     change_excess = np.empty(len(aim))
     change_excess[places] = solution.change_excess
     law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
-    return Found.one(law)
+    return Solution.one(law)
 
 
 def _lambda(
@@ -282,13 +291,13 @@ def _lambda(
 
     if epsilon is not None:
         raise InputError(
-            "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
-            "method kronecker, which is the same law asked for by ε"
+            f"method {STRENGTH_METHOD} takes no total; give λ, strengths or covariances to "
+            f"preserve, or use method {INDEPENDENT_METHOD}, which is the same law requested by ε"
         )
     if not wishes:
         raise InputError(
-            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
-            "to preserve, or matrices"
+            f"method {STRENGTH_METHOD} needs to know how strongly to randomize; give λ, strengths, "
+            "covariances to preserve, or matrices"
         )
     return lambda_blocks(schema, wishes)
 
@@ -298,14 +307,20 @@ def _joint(
 ) -> "Randomization":
     from deniable.design.strength import joint_blocks
 
+    if wishes.preserve or wishes.matrices:
+        raise InputError(
+            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
+            "matrix per attribute; give one λ, one strength or epsilon, or use method "
+            f"{STRENGTH_METHOD}"
+        )
     return joint_blocks(
         schema, wishes, None if epsilon is None else check_level(epsilon, "epsilon")
     )
 
 
-Solve = Callable[[Task, Sequence[float]], Found]
-Near = Callable[[Task, Sequence[float], Found, bool], Found | None]
-Prove = Callable[[Task, Sequence[float], Found], Found | None]
+Solve = Callable[[Task, Sequence[float]], Solution]
+Near = Callable[[Task, Sequence[float], Solution, bool], Solution | None]
+Prove = Callable[[Task, Sequence[float], Solution], Solution | None]
 Blocks = Callable[["Schema", "StrengthWishes", float | None], "Randomization"]
 
 
@@ -380,7 +395,7 @@ METHODS: dict[str, MethodSpec] = {
     spec.name: spec
     for spec in (
         MethodSpec(
-            "balanced",
+            DEFAULT_METHOD,
             "near the smallest ε of the record for the levels, with a cap on what someone learns "
             "of an attribute who knows the rest, and every pair of attributes estimable",
             label="balanced",
@@ -423,7 +438,7 @@ METHODS: dict[str, MethodSpec] = {
             style=("#CC79A7", "x", "-"),
         ),
         MethodSpec(
-            "kronecker",
+            INDEPENDENT_METHOD,
             "an independent response for each attribute; the ε of the record is the sum",
             label="independent (Kronecker)",
             description="independent randomized response for each attribute (Kronecker product)",
@@ -458,7 +473,7 @@ METHODS: dict[str, MethodSpec] = {
             style=("#0072B2", "^", "--"),
         ),
         MethodSpec(
-            "lambda",
+            STRENGTH_METHOD,
             "λ-randomization: an independent response for each attribute, asked for by λ, "
             "strength, covariances to preserve, or bistochastic matrices (Ruiz)",
             label="λ-randomization",
@@ -467,7 +482,7 @@ METHODS: dict[str, MethodSpec] = {
             blocks=_lambda,
             takes=frozenset({"strength", "matrices"}),
             instead_of_levels="give λ, strengths or covariances to preserve, or use method "
-            "kronecker, which is the same law asked for by levels",
+            f"{INDEPENDENT_METHOD}, which is the same law requested by levels",
             style=("#E69F00", "p", "--"),
         ),
         MethodSpec(
@@ -483,7 +498,7 @@ METHODS: dict[str, MethodSpec] = {
             style=("#CC79A7", "h", "-."),
         ),
         MethodSpec(
-            "invariant",
+            INVARIANT_METHOD,
             "invariant PRAM, made by the command pram from a table",
             description="invariant post-randomization (PRAM): matrices made from the table so that "
             "its frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
@@ -493,7 +508,7 @@ METHODS: dict[str, MethodSpec] = {
             takes=frozenset(),
         ),
         MethodSpec(
-            "matrix",
+            MATRIX_METHOD,
             "a response matrix given for every attribute, by --matrix",
             description="a response matrix given for every attribute",
             takes=frozenset(),
@@ -537,14 +552,14 @@ def methods_table() -> str:
         if not spec.offered:
             continue
         limit = "any number" if spec.most is None else f"up to {spec.most}"
-        told = ", ".join(_TOLD[name] for name in _TOLD if name in spec.takes)
+        inputs = ", ".join(_INPUT_NAMES[name] for name in _INPUT_NAMES if name in spec.takes)
         first = f"`{spec.name}`" + (" (the default)" if spec.name == DEFAULT_METHOD else "")
-        rows.append((first, spec.help, str(spec.most) if spec.fewest > 1 else limit, told))
+        rows.append((first, spec.help, str(spec.most) if spec.fewest > 1 else limit, inputs))
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---|---|---|---|", *lines[1:]]) + "\n"
 
 
-_TOLD: dict[Input, str] = {
+_INPUT_NAMES: dict[Input, str] = {
     "levels": "levels",
     "total": "a total",
     "importance": "importances",

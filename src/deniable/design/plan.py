@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deniable.design.account import Design
-from deniable.design.methods import Found, MethodSpec, Task, cap_text, resolve_caps
+from deniable.design.methods import MethodSpec, Solution, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -32,10 +32,10 @@ class Plan:
         Raises:
             InputError: if a level is beyond what the method can do, or a cap cannot be kept.
         """
-        return self.with_levels(self.found(levels), levels)
+        return self.with_levels(self.solve(levels), levels)
 
-    def found(self, levels: Sequence[float]) -> Found:
-        """Return what the method finds at these levels, shape (k,), in nats.
+    def solve(self, levels: Sequence[float]) -> Solution:
+        """Return what the method answers at these levels, shape (k,), in nats.
 
         Raises:
             InputError: if a level is beyond what the method can do.
@@ -50,14 +50,14 @@ class Plan:
         assert self.method.solve is not None
         return self.method.solve(self.task, levels)
 
-    def with_levels(self, found: Found, levels: Sequence[float]) -> Design:
-        """Return the design around laws that were found for these levels.
+    def with_levels(self, solution: Solution, levels: Sequence[float]) -> Design:
+        """Return the design around the laws that solve these levels.
 
         Raises:
             InputError: if a cap is not kept.
         """
         protected = self.schema.protected
-        design = self.of(found)
+        design = self.of(solution)
         caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
         for i, cap in zip(protected, caps, strict=True):
             if cap is not None and design.mechanism.epsilon_given_rest[i] > cap:
@@ -71,11 +71,12 @@ class Plan:
             requested_epsilon=tuple(requested.get(i) for i in range(len(self.schema.attributes))),
         )
 
-    def of(self, found: Found) -> Design:
-        """Return the design around laws that were found, with no levels requested."""
+    def of(self, solution: Solution) -> Design:
+        """Return the design around a solution's laws, with no levels requested."""
         protected = self.schema.protected
         blocks = [
-            Block(tuple(protected[place] for place in places), law) for places, law in found.parts
+            Block(tuple(protected[place] for place in places), law)
+            for places, law in solution.parts
         ]
         blocks += [
             Block((i,), Identity((a.n_categories,)))
@@ -87,9 +88,9 @@ class Plan:
             mechanism,
             self.method.name,
             (None,) * len(self.schema.attributes),
-            lower_bound(mechanism, found.weights),
-            weights=None if found.weights is None else tuple(map(float, found.weights)),
-            optimal_epsilon=found.optimal_epsilon,
+            lower_bound(mechanism, solution.weights),
+            weights=None if solution.weights is None else tuple(map(float, solution.weights)),
+            optimal_epsilon=solution.optimal_epsilon,
             given_rest=cap_text(self.task.given_rest),
             pair_floor=self.task.pair_floor,
         )
@@ -102,7 +103,7 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
     end a hair above the law's own ε.
 
     Args:
-        mechanism: its levels are asked.
+        mechanism: its levels are bounded.
         weights: λ per protected attribute, shape (k,), or None for what needs no search.
 
     Returns:

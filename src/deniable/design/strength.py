@@ -34,7 +34,7 @@ _GUARD_BITS = 64
 
 Rounding = Literal["down", "up"]
 
-Wish = float | Mapping[str, float] | None
+PerAttribute = float | Mapping[str, float] | None
 """One number for every attribute that has no wish of its own, or numbers by name."""
 
 
@@ -54,8 +54,8 @@ class StrengthWishes:
         (False, 0.5)
     """
 
-    attenuation: Wish = None
-    strength: Wish = None
+    attenuation: PerAttribute = None
+    strength: PerAttribute = None
     preserve: Mapping[tuple[str, str], float] = field(default_factory=dict)
     matrices: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
@@ -181,11 +181,6 @@ def joint_blocks(
     Raises:
         InputError: if not exactly one of them is given, or it is out of range or out of reach.
     """
-    if wishes.preserve or wishes.matrices:
-        raise InputError(
-            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
-            "matrix per attribute; give one λ, one strength or epsilon, or use method lambda"
-        )
     given = [w for w in (wishes.attenuation, wishes.strength, epsilon) if w is not None]
     if len(given) != 1 or isinstance(given[0], Mapping):
         raise InputError(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deniable.design.account import Design
+from deniable.design.methods import MATRIX_METHOD
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
@@ -47,7 +48,9 @@ def pick(
     attribute = _attribute(stored, name, schema)
     law = DesignedChannel.for_prior(matrix, stored.prior.shares)
     mechanism = Mechanism(Schema((attribute,)), (Block((0,), law),))
-    design = Design(replace(mechanism, claim=mechanism.promise()), "matrix", (None,), None, None)
+    design = Design(
+        replace(mechanism, claim=mechanism.promise()), MATRIX_METHOD, (None,), None, None
+    )
     assert row.mse is not None
     what = "ε" if stored.local else "privacy"
     sentence = (

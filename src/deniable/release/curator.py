@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.design.account import Design
 from deniable.design.design import design
+from deniable.design.methods import INVARIANT_METHOD, STRENGTH_METHOD
 from deniable.design.strata import Designs
 from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
@@ -221,7 +222,7 @@ class _Curator:
             try:
                 self._designs[key] = design(
                     self._treatment.schema,
-                    method="lambda",
+                    method=STRENGTH_METHOD,
                     attenuation=wishes.attenuation,
                     strength=wishes.strength,
                     preserve=wishes.preserve,
@@ -347,7 +348,7 @@ def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float =
     mechanism = Mechanism(base.mechanism.schema, tuple(blocks))
     return Design(
         replace(mechanism, claim=mechanism.promise()),
-        "invariant",
+        INVARIANT_METHOD,
         (None,) * len(base.requested_epsilon),
         None,
     )

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from cli.conftest import deniable, people
-from deniable.design.methods import METHODS, Found, MethodSpec, Task
+from deniable.design.methods import METHODS, MethodSpec, Solution, Task
 from deniable.laws import ProductLaw
 
 __all__ = ["deniable", "people"]
 
 
-def half_as_much(task: Task, levels: Sequence[float]) -> Found:
+def half_as_much(task: Task, levels: Sequence[float]) -> Solution:
     """Independent responses at half of every level."""
-    return Found.one(ProductLaw.from_levels(task.n_categories, [level / 2 for level in levels]))
+    return Solution.one(ProductLaw.from_levels(task.n_categories, [level / 2 for level in levels]))
 
 
 TOY = MethodSpec(

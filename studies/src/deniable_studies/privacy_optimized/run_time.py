@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.design.account import EXACT_WITHIN
-from deniable.design.methods import Found, Solve, Task, method_named
+from deniable.design.methods import Solution, Solve, Task, method_named
 from deniable.design.plan import Plan
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
@@ -278,10 +278,10 @@ def _time_one(timing: Timing, counts: list[int], wanted: list[float], *, keep: b
     return time.process_time() - begin
 
 
-def _account(timing: Timing, task: Task, found: Found, wanted: list[float]) -> None:
+def _account(timing: Timing, task: Task, solution: Solution, wanted: list[float]) -> None:
     schema = Schema.anonymous(task.n_categories)
     plan = Plan(schema, method_named(timing.method), task)
-    seconds, designed = timed(lambda: plan.of(found))
+    seconds, designed = timed(lambda: plan.of(solution))
     got = designed.mechanism.attribute_epsilon
     timing.design_seconds.append(timing.seconds[-1] + seconds)
     timing.epsilon.append(designed.epsilon)
