@@ -49,7 +49,7 @@ def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[Bina
 def explain_write_errors(where: str | Path) -> Iterator[None]:
     """Turn a failure of the system to write into one sentence.
 
-    A pipe whose reader has gone is left as it is: that is no mistake.
+    A pipe whose reader has gone is no mistake of the user: that error is passed on.
 
     Raises:
         InputError: if the system could not write.
@@ -229,7 +229,7 @@ def _aside(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _terminated_as_exception() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, unless the program has its own idea of it."""
+    """Let SIGTERM unwind the stack, unless the program handles it itself."""
     ours = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,7 +1,7 @@
-"""The only door to entropy, and exact draws from integer weights.
+"""The one source of random bits, and exact draws from integer weights.
 
 Nothing else in the package may touch ``os.urandom``, ``secrets``, ``random`` or the cipher; a test
-holds that wall. Random bits are an AES-256-CTR keystream whose key and counter come from the
+checks that. Random bits are an AES-256-CTR keystream whose key and counter come from the
 operating system: as fast as memory, and indistinguishable from uniform bits unless AES is broken.
 
 A draw never compares a rounded floating-point number. A probability is a ratio of integers; the

@@ -84,8 +84,8 @@ def exact_weights(matrix: NDArray[np.float64]) -> tuple[int, list[list[int]]]:
     tree of the largest entries is taken. Every other entry between the two sides of its edge is
     then no larger than the edge's own, and what one side lacks is the rounding error of just these
     entries (those inside a side count in a row and in a column, and cancel), when both sides hold
-    as many rows as columns; otherwise one of them is at least 1/r². So a change is small relative
-    to the entry changed, however small that is.
+    as many rows as columns; otherwise one of these entries is at least 1/r². So a change is
+    small relative to the entry changed, however small that is.
 
     Args:
         matrix: positive, sums near 1, shape (r, r).

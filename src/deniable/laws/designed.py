@@ -19,9 +19,9 @@ _SUM_TOLERANCE = 1e-9
 class DesignedChannel(MatrixChannel):
     """One attribute with a response matrix and the prior it was designed for.
 
-    Its ε may be unbounded. What holds instead is about how well an answer can be guessed from if
-    people are distributed like the prior (Huang and Du, equations (8) and (9)), and the estimate
-    has the least variance there (:meth:`left_inverse`).
+    Its ε may be unbounded. What holds instead is a limit on how well a category can be guessed from
+    an answer, if people are distributed like the prior (Huang and Du, equations (8) and (9)). The
+    estimate has its least variance there, too (:meth:`left_inverse`).
 
     Args:
         n_categories: (a,).
@@ -85,20 +85,21 @@ class DesignedChannel(MatrixChannel):
         return inverse
 
     def guesses(
-        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+        self, guessed: Sequence[int] | None = None, known: Sequence[int] | None = None
     ) -> Guesses:
         """Return how well values can be guessed if people are distributed as the prior.
 
         Args:
-            wanted: which value of what is guessed each category stands for, shape (a,); by default
-                the category itself.
-            known: which value of what is known beforehand each stands for; nothing by default.
+            guessed: for every category, the value that is to be guessed, shape (a,); by default the
+                category itself.
+            known: for every category, the value that is known beforehand, shape (a,); by default
+                nothing is known.
 
         Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
         equation (8); ``worst_posterior`` is equation (9).
         """
-        before = sum(map(max, self._cells([self._prior()], wanted, known)))
-        answers = self._cells(self._joint(), wanted, known)
+        before = sum(map(max, self._cells([self._prior()], guessed, known)))
+        answers = self._cells(self._joint(), guessed, known)
         after = Fraction(sum(map(max, answers)), 1 << self.bits)
         worst = max(max(cells) / sum(cells) for cells in answers if any(cells))
         return Guesses(*(value.as_integer_ratio() for value in (before, after, worst)))
@@ -106,22 +107,22 @@ class DesignedChannel(MatrixChannel):
     def _cells(
         self,
         rows: Sequence[Sequence[Fraction]],
-        wanted: Sequence[int] | None,
+        guessed: Sequence[int] | None,
         known: Sequence[int] | None,
     ) -> list[list[Fraction]]:
-        """Return, for every answer and every known value, the probabilities of all values that are
-        wanted, together with these."""
+        """Return, for every answer and every known value, the joint probabilities of the values
+        that are to be guessed."""
         (n,) = self.n_categories
-        wanted = range(n) if wanted is None else wanted
+        guessed = range(n) if guessed is None else guessed
         known = [0] * n if known is None else known
-        found = []
+        answers = []
         for row in rows:
             by_known: dict[int, dict[int, Fraction]] = {}
-            for mass, want, know in zip(row, wanted, known, strict=True):
-                cells = by_known.setdefault(know, {})
-                cells[want] = cells.get(want, Fraction(0)) + mass
-            found += [list(cells.values()) for cells in by_known.values()]
-        return found
+            for mass, value, given in zip(row, guessed, known, strict=True):
+                cells = by_known.setdefault(given, {})
+                cells[value] = cells.get(value, Fraction(0)) + mass
+            answers += [list(cells.values()) for cells in by_known.values()]
+        return answers
 
     def _prior(self) -> list[Fraction]:
         exact = [Fraction(value) for value in self.prior]

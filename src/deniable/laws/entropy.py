@@ -18,7 +18,7 @@ from deniable.laws.transforms import kernel_of
 
 
 class NotComputedError(Exception):
-    """An entropy that a law does not tell; the message says why."""
+    """A law's entropy is not computed; the message says why."""
 
 
 def entropy_rate(matrix: NDArray[np.float64]) -> float:
@@ -44,12 +44,12 @@ def entropy_rate(matrix: NDArray[np.float64]) -> float:
 
 
 def response_entropy(n_categories: int, keep_weight: float, change_weight: float) -> float:
-    """Return the entropy in bits of "kept, or else uniform among the rest".
+    """Return the entropy in bits of a value that is kept, or else uniform among the others.
 
     Args:
-        n_categories: how many values there are, however many.
-        keep_weight, change_weight: weights of the two: integers of any width, or floats; also where
-            the truth is told less often than by chance.
+        n_categories: how many values there are; also more than a float can hold.
+        keep_weight, change_weight: weights of the two: integers of any width, or floats. The
+            value may be kept less often than by chance.
 
     >>> response_entropy(2, 3, 3)
     1.0
@@ -96,7 +96,7 @@ def pattern_entropy(
 def entropy_of_eigenvalues(
     eigenvalues: NDArray[np.float64], n_categories: tuple[int, ...]
 ) -> float:
-    """Return the same from the law's eigenvalues φ(T), shape (2,)·k."""
+    """Return :func:`pattern_entropy` from the law's eigenvalues φ(T), shape (2,)·k."""
     # Rounding may leave a tiny probability just below 0.
     kernel = np.maximum(kernel_of(eigenvalues, n_categories), 0.0)
     return pattern_entropy(kernel * other_outputs(n_categories).astype(float), n_categories)

@@ -84,7 +84,7 @@ class InvariantChannel(ResponseLaw):
 
     @cached_property
     def back_weights(self) -> tuple[tuple[int, ...], ...]:
-        """The second stage's integers: answer y is sent to x in proportion to ``[y][x]``."""
+        """The second stage's integers: answer y is sent back to x in proportion to ``[y][x]``."""
         return tuple(
             tuple(weight * count for weight, count in zip(row, self.counts, strict=True))
             for row in self.base.weights
@@ -121,8 +121,8 @@ class InvariantChannel(ResponseLaw):
     def ratio_if_frequencies_known(self) -> Ratio:
         """Return how much likelier an answer is for one category that occurs than for another.
 
-        For someone who knows the frequencies the matrix is no news, and this bounds what an answer
-        tells. Not below the true ratio: entries are sums and products of at most 3a + 8 positive
+        Someone who knows the frequencies knows the matrix too, and this bounds what an answer adds.
+        It is not below the true ratio: entries are sums and products of at most 3a + 8 positive
         numbers, so their relative error is below (3a + 16)·2⁻⁵³ each.
         """
         n = len(self.counts)

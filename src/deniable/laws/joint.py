@@ -40,9 +40,9 @@ class JointLaw(PatternLaw):
 
     The record is kept with one probability p; otherwise each of the other N − 1 records, N = ∏ a_i,
     is equally likely. As a pattern law q(∅) = p and q(S) = (1 − p) t_S/(N − 1): what Ruiz
-    (λ-randomization, section 3) sets against the Kronecker product. Someone who knows all of a
-    person but one attribute is held off by the whole record's level and no more: X_∅/X_{i} is the
-    record's own ratio.
+    (λ-randomization, section 3) compares with the Kronecker product. Against someone who knows all
+    of a record but one attribute, the level is the whole record's: X_∅/X_{i} is the record's own
+    ratio.
 
     Args:
         n_categories: categories per attribute, shape (k,).
@@ -119,8 +119,8 @@ class JointLaw(PatternLaw):
 
     @classmethod
     def _from_odds(cls, sizes: tuple[int, ...], odds: Fraction, small: float) -> "JointLaw":
-        # Rounding p by 2^−b moves ln(p/(1 − p)) by 2^−b/(p(1 − p)), and what is asked for may be as
-        # small as ``small``: so many bits more.
+        # Rounding p by 2^−b moves ln(p/(1 − p)) by 2^−b/(p(1 − p)), which has to be little beside
+        # ``small``: that takes so many bits more.
         likely = odds / (1 + odds)
         spread = _log2(1 / likely) + _log2(1 / (1 - likely)) - math.log2(small)
         bits = 64 * math.ceil((_GUARD_BITS + spread) / 64)

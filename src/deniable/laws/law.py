@@ -1,9 +1,9 @@
-"""The questions that every law answers, exactly.
+"""What every law has to tell about itself, exactly.
 
 A law is the randomization of one block of attributes, held as integers: the sampler draws from
 them, :mod:`deniable.mechanism.privacy` takes logarithms of their ratios, the estimator divides by
-the eigenvalues they give. Nothing is stated twice, and nobody asks which law it is: whatever the
-rest of the library wants to know of a law is a question here.
+the eigenvalues they give. No number is stored twice. No other module asks which law it has in hand:
+what it needs to know of a law is a method here.
 """
 
 import math
@@ -30,7 +30,7 @@ UNBOUNDED = math.inf
 """The level where some output is possible for one input and impossible for another."""
 
 MOST_ENUMERATED = 20
-"""Attributes up to which the patterns of a law of no known shape are gone through."""
+"""The most attributes for which the patterns of a law are summed over one by one."""
 
 
 class Sampler(Protocol):
@@ -91,8 +91,8 @@ class Law(ABC):
         return [self.record_level()] * len(self.n_categories)
 
     def attribute_floors(self) -> Sequence[float] | None:
-        """Return lower bounds of :meth:`attribute_levels`, shape (k,), in nats: what is surely
-        delivered; None if those are exact."""
+        """Return lower bounds of :meth:`attribute_levels`, shape (k,), in nats; None if those are
+        exact."""
         return None
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Law(ABC):
         """Return the entropy rate in bits of the response to whole records.
 
         Raises:
-            NotComputedError: if it has none, or nobody has worked it out.
+            NotComputedError: if it has none, or no formula for it is known.
         """
         raise NotComputedError(f"no entropy is known of a law of the family '{self.family}'")
 
@@ -118,17 +118,18 @@ class Law(ABC):
         return [None] * len(self.n_categories)
 
     def guesses(
-        self, wanted: Sequence[int] | None = None, known: Sequence[int] | None = None
+        self, guessed: Sequence[int] | None = None, known: Sequence[int] | None = None
     ) -> Guesses | None:
         """Return how well values can be guessed under the prior that the law was designed for; None
         if it was designed for none.
 
         Args:
-            wanted: which value of what is guessed each category stands for, shape (a,); by default
-                the category itself.
-            known: which value of what is known beforehand each stands for; nothing by default.
+            guessed: for every category, the value that is to be guessed, shape (a,); by default the
+                category itself.
+            known: for every category, the value that is known beforehand, shape (a,); by default
+                nothing is known.
         """
-        del wanted, known
+        del guessed, known
         return None
 
     @abstractmethod
@@ -222,10 +223,10 @@ class BoundedLaw(PatternLaw):
     """A pattern law whose promises are bounds, not exact ratios of integers.
 
     A law of a weighted sum of a thousand attributes has no ratio that fits into a reasonable
-    integer. Its numbers come from floating-point evaluation with error bounds: what it says in nats
-    is never below the truth *for the law as drawn*, and above it by parts in 10^12 or so. Another
-    machine's mathematics may differ in the last place, so records of such laws are compared to a
-    part in 10^12 instead of exactly.
+    integer. Its numbers come from floating-point evaluation with error bounds: what it states in
+    nats is never below the truth *for the law as drawn*, and above it by parts in 10^12 or so.
+    Another machine's mathematics may differ in the last place, so records of such laws are compared
+    to a part in 10^12 instead of exactly.
     """
 
     exact: ClassVar[bool] = False

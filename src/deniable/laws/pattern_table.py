@@ -99,7 +99,7 @@ class PatternTable(PatternLaw):
     def _projected(self, subset: Sequence[int]) -> NDArray[np.object_]:
         rest = tuple(i for i in range(len(self.n_categories)) if i not in subset)
         summed = np.asarray(self._exact.sum(axis=rest) if rest else self._exact, dtype=object)
-        # The remaining axes are in ascending order; put them in the order asked.
+        # The remaining axes are in ascending order; put them in the order of ``subset``.
         ascending = sorted(subset)
         return np.transpose(summed, [ascending.index(i) for i in subset])
 

@@ -1,16 +1,16 @@
-"""One attribute under k-ary randomized response, in every unit in which it is spoken of.
+"""One attribute under k-ary randomized response, and the units that measure it.
 
 P = λI + (1 − λ)P* (Ruiz, "λ-randomization", equation (6)) is k-ary randomized response at
 ε = ln(1 + aλ/(1 − λ)). Its strength in bits, its keep probability and its λ are all functions of ε,
-which is the hub: it is the one unit that loses nothing at either end, where λ, strength or keep
-probability come within rounding of 0 or 1. For those the complement can be given and asked for.
+which is what a response stores: it alone loses nothing at either end, where λ, strength or keep
+probability come within rounding of 0 or 1. There, use their complements.
 
 With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
 
     p = 1/D      1 − p = (a − 1)t/D      λ = (1 − t)/D      1 − λ = at/D
 
-These are floating-point numbers, right to a few units in the last place. A promise is kept by the
-law made from them: its integers are rounded the safe way (see
+These are floating-point numbers, right to a few units in the last place. The promise is kept by the
+law made from them, whose integers are rounded the safe way (see
 :mod:`deniable.design.strength`).
 
 The proofs are in docs/proofs/lambda.md, Theorem 1.

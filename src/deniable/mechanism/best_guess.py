@@ -25,7 +25,8 @@ class Guess:
         before: how often the best guess is right without any answer.
         success: how often it is right from the released answer; one minus the privacy of Huang and
             Du, equation (8).
-        worst_posterior: how sure of a value the most telling answer can make (equation (9)).
+        worst_posterior: the largest probability that any answer can give to any value (equation
+            (9)).
     """
 
     before: float
@@ -34,7 +35,7 @@ class Guess:
 
     @classmethod
     def of(cls, guesses: Guesses) -> "Guess":
-        """Return what a law answers, rounded up."""
+        """Return a law's exact numbers, rounded up."""
         return Guess(*(rounded_up(Fraction(*ratio)) for ratio in guesses))
 
     def to_plain(self) -> dict[str, Any]:
@@ -50,8 +51,8 @@ class Guess:
 class PartGuess:
     """How well one part of a merged attribute can be guessed.
 
-    A combination is harder to guess than one of its parts, so that what holds of the whole bounds
-    nothing here.
+    A combination is harder to guess than one of its parts, so the numbers of the whole are no bound
+    here.
 
     Args:
         name: of the part.

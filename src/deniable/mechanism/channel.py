@@ -14,8 +14,8 @@ Inverses, squares and entrywise products of such maps are of the same form, so e
 An axis may also be one part of an attribute merged from several columns. Under a pattern law the
 parts are axes like any others: 1 − J/a, which is multiplied by φ, is the sum of the components of
 all nonempty sets of parts, so that every set of parts has the eigenvalue of the attribute they
-belong to. Under a response matrix the parts asked for share the matrix: L is followed by the sum S
-over the parts that were not. SL is unbiased for their table, and the formulas of
+belong to. Under a response matrix the parts that are named have that one matrix: L is followed by
+the sum S over the other parts. SL is unbiased for their table, and the formulas of
 :mod:`deniable.estimate.inference` hold with SL in place of L. The released values of such an
 attribute are one variable; it stands on the axis of the part named first, and the others have one
 value.
@@ -105,12 +105,12 @@ class Channel:
     @cached_property
     def _responses(self) -> dict[int, ResponseAxes]:
         """The response matrices, by the first of their axes."""
-        found: dict[int, list[int]] = {}
+        axes_of: dict[int, list[int]] = {}
         for axis, position in enumerate(self.positions):
             if isinstance(self.mechanism.block_of(position)[0].law, ResponseLaw):
-                found.setdefault(position, []).append(axis)
+                axes_of.setdefault(position, []).append(axis)
         responses = {}
-        for position, axes in found.items():
+        for position, axes in axes_of.items():
             law = self.mechanism.block_of(position)[0].law
             assert isinstance(law, ResponseLaw)
             parts = tuple(p for p in (self.variables[axis].part for axis in axes) if p is not None)
@@ -120,13 +120,13 @@ class Channel:
 
     @property
     def shared_matrices(self) -> tuple[str, ...]:
-        """Merged attributes some of whose parts are asked for and that have a response matrix: what
-        is released of these parts is not one value each."""
+        """Merged attributes under a response matrix, some of whose parts are among the axes: the
+        release has no value of each part, only one of the attribute."""
         return tuple(r.attribute.name for r in self._responses.values() if r.parts)
 
     @property
     def complete(self) -> bool:
-        """Whether of every merged attribute with a response matrix all parts are asked for, or
+        """Whether the axes hold, of every merged attribute with a response matrix, all parts or
         none: only then is there a :attr:`forward` map."""
         return all(response.complete for response in self._responses.values())
 
@@ -280,9 +280,9 @@ class Channel:
         Spread over all cells, the noise in the component T has a root mean square of
         √(d_T/n)/(N |φ(T)|) with d_T = ∏_{i∈T}(a_i − 1) and N cells (taking the released table as
         uniform), and the component itself can never exceed √d_T/N, its size if all records were
-        equal. So it drowns when |φ(T)| √n < 1. A table is refused when noise is more than a
-        thousand times that most, |φ(T)| √n < 1e-3, or |φ(T)| < 1e-9; between the two, standard
-        errors tell, and cells are marked as uncertain.
+        equal. So noise is the larger of the two when |φ(T)| √n < 1. A table is refused when noise
+        is more than a thousand times that most, |φ(T)| √n < 1e-3, or |φ(T)| < 1e-9; between the
+        two, standard errors show it, and cells are marked as uncertain.
 
         Args:
             n_records: rows, or the effective number Σ²w/Σw² of weighted rows.

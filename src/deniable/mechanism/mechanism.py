@@ -34,7 +34,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism is said to promise, in nats; inf where nothing is promised.
+    """What a mechanism states that it promises, in nats; inf where nothing is promised.
 
     Args:
         epsilon: the level of the whole record.
@@ -102,7 +102,7 @@ class Mechanism:
         if len(claim.attribute_epsilon) != k or len(claim.epsilon_given_rest) != k:
             raise InputError(f"a claim needs two levels for each of the {k} attributes")
         checks = [("the whole record", self.epsilon, claim.epsilon)]
-        for name, true, said, given, given_said in zip(
+        for name, alone, stated, given_rest, stated_given_rest in zip(
             self.schema.names,
             self.attribute_epsilon,
             claim.attribute_epsilon,
@@ -110,13 +110,13 @@ class Mechanism:
             claim.epsilon_given_rest,
             strict=True,
         ):
-            checks.append((f"attribute '{name}' alone", true, said))
-            checks.append((f"attribute '{name}' given the rest", given, given_said))
-        for what, true, said in checks:
+            checks.append((f"attribute '{name}' alone", alone, stated))
+            checks.append((f"attribute '{name}' given the rest", given_rest, stated_given_rest))
+        for what, true, stated in checks:
             # A claim that is not a number promises nothing either.
-            if not true <= said + self.rounding(said):
+            if not true <= stated + self.rounding(stated):
                 raise InputError(
-                    f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {said:.9g}"
+                    f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {stated:.9g}"
                 )
 
     @cached_property
@@ -161,8 +161,8 @@ class Mechanism:
 
     @cached_property
     def attribute_epsilon_floor(self) -> tuple[float, ...]:
-        """What the attributes are surely released at, shape (k,), in nats: ε of each attribute
-        against someone who sees that column alone, rounded down."""
+        """ε per attribute against someone who sees that column alone, rounded down, shape (k,), in
+        nats."""
         return self._in_schema_order(privacy.attribute_epsilon_floor(b.law) for b in self.blocks)
 
     def rounding(self, level: float) -> float:
@@ -221,6 +221,6 @@ class Mechanism:
 
     def _in_schema_order(self, per_block: Iterable[Sequence[_T]]) -> tuple[_T, ...]:
         values: dict[int, _T] = {}
-        for block, answers in zip(self.blocks, per_block, strict=True):
-            values.update(zip(block.attributes, answers, strict=True))
+        for block, own in zip(self.blocks, per_block, strict=True):
+            values.update(zip(block.attributes, own, strict=True))
         return tuple(values[i] for i in range(len(self.schema.attributes)))

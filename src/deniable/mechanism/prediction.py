@@ -1,4 +1,4 @@
-"""What can be said of estimates before there are data.
+"""What is known of estimates before there are data.
 
 A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds what
 :mod:`deniable.estimate.covariance` derives; response matrices turn it into M_i C M_jᵀ.
@@ -29,8 +29,9 @@ class CovariancePrediction:
         share: what every covariance of scores, and every entry of the indicators' covariance, is
             multiplied by, φ_ij. None under a response matrix that treats contrasts differently.
         spurious: φ_ij − φ_i φ_j: how much of (α − 1/a_i)(β − 1/a_j)ᵀ is added to it.
-        least_share, most_share: between which factors the root of the sum of squares of the
-            indicators' covariance is multiplied; both |share| where there is one.
+        least_share, most_share: the least and the largest factor that the root of the sum of
+            squares of the indicators' covariance can be multiplied by; both |share| where there is
+            one.
     """
 
     attributes: tuple[str, str]
@@ -250,7 +251,8 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
     if target == "table":
         worst = float(np.maximum(diagonal - 1.0, high).max())
     else:
-        # π(x) = p on the cell, the rest where it hurts most: p u_d + (1 − p) u_o − p², concave.
+        # π(x) = p on the cell and the rest on the cell with the largest u_o:
+        # p u_d + (1 − p) u_o − p², concave in p.
         p = np.clip((diagonal - high) / 2, 0.0, 1.0)
         worst = float((p * diagonal + (1 - p) * high - p**2).max())
     cells = float(np.prod(channel.n_categories))

@@ -67,7 +67,7 @@ def epsilon_of(level: Level) -> float:
     """Return ε in nats, rounded up: the logarithm of a product of likelihood ratios, or the bound
     that the law knows.
 
-    A ratio below one has no meaning here: the laws answer with the larger way round.
+    The laws give each ratio with its larger number above, so that none is below one.
 
     >>> epsilon_of(((3, 1), (2, 1)))
     1.7917594692280552
@@ -102,7 +102,7 @@ def attribute_epsilon(law: Law) -> tuple[float, ...]:
 
 
 def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
-    """Return the same levels rounded down, shape (k,), in nats: what is surely delivered.
+    """Return ε per attribute alone, rounded down, shape (k,), in nats.
 
     :func:`attribute_epsilon` is at most one unit in the last place above the level of a law with
     exact ratios; a law with error bounds has a lower one of its own.

@@ -1,4 +1,4 @@
-"""A response matrix in a channel: all of its attribute, or the sum over the parts not asked for.
+"""A response matrix in a channel: all of its attribute, or the sum over the parts that are no axis.
 
 The proofs are in docs/proofs/interactions.md, Theorem 9.
 """
@@ -17,7 +17,7 @@ from deniable.schema import Attribute
 
 @dataclass(frozen=True)
 class ResponseAxes:
-    """A response matrix and the axes that ask for its attribute: one, or some of its parts.
+    """A response matrix and the axes of its attribute: one for the whole, or one for each part.
 
     Args:
         law: the matrix.

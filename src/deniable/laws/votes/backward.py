@@ -1,4 +1,4 @@
-"""Expected gates: what the attributes still to come will make of a partial sum.
+"""Expected gates: the mean of the gate over the attributes that are still to be drawn.
 
 With the attributes of a gated sum in some order, let G_k(s) = g(s) e^{−E/2} and
 
@@ -9,7 +9,7 @@ All numbers are positive and lie in [e^{−E/2}, e^{E/2}], so nothing cancels, u
 dropped: this serves wherever *every* pattern counts, however improbable (drawing, and the level of
 a set of columns), while `sums` serves expectations that need relative precision far out in a tail.
 
-States whose outcome is settled (g is 1 for good, or e^E already) share one entry at either end.
+States from which g can only be 1, or only e^E, have one common entry at either end.
 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
@@ -95,19 +95,19 @@ def _clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
     return np.concatenate([np.full(left, back[0]), middle, np.full(right, back[-1])])
 
 
-def normalized(found: FloatArray, retention: FloatArray) -> FloatArray:
+def normalized(expectations: FloatArray, retention: FloatArray) -> FloatArray:
     """Return φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g] for every T, shape (2,)·m.
 
     Args:
-        found: the expectations, as from :func:`components`.
+        expectations: as from :func:`components`.
         retention: of the subset, shape (m,).
     """
-    m = found.ndim
-    found = found / found[(0,) * m]
+    m = expectations.ndim
+    expectations = expectations / expectations[(0,) * m]
     for axis in range(m):
         shape = [2 if d == axis else 1 for d in range(m)]
-        found = found * np.reshape([1.0, retention[axis]], shape)
-    return np.asarray(found)
+        expectations = expectations * np.reshape([1.0, retention[axis]], shape)
+    return np.asarray(expectations)
 
 
 def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:

@@ -36,7 +36,7 @@ class VoteBlend(VoteLaw):
 
     Args:
         parts: votes over the same attributes, of one height, without retention of their own.
-        shares: α_c > 0, shape (C,).
+        alpha: α_c > 0, shape (C,).
         retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
 
     Raises:
@@ -52,16 +52,16 @@ class VoteBlend(VoteLaw):
     family: ClassVar[str] = "blended-votes"
 
     parts: tuple[GatedSum, ...]
-    shares: FloatArray
+    alpha: FloatArray
     retention: FloatArray
     n_categories: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
-        if not self.parts or len(self.shares) != len(self.parts):
-            raise InputError("a blend of votes needs one share per vote, and at least one vote")
-        if not (np.all(self.shares > 1e-200) and math.fsum(self.shares.tolist()) < 1e200):
-            raise InputError("the shares of a blend of votes are positive and finite")
+        if not self.parts or len(self.alpha) != len(self.parts):
+            raise InputError("a blend of votes needs one α per vote, and at least one vote")
+        if not (np.all(self.alpha > 1e-200) and math.fsum(self.alpha.tolist()) < 1e200):
+            raise InputError("the α of a blend of votes are positive and finite")
         first = self.parts[0]
         object.__setattr__(self, "n_categories", first.n_categories)
         for part in self.parts:
@@ -94,38 +94,38 @@ class VoteBlend(VoteLaw):
 
     @property
     def attribute_weights(self) -> FloatArray:
-        return np.asarray(self.shares @ np.array([part.attribute_weights for part in self.parts]))
+        return np.asarray(self.alpha @ np.array([part.attribute_weights for part in self.parts]))
 
     def at_height(self, height: float) -> "VoteBlend":
         return replace(self, parts=tuple(part.at_height(height) for part in self.parts))
 
     @cached_property
     def _normalizers(self) -> FloatArray:
-        """Shares of the parts in the law, α_c E_μ[g_c]/Σ, shape (C,)."""
+        """Fractions of the parts in the law, α_c E_μ[g_c]/Σ, shape (C,)."""
         logs = np.array([part.moments().log_normalizer for part in self.parts])
-        masses = self.shares * np.exp(logs - logs.max())
+        masses = self.alpha * np.exp(logs - logs.max())
         return np.asarray(masses / masses.sum())
 
     def moments(self) -> Moments:
         # Sums over parts of non-negative numbers. E_μ[g_c] is good to half a part's error bound and
         # the roundings of its logarithm and exponential, at most (2 |ln E_μ[g_c]| + 8) u; twice,
         # for numerator and denominator, and C + 8 roundings of products and sums.
-        found = [part.moments() for part in self.parts]
-        logs = [abs(one.log_normalizer) for one in found]
-        top = max(one.log_normalizer for one in found)
+        parts = [part.moments() for part in self.parts]
+        logs = [abs(one.log_normalizer) for one in parts]
+        top = max(one.log_normalizer for one in parts)
         mass = self._normalizers
-        keep = mass @ np.array([one.keep for one in found])
-        change = mass @ np.array([one.change for one in found])
-        gain = mass @ np.array([one.gain for one in found])
+        keep = mass @ np.array([one.keep for one in parts])
+        change = mass @ np.array([one.change for one in parts])
+        gain = mass @ np.array([one.gain for one in parts])
         r, blur = self.uniform_keep, 1.0 - self.retention
-        scale = float(self.shares @ np.exp(np.array([one.log_normalizer for one in found]) - top))
+        scale = float(self.alpha @ np.exp(np.array([one.log_normalizer for one in parts]) - top))
         return Moments(
             self.retention * keep + blur * r,
             self.retention * change + blur * (1.0 - r),
             self.retention * gain,
-            top + math.log(scale / math.fsum(self.shares.tolist())),
-            2 * max(one.relative_error for one in found)
-            + (8 * max(logs) + 4 * len(found) + 64) * UNIT,
+            top + math.log(scale / math.fsum(self.alpha.tolist())),
+            2 * max(one.relative_error for one in parts)
+            + (8 * max(logs) + 4 * len(parts) + 64) * UNIT,
         )
 
     def given_rest(self) -> FloatArray:
@@ -134,22 +134,22 @@ class VoteBlend(VoteLaw):
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
-        found = sum(
-            share * backward.components(part, chosen)
-            for share, part in zip(self.shares.tolist(), self.parts, strict=True)
+        expectations = sum(
+            alpha * backward.components(part, chosen)
+            for alpha, part in zip(self.alpha.tolist(), self.parts, strict=True)
         )
-        return backward.normalized(np.asarray(found), self.retention[chosen])
+        return backward.normalized(np.asarray(expectations), self.retention[chosen])
 
     def pair_attenuations(self) -> FloatArray:
-        found = [part.pair_attenuations() for part in self.parts]
-        mixed = np.tensordot(self._normalizers, found, axes=1)
+        parts = [part.pair_attenuations() for part in self.parts]
+        mixed = np.tensordot(self._normalizers, parts, axes=1)
         return np.asarray(mixed * np.outer(self.retention, self.retention))
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and
         # where all of it is changed, for every part and so for their sum.
         ends = [backward.extremes(part, subset, self.retention) for part in self.parts]
-        kept, changed = self.shares @ np.array(ends)
+        kept, changed = self.alpha @ np.array(ends)
         wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT
         return math.log(kept / changed), 2.02 * wrong
 
@@ -160,7 +160,7 @@ class VoteBlend(VoteLaw):
         in the law as drawn.
         """
         first = [float(backward.Backward(part).after(0)[0]) for part in self.parts]
-        return np.asarray(self.shares * np.array(first))
+        return np.asarray(self.alpha * np.array(first))
 
     def sampler(self) -> VoteSampler:
         patterns = BlendSampler(self.parts, self.weights_of_parts())
@@ -171,7 +171,7 @@ class VoteBlend(VoteLaw):
             "family": self.family,
             "height": float(self.height).hex(),
             "votes": [part.gate_to_plain() for part in self.parts],
-            "shares": [value.hex() for value in self.shares.tolist()],
+            "shares": [value.hex() for value in self.alpha.tolist()],
             "retention": [value.hex() for value in self.retention.tolist()],
         }
 

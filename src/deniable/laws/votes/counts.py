@@ -1,6 +1,6 @@
-"""The law of the number of kept attributes when all attributes are alike: k never loops.
+"""The law of the number of kept attributes when all attributes are alike, without a loop over k.
 
-Same questions and answers as `sums.SumLaw`, for weights n_i = 1 without dither: s is binomial.
+It computes what `sums.SumLaw` does, for weights n_i = 1 without dither: s is binomial.
 """
 
 import math

@@ -294,8 +294,8 @@ class GatedSum(VoteLaw):
             single = self._attenuations[list(subset)]
             pair = self._pair_attenuations[subset[0], subset[1]]
             return np.array([[1.0, single[1]], [single[0], pair]])
-        found = backward.components(self, subset)
-        return backward.normalized(found, self.retention[list(subset)])
+        expectations = backward.components(self, subset)
+        return backward.normalized(expectations, self.retention[list(subset)])
 
     @cached_property
     def _attenuations(self) -> FloatArray:

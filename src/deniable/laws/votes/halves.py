@@ -2,8 +2,8 @@
 
 The attributes are split into two halves.  A pattern of the whole wins the vote Σ_{kept} n_i >= θ
 exactly when its right half's sum is at least θ minus its left half's sum; with the right half
-sorted by sum, the winners beside each left half are a suffix, and all that is wanted of them is a
-suffix sum.  Sums of integers decide, so there are no near ties; all masses have one sign.
+sorted by sum, the winners beside each left half are a suffix, and only its sum is needed.
+Sums of integers decide, so there are no near ties; all masses have one sign.
 """
 
 import numpy as np

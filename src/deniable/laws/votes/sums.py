@@ -7,7 +7,7 @@ Every law here that is not a table over patterns depends on the pattern through 
 with integers n_i >= 0 and 0 <= θ_i < 1.  The B_i ("dither") let an integer grid carry the real
 weights λ_i = n_i + θ_i exactly on average; what is left of the rounding is independent noise.
 
-The law of s is wanted under the uniform law μ (attribute i kept with probability 1/a_i), far out
+The law of s is needed under the uniform law μ (attribute i kept with probability 1/a_i), far out
 in its tail.  It is computed under the exponentially tilted law ν, dν/dμ ∝ e^{ρ s}, where what
 matters is of order one; then E_μ[h(s)] = exp(L − ρ t) E_ν[h(s) e^{−ρ (s − t)}] for any t, with
 L = Σ_i ln E_μ[e^{ρ (n_i + B_i) Y_i}].

@@ -47,12 +47,12 @@ def test_a_vote_blended_with_itself_is_that_vote() -> None:
     np.testing.assert_allclose(blended.given_rest(), alone.given_rest(), rtol=1e-13)
 
 
-def test_another_height_keeps_votes_and_shares() -> None:
+def test_another_height_keeps_votes_and_alpha() -> None:
     law = oracle.random_blend(5)
     moved = law.at_height(1.25)
     assert moved.ideal_epsilon == 1.25
     parts = tuple(replace(part, height=1.25) for part in law.parts)
-    fresh = VoteBlend(parts, law.shares, law.retention)
+    fresh = VoteBlend(parts, law.alpha, law.retention)
     assert moved == fresh != law
     assert hash(moved) == hash(fresh)
     np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-13)
@@ -61,9 +61,9 @@ def test_another_height_keeps_votes_and_shares() -> None:
 def test_what_does_not_fit_together_is_refused() -> None:
     law = oracle.random_blend(1)
     first, ones = law.parts[0], np.ones(law.n_attributes)
-    for parts, shares, retention, sentence in (
-        ((), [], ones, "one share per vote"),
-        ((first,), [0.5, 0.5], ones, "one share per vote"),
+    for parts, alpha, retention, sentence in (
+        ((), [], ones, "one α per vote"),
+        ((first,), [0.5, 0.5], ones, "one α per vote"),
         ((first,), [0.0], ones, "positive and finite"),
         ((first, first.at_height(0.77)), [1, 1], ones, "one height"),
         ((replace(first, retention=0.5 * ones),), [1], ones, "without retention"),
@@ -71,4 +71,4 @@ def test_what_does_not_fit_together_is_refused() -> None:
         ((first,), [1], 0 * ones, "retention"),
     ):
         with pytest.raises(InputError, match=sentence):
-            VoteBlend(parts, np.array(shares, dtype=np.float64), retention)
+            VoteBlend(parts, np.array(alpha, dtype=np.float64), retention)

@@ -36,7 +36,7 @@ def gate(law: GatedSum, s: float) -> float:
 def density(law: VoteLaw) -> FloatArray:
     """f(S), not normalised, before retention, by enumerating the dither, shape (2^k,)."""
     if isinstance(law, VoteBlend):
-        shares = law.shares / law.shares.sum()
+        shares = law.alpha / law.alpha.sum()
         parts = zip(shares.tolist(), law.parts, strict=True)
         return np.asarray(sum(share * density(part) for share, part in parts))
     table = patterns(law.n_attributes)
