@@ -177,8 +177,8 @@ def _groups(
     selected = np.ones(batch.n_rows, dtype=bool)
     for name, value in where.items():
         codes, labels = groups_of(batch.kept[name])
-        wanted = [place for place, label in enumerate(labels) if label == value]
-        selected &= np.isin(codes, wanted)
+        matching = [place for place, label in enumerate(labels) if label == value]
+        selected &= np.isin(codes, matching)
     if not by:
         yield (), np.flatnonzero(selected)
         return

@@ -120,8 +120,8 @@ def _declared(own: Attribute, name: str | None, schema: Schema | None) -> Attrib
         return own if name is None else replace(own, name=name)
     if name is None and own.name not in schema.names and len(schema.attributes) > 1:
         raise InputError("name the attribute of the schema that the mechanism is for, by --name")
-    wanted = name or (own.name if own.name in schema.names else schema.names[0])
-    declared = schema.attributes[schema.position(wanted)]
+    chosen = name or (own.name if own.name in schema.names else schema.names[0])
+    declared = schema.attributes[schema.position(chosen)]
     if declared.n_categories != own.n_categories:
         raise InputError(
             f"'{declared.name}' has {declared.n_categories} categories in the schema, and the "

@@ -86,12 +86,12 @@ def estimating(contents: Contents) -> str:
 
 
 def _merged(schema: Schema) -> list[str]:
-    found = []
+    paragraphs = []
     for attribute in schema.attributes:
         names = [part.name for part in attribute.parts]
         if not names:
             continue
-        found.append(
+        paragraphs.append(
             paragraph(
                 f"{attribute.name} is merged from {wording.listed(names)}, and randomized as one. "
                 "Any of them, or some together, are estimated by their own names; the estimate is "
@@ -100,8 +100,8 @@ def _merged(schema: Schema) -> list[str]:
             )
         )
         if all(map(wording.fits_command, names)):
-            found.append(code(wording.command("estimate", "--of", names)))
-    return found
+            paragraphs.append(code(wording.command("estimate", "--of", names)))
+    return paragraphs
 
 
 def _why_not(contents: Contents) -> str:

@@ -81,8 +81,8 @@ class TableReader:
         self._file = file
         columns = [column.name for a in attributes for column in a.columns]
         _check_names(source, columns, keep, other_columns)
-        wanted = {*columns, *keep}
-        names = [name for name in source.names if name in wanted]
+        needed = {*columns, *keep}
+        names = [name for name in source.names if name in needed]
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
         self._encoders = [
@@ -224,21 +224,21 @@ def _check_names(
     source: Source, attributes: Sequence[str], keep: Sequence[str], other_columns: str
 ) -> None:
     present = set(source.names)
-    wanted = [*attributes, *keep]
-    if wanted and present.isdisjoint(wanted):
+    needed = [*attributes, *keep]
+    if needed and present.isdisjoint(needed):
         # Without a header row, what stands there are the values of the first person: not shown.
         raise InputError(
-            f"{source.table}: none of the schema's columns ({_listed(wanted)}) is in it; it needs "
+            f"{source.table}: none of the schema's columns ({_listed(needed)}) is in it; it needs "
             "a header row with these names, separated by commas"
         )
     if (twice := first_duplicate(source.names)) is not None:
         raise InputError(f"{source.table}: two columns are called '{twice}'; rename one of them")
-    if missing := [name for name in wanted if name not in present]:
+    if missing := [name for name in needed if name not in present]:
         raise InputError(
             f"{source.table}: there is no column '{missing[0]}'; the table has "
             f"{_listed(source.names)}"
         )
-    others = [name for name in source.names if name not in set(wanted)]
+    others = [name for name in source.names if name not in set(needed)]
     if others and other_columns == "refuse":
         raise InputError(
             f"{source.table}: the schema neither declares nor keeps {_listed(others)}; such a "
