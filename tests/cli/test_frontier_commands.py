@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,13 +32,21 @@ def place(tmp_path):
     return tmp_path
 
 
+_TRACED: list[Path] = []  # a frontier that was drawn once and is copied
+
+
 @pytest.fixture
-def traced(deniable, place):
-    done = deniable(
-        "frontier", "--prior", "p.json", "--privacy", "0.2,0.3", "--methods", "warner,bound",
-        "--records", "1000", "--output", "f",
-    )  # fmt: skip
-    assert done.status == 0, done.err
+def traced(deniable, place, tmp_path_factory):
+    if not _TRACED:
+        done = deniable(
+            "frontier", "--prior", "p.json", "--privacy", "0.2,0.3", "--methods", "warner,bound",
+            "--records", "1000", "--output", "f",
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        _TRACED.append(tmp_path_factory.mktemp("traced") / "f")
+        shutil.copytree(place / "f", _TRACED[0])
+    else:
+        shutil.copytree(_TRACED[0], place / "f")
     return place / "f"
 
 

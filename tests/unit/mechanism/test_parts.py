@@ -104,15 +104,15 @@ def test_errors_and_covariances_are_those_of_the_whole_table_added_up(
                 np.broadcast_to(high * per_record, found.values.shape).ravel(),
             )
             np.testing.assert_allclose(found.variance.ravel(), inside, atol=1e-12)
-        for cell in range(len(rows)):
-            for other in range(cell + 1):
-                weights = np.zeros(len(rows))
-                weights[[cell, other]] = 1
-                variance = weights @ covariance @ weights
-                if variance <= 1e-12:  # by noise; then that of the population is taken
-                    continue
-                value = found.linear(weights.reshape(found.values.shape))
-                assert value.standard_error == pytest.approx(variance**0.5, rel=1e-6)
+        # A quadratic form that is wrong somewhere is wrong at almost every vector: every cell by
+        # itself and twelve random mixtures tell as much as every pair of cells.
+        mixtures = np.random.default_rng(5).normal(size=(12, len(rows)))
+        for weights in (*np.eye(len(rows)), *mixtures):
+            variance = weights @ covariance @ weights
+            if variance <= 1e-12:  # by noise; then that of the population is taken
+                continue
+            value = found.linear(weights.reshape(found.values.shape))
+            assert value.standard_error == pytest.approx(variance**0.5, rel=1e-6)
 
 
 @every_mechanism
