@@ -34,16 +34,16 @@ class Design:
     Args:
         mechanism: carries the accounted levels as its claim.
         method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
-        requested_epsilon: the level asked for per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, and where strengths were asked for.
+        requested_epsilon: the requested level per attribute in nats, shape (k,); None where none
+            was: for an attribute released as it is, and where strengths were requested.
         epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
             record, in nats; None if no bound is known.
-        budget: the total that was asked for, in nats, or None if levels were.
+        budget: the requested total in nats, or None if levels were requested.
         weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
             beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
         optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
             a cap and a floor too: the difference is what these cost.
-        given_rest: the cap on ``epsilon_given_rest`` that was kept, as asked for; None for none.
+        given_rest: the cap on ``epsilon_given_rest`` that was kept, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
 
@@ -120,7 +120,7 @@ class CapCost:
     """The record's ε under one cap on ``epsilon_given_rest``.
 
     Args:
-        cap: as it would be asked for.
+        cap: as a request would state it.
         epsilon: of the record, in nats, at the same levels.
     """
 
@@ -140,7 +140,7 @@ class Account:
         design: the mechanism, its levels and how near the optimum it is.
         strength: entropies in bits, and λ.
         best_guesses: per attribute, shape (k,); None where there is no prior.
-        curve: what other caps would cost, if that was asked for and the method keeps a cap.
+        curve: what other caps would cost; None if it was not computed, or the method keeps no cap.
     """
 
     design: Design

@@ -168,7 +168,7 @@ def _by_importance(
             f"method {plan.method.name} keeps no levels within ε = {budget:g} under this cap "
             "and floor; loosen them"
         )
-    # The levels came out of the division; nobody asked for them.
+    # The levels came out of the division; nobody requested them.
     return replace(scaled, requested_epsilon=(None,) * len(scaled.requested_epsilon))
 
 

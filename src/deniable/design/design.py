@@ -139,7 +139,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``.
 
     Returns:
-        One entry per cap that can be met; None if the method keeps no cap unless told to, or there
+        One entry per cap that can be met; None if the method keeps no cap by default, or there
         are more than 60 attributes.
 
     Example:
@@ -179,7 +179,7 @@ def _by_strength(
     attribute_epsilon: Sequence[float] | None,
     given_rest: GivenRest,
 ) -> Design:
-    """Return the design of a method that is told how strongly to randomize."""
+    """Return the design of a method that takes strengths."""
     if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
         raise InputError(
             f"method {method.name} takes no level per attribute; {method.instead_of_levels}"

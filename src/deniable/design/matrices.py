@@ -1,6 +1,6 @@
 """Response matrices for some attributes of a schema, next to a law for the others.
 
-A matrix may have any shape and any zeros, so it is given, not asked for by a level; what it
+A matrix may have any shape and any zeros, so it is given, not requested by a level; what it
 promises is accounted for from its integers as for any law. The other attributes are designed as if
 they were alone, since all blocks of a mechanism are independent.
 """
@@ -71,7 +71,7 @@ def _stored_attribute(path: Path) -> Attribute | None:
         plain = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         (attribute,) = Schema.from_plain(plain["schema"]).attributes
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InputError, KeyError, ValueError):
-        return None  # what is wrong with the file is said where it is read
+        return None  # what is wrong with the file is reported where it is read
     return attribute
 
 

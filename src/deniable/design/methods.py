@@ -54,7 +54,7 @@ MATRIX_METHOD = "matrix"
 
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
-"""What ``balanced`` keeps unless told otherwise: why a floor is needed is
+"""What ``balanced`` keeps by default: why a floor is needed is
 docs/proofs/clipped.md, Proposition 5."""
 
 Input = Literal["levels", "total", "importance", "caps", "floor", "order", "strength", "matrices"]
@@ -63,7 +63,7 @@ Division = Literal["importance", "ratio", "grid", "sum"]
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is told beside the levels.
+    """What a method is given besides the levels.
 
     Args:
         n_categories: of the attributes to randomize, shape (k,).
@@ -86,8 +86,8 @@ class Solution:
         parts: independent laws, each with the positions of its attributes among those to
             randomize; nearly always one law for all.
         weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
-        optimal_epsilon: ε of the record at these levels if nothing else were asked, in nats.
-        end: where the solver ended, for :attr:`MethodSpec.near`; None if it has nothing to say.
+        optimal_epsilon: ε of the record at these levels without a cap and a floor, in nats.
+        end: where the solver ended, for :attr:`MethodSpec.near`; None if it states none.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
@@ -329,7 +329,7 @@ class MethodSpec:
     """All that is known of a method.
 
     Args:
-        name: as it is asked for, and written in records.
+        name: as users give it, and as records state it.
         help: one line for the command line's help and the table in docs/methods.md.
         label: its name in figures.
         description: how a report says that the law was found.
@@ -338,17 +338,17 @@ class MethodSpec:
             with a search (True) that gains a little; the record's ε may be above that of ``solve``.
             None, or an answer of None: use ``solve``.
         prove: makes a law of ``near`` what ``solve`` would return: adds the lower bound's weights
-            and the optimum, and answers None if the law does not keep what is asked of it. Goes
+            and the optimum, and answers None if the law does not keep the floor. Goes
             with ``near``.
         blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
-        takes: what it can be told.
+        takes: the inputs that it takes.
         fewest, most: numbers of attributes that it is for; None for no limit.
         largest_level: of an attribute, in nats.
         division: how a total is divided: by ``importance`` (or by ratios where the schema has
             them); by ``ratio`` with the largest common scale that keeps the total; by ratio over a
             ``grid`` of scales, where the total does not rise with the scale; or in levels that
             add up to the total, a ``sum``.
-        given_rest, pair_floor: the cap and the floor that it keeps unless told otherwise.
+        given_rest, pair_floor: the cap and the floor that it keeps by default.
         together: whether its laws may randomize attributes together, so that they are compared with
             independent responses.
         instead_of_levels: what to do instead of giving it levels per attribute.
@@ -378,12 +378,12 @@ class MethodSpec:
 
     @property
     def offered(self) -> bool:
-        """Whether a design can be asked for by this name; other names occur in records only."""
+        """Whether a design can be requested by this name; other names occur in records only."""
         return self.solve is not None or self.blocks is not None
 
     @property
     def by_strength(self) -> bool:
-        """Whether it is told how strongly to randomize rather than levels."""
+        """Whether it takes strengths rather than levels."""
         return "strength" in self.takes
 
 
@@ -515,14 +515,14 @@ METHODS: dict[str, MethodSpec] = {
         ),
     )
 }
-"""Every name of a method that occurs in a record; those that are ``offered`` can be asked for."""
+"""Every name of a method that occurs in a record; users choose among those that are ``offered``."""
 
 
 def method_named(name: str) -> MethodSpec:
     """Return the method of a name.
 
     Raises:
-        InputError: if a design cannot be asked for by that name.
+        InputError: if a design cannot be requested by that name.
 
     >>> method_named("optimal").together
     True
@@ -536,7 +536,7 @@ def method_named(name: str) -> MethodSpec:
 
 
 def methods_taking(*inputs: Input, joined: str = "or") -> str:
-    """Return the names of the methods that can be told something, as part of a sentence.
+    """Return the names of the methods that take these inputs, as part of a sentence.
 
     >>> methods_taking("caps", "floor")
     'balanced or lp'

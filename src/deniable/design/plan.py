@@ -19,7 +19,7 @@ class Plan:
     Args:
         schema: the attributes.
         method: how to find the law; one that takes levels.
-        task: what the method is told beside the levels.
+        task: what the method is given besides the levels.
     """
 
     schema: Schema
@@ -35,7 +35,7 @@ class Plan:
         return self.with_levels(self.solve(levels), levels)
 
     def solve(self, levels: Sequence[float]) -> Solution:
-        """Return what the method answers at these levels, shape (k,), in nats.
+        """Return what the method answers for these levels, shape (k,), in nats.
 
         Raises:
             InputError: if a level is beyond what the method can do.
@@ -103,7 +103,7 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
     end a hair above the law's own ε.
 
     Args:
-        mechanism: its levels are bounded.
+        mechanism: whose levels the bound is for.
         weights: λ per protected attribute, shape (k,), or None for what needs no search.
 
     Returns:

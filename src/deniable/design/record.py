@@ -33,7 +33,7 @@ def finite_or_none(value: float) -> float | None:
 
 
 def attribute_rows(design: Design) -> list[dict[str, Any]]:
-    """Return what is said of each attribute, in the schema's order."""
+    """Return what is stated of each attribute, in the schema's order."""
     mechanism = design.mechanism
     strength, guesses = design.account.strength, design.account.best_guesses
     return [
@@ -173,7 +173,7 @@ def _check_statements(design: Design, stored: "_Stored") -> None:
     """Refuse a record that says more, less or other than its law.
 
     The claim has been checked against the law from one side when the mechanism was built; equality
-    is asked for here, because the levels are computed from integers and repeat exactly; levels of
+    is required here, because the levels are computed from integers and repeat exactly; levels of
     laws with error bounds, within what another machine's mathematics may change.
     """
     rows = msgspec.to_builtins(stored.attributes)

@@ -35,7 +35,7 @@ _GUARD_BITS = 64
 Rounding = Literal["down", "up"]
 
 PerAttribute = float | Mapping[str, float] | None
-"""One number for every attribute that has no wish of its own, or numbers by name."""
+"""One number for every attribute that has none of its own, or numbers by name."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class StrengthWishes:
 
 @dataclass(frozen=True)
 class Randomization:
-    """What the wishes come to.
+    """The laws that the requested strengths lead to.
 
     Args:
         blocks: for all attributes of the schema.
@@ -144,7 +144,7 @@ def _kept(schema: Schema) -> list[Block]:
 
 
 def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], dict[str, float]]:
-    """Return λ and strengths by name: a common value goes to all without a wish of their own."""
+    """Return λ and strengths by name: a common value goes to all that have none of their own."""
     common = [w for w in (wishes.attenuation, wishes.strength) if isinstance(w, int | float)]
     if len(common) == 2:
         raise InputError(
@@ -162,8 +162,8 @@ def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], d
     rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
     if common and not rest:
         raise InputError(
-            f"{common[0]:g} was given for all attributes without a wish of their own, and there is "
-            "none; leave it out"
+            f"{common[0]:g} was given for all attributes that have no value of their own, and "
+            "every attribute has one; leave it out"
         )
     for request, by_name in zip((wishes.attenuation, wishes.strength), named, strict=True):
         if isinstance(request, int | float):
@@ -323,7 +323,7 @@ def _solve(
     fractions: Mapping[tuple[int, int], float],
     fixed: Mapping[int, float],
 ) -> solver.PreservingSolution:
-    # The solver knows positions only; what can go wrong with a wish is said here, by name.
+    # The solver knows positions only; what is wrong with a request is reported here, by name.
     for (a, b), fraction in fractions.items():
         first, second = protected_names[a], protected_names[b]
         if not 0 < fraction < 1:

@@ -3,7 +3,7 @@
 Where :func:`deniable.release.release.share` never looks at more than a row, this looks at the
 table: for the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are
 pulled to. Plain PRAM looks at nothing: any law draws whole tables too, and its ε holds. What the
-others do and do not guarantee is said in the ``…_STATEMENT`` constants of
+others do and do not guarantee is stated in the ``…_STATEMENT`` constants of
 :mod:`deniable.release.statements`, which records and screens show.
 
 Sources: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
@@ -128,8 +128,8 @@ def pram(
         The record, as it is in ``record.json``.
 
     Raises:
-        InputError: if the table does not fit the schema, a stratum has no rows or no wish, or the
-            folder cannot be made.
+        InputError: if the table does not fit the schema, a stratum has no rows or nothing says how
+            strongly to randomize it, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
     schema = treatment.schema
@@ -216,7 +216,7 @@ class _Curator:
         return designs
 
     def _design(self, wishes: StrengthWishes, stratum: str | None) -> Design:
-        # Most strata share one object of wishes, and its design.
+        # Most strata have the same strengths, as one object, and so the same design.
         key = id(wishes)
         if key not in self._designs:
             try:

@@ -16,7 +16,7 @@ def attributes(contents: Contents, method: Method) -> str:
 
     Args:
         contents: the record.
-        method: what is said of its method.
+        method: the words for its method.
     """
     errors = contents.standard_errors()
     by_strength = method.by_strength

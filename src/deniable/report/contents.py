@@ -168,8 +168,7 @@ class ExPost(msgspec.Struct, frozen=True):
 class Method(Protocol):
     """What a page says of the method that found the law.
 
-    The methods are designed elsewhere, and a page knows none of them: whoever has it made hands in
-    the words for the one that the record names.
+    A page knows no method by name: the caller passes the words for the one that the record names.
     """
 
     @property
@@ -178,11 +177,11 @@ class Method(Protocol):
 
     @property
     def remark(self) -> str:
-        """What is to be said under the table of attributes, if anything."""
+        """A sentence under the table of attributes; empty for none."""
 
     @property
     def by_strength(self) -> bool:
-        """Whether λ and strengths were asked for, so that they are to be shown."""
+        """Whether λ or strengths were requested, so that the page shows them."""
 
 
 class _Unknown:
@@ -223,7 +222,7 @@ class Contents(msgspec.Struct, frozen=True):
         return [name for name in self.guarantee.unprotected if name in keep]
 
     def agreed(self) -> list[str]:
-        """Return the columns that neighbouring records agree on: those kept, and numbers."""
+        """Return the columns that compared records agree on: those kept, and contracted numbers."""
         return [*self.kept(), *([] if self.expost is None else self.expost.numeric)]
 
     def randomized(self) -> list[str]:
@@ -237,12 +236,12 @@ class Contents(msgspec.Struct, frozen=True):
         return [name for name in self.kept() if name in declared]
 
     def unbounded(self) -> list[str]:
-        """Return the randomized attributes for which nothing is promised all the same."""
+        """Return the randomized attributes for which nothing at all is promised."""
         known = {*self.kept(), *(n for one in self.guarantee.instead for n in one.columns)}
         return [name for name in self.guarantee.unprotected if name not in known]
 
     def guessable(self) -> list[str]:
-        """Return the randomized attributes without ε for which something is said under a prior."""
+        """Return the randomized attributes without ε that have a statement under a prior."""
         randomized = set(self.randomized())
         return [
             name
@@ -306,20 +305,20 @@ def _summary(record: Mapping[str, Any]) -> MechanismStatement:
         epsilon=_largest([m.epsilon for m in mechanisms]),
         epsilon_lower_bound=None,
         strength=_common([m.strength for m in mechanisms]),
-        attributes=[_worst(alike) for alike in rows],
+        attributes=[_worst(strata) for strata in rows],
         blocks=[],
     )
 
 
-def _worst(alike: Sequence[AttributeStatement]) -> AttributeStatement:
+def _worst(strata: Sequence[AttributeStatement]) -> AttributeStatement:
     return msgspec.structs.replace(
-        alike[0],
-        epsilon=_largest([a.epsilon for a in alike]),
-        epsilon_given_rest=_largest([a.epsilon_given_rest for a in alike]),
-        keep_probability=_common([a.keep_probability for a in alike]),
-        attenuation=_common([a.attenuation for a in alike]),
-        strength=_common([a.strength for a in alike]),
-        best_guess=alike[0].best_guess if len({a.best_guess for a in alike}) == 1 else None,
+        strata[0],
+        epsilon=_largest([a.epsilon for a in strata]),
+        epsilon_given_rest=_largest([a.epsilon_given_rest for a in strata]),
+        keep_probability=_common([a.keep_probability for a in strata]),
+        attenuation=_common([a.attenuation for a in strata]),
+        strength=_common([a.strength for a in strata]),
+        best_guess=strata[0].best_guess if len({a.best_guess for a in strata}) == 1 else None,
     )
 
 

@@ -36,7 +36,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
 
     Args:
         record: the release's record (``record.json``) as plain values.
-        method: what is said of the method that the record names; by default nothing but the name.
+        method: the words for the method that the record names; by default only its name is shown.
 
     Raises:
         InputError: if the record is not that of a release.

@@ -142,7 +142,7 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
         (
             SCHEMA,
             {"attenuation": 0.5, "preserve": {("a1", "a2"): 0.4, ("a2", "a3"): 0.4}},
-            "there is none; leave it out",
+            "every attribute has one; leave it out",
         ),
         (SCHEMA, {"attenuation": 0.5, "matrices": {"b": CYCLE}}, "no attribute 'b'"),
         (SCHEMA, {"attenuation": 0.5, "matrices": {"a2": CYCLE}}, "4 categories, .* 3 rows"),
