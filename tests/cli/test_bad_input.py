@@ -14,7 +14,7 @@ SHARE = ["share", "people.csv", "--schema", "people.toml", "--method", "kronecke
 SECRET = "Rumpelstiltskin"
 
 
-def refused(result, *said):
+def refused(result, *problems):
     """Check the manners of a refusal."""
     lines = [line for line in result.err.splitlines() if not line.startswith("Method ")]
     assert result.status == 2, result
@@ -22,8 +22,8 @@ def refused(result, *said):
     assert lines[0].startswith("deniable: ")
     assert "Traceback" not in result.err
     assert SECRET not in result.err + result.out
-    for part in said:
-        assert part in lines[0]
+    for problem in problems:
+        assert problem in lines[0]
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_column_that_is_there_twice_is_named(deniable, people):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "problem"),
     [
         ('["f", "m"]', '["f"]', "at least 2"),
         ('["f", "m"]', '["f", "f"]', "twice"),
@@ -109,11 +109,11 @@ def test_a_column_that_is_there_twice_is_named(deniable, people):
         ('"category:NA"', '"skip"', "missing"),
     ],
 )
-def test_a_schema_that_contradicts_itself_is_refused(deniable, people, old, new, said):
+def test_a_schema_that_contradicts_itself_is_refused(deniable, people, old, new, problem):
     text = (people / "people.toml").read_text()
     assert old in text
     (people / "people.toml").write_text(text.replace(old, new, 1))
-    refused(deniable(*SHARE, "--epsilon", "3", "--output", "r"), "people.toml", said)
+    refused(deniable(*SHARE, "--epsilon", "3", "--output", "r"), "people.toml", problem)
 
 
 @pytest.mark.parametrize("level", ["0", "-1", "nan", "inf"])
@@ -150,7 +150,7 @@ def test_an_infeasible_request_is_refused(deniable, people):
     refused(deniable("design", "--schema", "people.toml", *LEVELS, "--given-rest", "0.5"))
 
 
-def test_the_heuristic_does_not_change_levels_unasked(deniable):
+def test_the_heuristic_changes_no_level_without_leave(deniable):
     words = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
     refused(deniable(*words, "--method", "heuristic"), "cannot keep", "allow changed levels")
     allowed = deniable(*words, "--method", "heuristic", "--allow-changed-levels", "--json")

@@ -67,8 +67,8 @@ def test_design_prints_the_contract(deniable, method):
 
 
 def test_closed_form_equals_the_linear_program(deniable):
-    wish = ["design", "--categories", "5,3", "--attribute-epsilon", "1,2", "--json", "--method"]
-    closed, program = deniable(*wish, "closed-form").json, deniable(*wish, "lp").json
+    words = ["design", "--categories", "5,3", "--attribute-epsilon", "1,2", "--json", "--method"]
+    closed, program = deniable(*words, "closed-form").json, deniable(*words, "lp").json
     assert closed["epsilon"] == pytest.approx(program["epsilon"], abs=1e-9)
 
 
@@ -258,19 +258,19 @@ def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):
 
 
 def test_no_level_is_shown_below_the_true_one(deniable):
-    asked = ("--categories", "5,3", "--attribute-epsilon", "1,2", "--method", "optimal")
-    exact = deniable("design", *asked, "--json").json
+    words = ("--categories", "5,3", "--attribute-epsilon", "1,2", "--method", "optimal")
+    exact = deniable("design", *words, "--json").json
     given_rest = exact["attributes"][0]["epsilon_given_rest"]
     assert 1.2259 < given_rest < 1.22595  # to the nearest this would be 1.2259
-    shown = deniable("design", *asked).out
+    shown = deniable("design", *words).out
     assert " 1.2260 " in shown
     headline = float(shown.split("ε of the whole record ")[1].split(" nats")[0])
     assert exact["epsilon"] <= headline <= exact["epsilon"] + 1e-5
 
 
 def test_it_is_said_of_means_too_what_uncertain_means(deniable, people):
-    asked = ("--schema", "people.toml", *LEVELS, "--insecure-seed", "1", "--output", "r")
-    deniable("share", "people.csv", *asked)
+    words = ("--schema", "people.toml", *LEVELS, "--insecure-seed", "1", "--output", "r")
+    deniable("share", "people.csv", *words)
     shown = deniable("estimate", "r", "--of", "age", "--mean", "--by", "sex").out
     assert " uncertain " in shown
     assert "uncertain: not to be used." in shown
@@ -280,8 +280,8 @@ def test_nothing_is_compared_with_independent_randomization_if_there_is_one_attr
     deniable, people
 ):
     (people / "one.toml").write_text('[[attribute]]\nname = "sex"\ncategories = ["f", "m"]\n')
-    asked = ("--schema", "one.toml", "--epsilon", "1", "--output", "r", "--drop-other-columns")
-    done = deniable("share", "people.csv", *asked)
+    words = ("--schema", "one.toml", "--epsilon", "1", "--output", "r", "--drop-other-columns")
+    done = deniable("share", "people.csv", *words)
     assert done.status == 0, done.err
     assert "Independent randomization" not in done.out
     assert "times as many rows" not in (people / "r" / "report.html").read_text()

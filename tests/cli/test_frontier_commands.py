@@ -117,9 +117,9 @@ def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, p
     done = deniable("randomize", "ages.csv", "--mechanism", "m.json", "--output", "r.csv")
     assert done.status == 0, done.err
     assert (place / "r.csv").read_text().splitlines()[1].startswith("answer ")
-    found = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "age", "--json").json
+    result = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "age", "--json").json
     truth = [rows.split().count(c) / 600 for c in "0123"]
-    for cell, share in zip(found["cells"], truth, strict=True):
+    for cell, share in zip(result["cells"], truth, strict=True):
         assert abs(cell["estimate"] - share) < 7 * cell["standard_error"]
     done = deniable("share", "ages.csv", "--mechanism", "m.json", "--output", "release")
     assert done.status == 0, done.err
@@ -159,8 +159,8 @@ def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
             "share", "t.csv", "--mechanism", "both.json", "--output", "release", "--force"
         )
         assert done.status == 0, done.err
-        found = deniable("estimate", "release", "--of", "age,sex", "--json").json
-        assert len(found["cells"]) == 8
+        result = deniable("estimate", "release", "--of", "age,sex", "--json").json
+        assert len(result["cells"]) == 8
     shared = deniable(
         "share", "t.csv", "--schema", "s.toml", "--matrix", "age=m.json",
         "--attribute-epsilon", "sex=1", "--output", "other",
@@ -175,8 +175,8 @@ def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
 
 def test_matrices_alone_make_a_mechanism(deniable, place, traced):
     assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
-    found = deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--json")
-    assert found.json["method"] == "matrix"
+    result = deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--json")
+    assert result.json["method"] == "matrix"
     refused(
         deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--epsilon", "1"),
         "every attribute has a matrix",
@@ -273,12 +273,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), BAD)
-def test_bad_input_is_one_sentence_and_leaves_nothing(deniable, place, words, said):
+@pytest.mark.parametrize(("words", "problem"), BAD)
+def test_bad_input_is_one_sentence_and_leaves_nothing(deniable, place, words, problem):
     (place / "zero.json").write_text("[0.5, 0.5, 0]")
     (place / "short.json").write_text("[0.5, 0.4]")
     before = sorted(place.iterdir())
-    refused(deniable("frontier", *words, "--output", "f"), said)
+    refused(deniable("frontier", *words, "--output", "f"), problem)
     assert sorted(place.iterdir()) == before
 
 
@@ -296,7 +296,7 @@ def test_a_folder_is_not_replaced_unless_it_is_a_frontier_and_force_is_given(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "problem"),
     [
         (["--privacy", "0.5"], "the most private is at 0.3"),
         (["--privacy", "0.3", "--method", "search"], "no matrix of method 'search'"),
@@ -306,8 +306,8 @@ def test_a_folder_is_not_replaced_unless_it_is_a_frontier_and_force_is_given(
         (["--privacy", "0.3", "--schema", "s.toml", "--name", "weight"], "no attribute 'weight'"),
     ],
 )
-def test_a_point_that_is_not_there_is_refused(deniable, place, traced, words, said):
-    refused(deniable("frontier", "pick", "f", *words, "--output", "m.json"), said)
+def test_a_point_that_is_not_there_is_refused(deniable, place, traced, words, problem):
+    refused(deniable("frontier", "pick", "f", *words, "--output", "m.json"), problem)
     assert not (place / "m.json").exists()
 
 

@@ -41,18 +41,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def release(folder: Path, deniable: Any) -> str:
-    found = deniable(
+    done = deniable(
         *("share", "table.csv", "--schema", "schema.toml", "--method", "joint"),
         *("--epsilon", 5, "--output", "release", "--insecure-seed", 7),
     )
-    assert found.status == 0, found.err
+    assert done.status == 0, done.err
     return "release"
 
 
 def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, folder: Path) -> None:
-    found = deniable("test", release, "--of", "smokes,coughs", "--json")
-    assert found.status == 0, found.err
-    answer = found.json
+    done = deniable("test", release, "--of", "smokes,coughs", "--json")
+    assert done.status == 0, done.err
+    answer = done.json
     assert (answer["n"], answer["degrees_of_freedom"]) == (900, 2)
     assert answer["p_value"] < 1e-6
     assert answer["randomized_together"] is True
@@ -68,13 +68,13 @@ def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, fol
 
 
 def test_the_screen_says_what_the_numbers_are(release: str, deniable: Any) -> None:
-    found = deniable("test", release, "--of", "smokes,coughs")
-    assert found.status == 0, found.err
+    done = deniable("test", release, "--of", "smokes,coughs")
+    assert done.status == 0, done.err
     assert (
         "Independence of smokes and coughs, in the population that these 900 rows were drawn from"
-    ) in found.out
-    assert "Cramér's V" in found.out
-    assert "randomized together" in found.out
+    ) in done.out
+    assert "Cramér's V" in done.out
+    assert "randomized together" in done.out
 
 
 def test_a_p_value_too_small_for_a_float_is_not_shown_as_0(release: str, deniable: Any) -> None:
@@ -82,9 +82,9 @@ def test_a_p_value_too_small_for_a_float_is_not_shown_as_0(release: str, deniabl
     rows += [("yes", "no", 10), ("yes", "some", 10**7), ("yes", "often", 10**6)]
     lines = ["smokes,coughs,count", *(f"{s},{c},{n}" for s, c, n in rows)]
     Path("many.csv").write_text("\n".join(lines) + "\n")
-    asked = ("test", release, "--counts", "many.csv", "--of", "smokes,coughs")
-    assert deniable(*asked, "--json").json["p_value"] == 0.0
-    assert "below 1e-300" in deniable(*asked).out
+    words = ("test", release, "--counts", "many.csv", "--of", "smokes,coughs")
+    assert deniable(*words, "--json").json["p_value"] == 0.0
+    assert "below 1e-300" in deniable(*words).out
 
 
 def test_a_kept_column_is_one_of_the_two_or_forms_groups(release: str, deniable: Any) -> None:
@@ -104,30 +104,30 @@ def test_counts_do_instead_of_rows(release: str, deniable: Any, folder: Path) ->
     pairs = [tuple(row.split(",")[:2]) for row in rows]
     lines = [f"{s},{c},{pairs.count((s, c))}" for s, c in sorted(set(pairs))]
     (folder / "counts.csv").write_text("\n".join(["smokes,coughs,count", *lines]) + "\n")
-    found = deniable("test", release, "--counts", "counts.csv", "--of", "smokes,coughs", "--json")
+    done = deniable("test", release, "--counts", "counts.csv", "--of", "smokes,coughs", "--json")
     whole = deniable("test", release, "--of", "smokes,coughs", "--json")
-    assert found.status == 0, found.err
-    assert found.json["statistic"] == whole.json["statistic"]
+    assert done.status == 0, done.err
+    assert done.json["statistic"] == whole.json["statistic"]
 
 
 def test_python_says_the_same(release: str, deniable: Any) -> None:
-    found = package.independence_test(release, of=("smokes", "coughs"))
-    assert found.to_plain() == deniable("test", release, "--of", "smokes,coughs", "--json").json
+    result = package.independence_test(release, of=("smokes", "coughs"))
+    assert result.to_plain() == deniable("test", release, "--of", "smokes,coughs", "--json").json
 
 
 def test_strata_with_mechanisms_of_their_own_are_tested_one_by_one(
     folder: Path, deniable: Any
 ) -> None:
-    wishes = {"north": {"lambda": 0.9}, "south": {"lambda": 0.95}}
-    (folder / "strata.json").write_text(json.dumps(wishes))
+    strengths = {"north": {"lambda": 0.9}, "south": {"lambda": 0.95}}
+    (folder / "strata.json").write_text(json.dumps(strengths))
     made = deniable(
         *("pram", "table.csv", "--schema", "schema.toml", "--by", "town", "--output", "pram"),
         *("--per-stratum", "strata.json"),
     )
     assert made.status == 0, made.err
-    found = deniable("test", "pram", "--of", "smokes,coughs")
-    assert (found.status, found.out) == (2, "")
-    assert "test within each of them (by 'town')" in found.err
+    done = deniable("test", "pram", "--of", "smokes,coughs")
+    assert (done.status, done.out) == (2, "")
+    assert "test within each of them (by 'town')" in done.err
     groups = deniable("test", "pram", "--of", "smokes,coughs", "--by", "town", "--json")
     assert groups.status == 0, groups.err
     assert all(group["p_value"] < 1e-3 for group in groups.json["groups"])
@@ -141,10 +141,10 @@ def test_an_invariant_table_can_be_tested(folder: Path, deniable: Any) -> None:
         *("--output", "pram"),
     )
     assert made.status == 0, made.err
-    found = deniable("test", "pram", "--of", "smokes,coughs", "--json")
-    assert found.status == 0, found.err
-    assert found.json["p_value"] < 1e-6
-    assert found.json["randomized_together"] is False
+    done = deniable("test", "pram", "--of", "smokes,coughs", "--json")
+    assert done.status == 0, done.err
+    assert done.json["p_value"] < 1e-6
+    assert done.json["randomized_together"] is False
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_an_invariant_table_can_be_tested(folder: Path, deniable: Any) -> None:
 def test_bad_questions_end_in_one_sentence(
     release: str, deniable: Any, arguments: tuple[str, ...], problem: str
 ) -> None:
-    found = deniable("test", *arguments)
-    assert (found.status, found.out) == (2, "")
-    assert problem in found.err
-    assert len(found.err.splitlines()) == 1
+    done = deniable("test", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert problem in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 def test_two_kept_columns_need_no_correction(folder: Path, deniable: Any) -> None:
@@ -178,6 +178,6 @@ def test_two_kept_columns_need_no_correction(folder: Path, deniable: Any) -> Non
         *("share", "table.csv", "--schema", "schema.toml", "--epsilon", 2, "--output", "kept")
     )
     assert made.status == 0, made.err
-    found = deniable("test", "kept", "--of", "coughs,town")
-    assert found.status == 2
-    assert "both released as they are" in found.err
+    done = deniable("test", "kept", "--of", "coughs,town")
+    assert done.status == 2
+    assert "both released as they are" in done.err

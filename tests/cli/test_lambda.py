@@ -11,13 +11,13 @@ PRAM = ["pram", "people.csv", "--schema", "people.toml"]
 CYCLE = "[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]"
 
 
-def refused(result, *said):
+def refused(result, *problems):
     assert result.status == 2, result
     assert len(result.err.splitlines()) == 1, result.err
     assert result.err.startswith("deniable: ")
     assert "Traceback" not in result.err
-    for part in said:
-        assert part in result.err
+    for problem in problems:
+        assert problem in result.err
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def kept(people):
     return people
 
 
-def design(deniable, *wish):
-    return deniable("design", "--schema", "people.toml", "--json", *wish).json
+def design(deniable, *words):
+    return deniable("design", "--schema", "people.toml", "--json", *words).json
 
 
 def test_lambda_is_common_by_position_by_name_or_in_a_file(deniable, people):
@@ -189,7 +189,7 @@ def test_no_path_is_left_in_the_recorded_command(deniable, kept):
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("words", "problem"),
     [
         (["--lambda", "1"], "between 0 and 1"),
         (["--lambda", "0"], "between 0 and 1"),
@@ -214,12 +214,12 @@ def test_no_path_is_left_in_the_recorded_command(deniable, kept):
         (["--method", "invariant", "--epsilon", "3"], "no method"),
     ],
 )
-def test_a_bad_wish_is_refused_in_one_sentence(deniable, people, wish, said):
-    refused(deniable("design", "--schema", "people.toml", *wish), said)
+def test_a_bad_request_is_refused_in_one_sentence(deniable, people, words, problem):
+    refused(deniable("design", "--schema", "people.toml", *words), problem)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "problem"),
     [
         ("[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.7]]", "row 3"),
         ("[[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]", "column 1"),
@@ -229,14 +229,14 @@ def test_a_bad_wish_is_refused_in_one_sentence(deniable, people, wish, said):
     ],
 )
 def test_a_matrix_that_is_not_bistochastic_is_refused_by_row_or_column(
-    deniable, people, content, said
+    deniable, people, content, problem
 ):
     (people / "age.json").write_text(content)
     refused(
         deniable(
             "design", "--schema", "people.toml", "--lambda", "0.5", "--matrix", "age=age.json"
         ),
-        said,
+        problem,
     )
 
 
@@ -254,7 +254,7 @@ def test_a_numerical_column_is_refused_in_local_mode_unless_binned(deniable, peo
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "problem"),
     [
         ([], "nothing says how strongly"),
         (["--lambda", "0.5", "--by", "blood"], "'blood' forms the strata"),
@@ -267,9 +267,11 @@ def test_a_numerical_column_is_refused_in_local_mode_unless_binned(deniable, peo
         (["--lambda", "0.5", "--by", "sex", "--per-stratum", "no.json"], "no.json"),
     ],
 )
-def test_a_bad_treatment_is_refused_in_one_sentence_and_leaves_nothing(deniable, kept, how, said):
+def test_a_bad_treatment_is_refused_in_one_sentence_and_leaves_nothing(
+    deniable, kept, how, problem
+):
     (kept / "strata.json").write_text('{"x": {"lambda": 0.4}}')
-    refused(deniable(*PRAM, *how, "--drop-other-columns", "--output", "r"), said)
+    refused(deniable(*PRAM, *how, "--drop-other-columns", "--output", "r"), problem)
     assert not (kept / "r").exists()
 
 

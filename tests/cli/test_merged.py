@@ -99,8 +99,8 @@ def shares_of(*names):
     return {key: count / len(ROWS) for key, count in counted.items()}
 
 
-def cells(found):
-    return {tuple(cell["values"]): cell for cell in found["cells"]}
+def cells(result):
+    return {tuple(cell["values"]): cell for cell in result["cells"]}
 
 
 @pytest.mark.parametrize("method", ["warner", "square", "bound"])
@@ -133,11 +133,11 @@ def test_from_a_frontier_of_two_columns_to_estimates_of_either(deniable, traced,
                 "--method", way, "--json",
             )  # fmt: skip
             assert done.status == 0, done.err
-            found = cells(done.json)
-            assert set(found) == set(truth)
+            result = cells(done.json)
+            assert set(result) == set(truth)
             for key, share in truth.items():
-                assert found[key]["standard_error"] > 0
-                assert abs(found[key]["estimate"] - share) < 6 * found[key]["standard_error"]
+                assert result[key]["standard_error"] > 0
+                assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
     whole = cells(
         deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "age+sex", "--json").json
     )
@@ -198,9 +198,9 @@ def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable
     assert record["guarantee"]["unprotected"] == ["age+sex"]
     assert any("stands for the columns age and sex" in line for line in record["small_print"])
     assert deniable("inspect", "release").status == 0
-    found = cells(deniable("estimate", "release", "--of", "sex,town", "--json").json)
+    result = cells(deniable("estimate", "release", "--of", "sex,town", "--json").json)
     for key, share in shares_of("sex", "town").items():
-        assert abs(found[key]["estimate"] - share) < 6 * found[key]["standard_error"]
+        assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
     with (traced / "release" / "codebook.csv").open() as file:
         book = list(csv.DictReader(file))
     assert {row["attribute"] for row in book} == {"age+sex", "town"}
@@ -249,20 +249,20 @@ def test_what_is_said_of_the_parts_is_checked_when_a_record_is_read(deniable, tr
 
 @pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal", "lambda"])
 def test_other_methods_randomize_a_merged_attribute_like_any_other(deniable, place, method):
-    wish = ["--lambda", "0.6"] if method == "lambda" else ["--attribute-epsilon", "1,2"]
+    words = ["--lambda", "0.6"] if method == "lambda" else ["--attribute-epsilon", "1,2"]
     schema = MERGED.replace("epsilon = 2.0\n", "")
     (place / "merged.toml").write_text(schema)
     done = deniable(
-        "share", "t.csv", "--schema", "merged.toml", *wish, "--method", method, "--output",
+        "share", "t.csv", "--schema", "merged.toml", *words, "--method", method, "--output",
         "release", "--insecure-seed", "11", "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert done.json["release"]["columns"] == ["age", "town", "sex"]
     assert deniable("inspect", "release").status == 0
     for of in (("age",), ("town", "sex"), ("sex", "town", "age")):
-        found = cells(deniable("estimate", "release", "--of", ",".join(of), "--json").json)
+        result = cells(deniable("estimate", "release", "--of", ",".join(of), "--json").json)
         for key, share in shares_of(*of).items():
-            assert abs(found[key]["estimate"] - share) < 6 * found[key]["standard_error"]
+            assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
     tested = deniable("test", "release", "--of", "age,sex", "--json")
     assert tested.status == 0, tested.err
     assert tested.json["p_value"] < 1e-3
@@ -280,9 +280,9 @@ def test_a_curator_randomizes_a_merged_attribute_too(deniable, place, by):
     )  # fmt: skip
     assert done.status == 0, done.err
     assert deniable("inspect", "release").status == 0
-    found = cells(deniable("estimate", "release", "--of", "sex", "--json").json)
+    result = cells(deniable("estimate", "release", "--of", "sex", "--json").json)
     for key, share in shares_of("sex").items():
-        assert abs(found[key]["estimate"] - share) < 6 * found[key]["standard_error"]
+        assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
     grouped = deniable("estimate", "release", "--of", "age", "--where", "region=e", "--json")
     assert grouped.status == 0, grouped.err
     assert grouped.json["n"] == len(ROWS) / 2
@@ -296,8 +296,8 @@ def test_in_python_a_frame_goes_through_and_parts_are_estimated(deniable, traced
     released = package.randomize(frame, design)
     expected = ["age+sex"] if method == "bound" else ["sex", "age"]
     assert list(released.columns) == expected
-    found = package.estimate(released, design, of=["sex"])
-    for row in found.table():
+    result = package.estimate(released, design, of=["sex"])
+    for row in result.table():
         share = shares_of("sex")[(row["sex"],)]
         assert abs(row["estimate"] - share) < 7 * row["standard_error"]
     package.share(frame, design, traced / "release")

@@ -91,7 +91,7 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "problem"),
     [
         (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
         (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
@@ -100,6 +100,6 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
         (["--of", "age", "--mean", "--method", "projected"], "by method inversion only"),
     ],
 )
-def test_questions_that_contradict_themselves_are_refused(deniable, people, question, said):
+def test_questions_that_contradict_themselves_are_refused(deniable, people, question, problem):
     deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
-    refused(deniable("estimate", "people.csv", "--mechanism", "m.json", *question), said)
+    refused(deniable("estimate", "people.csv", "--mechanism", "m.json", *question), problem)

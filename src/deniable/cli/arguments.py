@@ -83,7 +83,7 @@ class DesignOptions(StrengthOptions):
     ] = None
     method: Annotated[
         str | None,
-        Parameter(help="How the law is found: one of the methods below, which name the default."),
+        Parameter(help="How the law is found: one of the methods below."),
     ] = None
     given_rest: Annotated[
         str | None,

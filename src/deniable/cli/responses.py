@@ -1,4 +1,4 @@
-"""--matrix, where it is a response matrix that stands next to a law for the other attributes."""
+"""--matrix with response matrices of some attributes, beside a law for the others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ def split_responses(
     """Return the schema, the response matrices among ``--matrix``, by attribute, and the other
     options. Attributes that have a matrix together are merged into one in the schema.
 
-    A mechanism made by ``frontier pick`` is always one. A list of rows is one where the others
+    A mechanism made by ``frontier pick`` is a response matrix. So is a list of rows if the others
     have levels or a total, or their method is named and works with them; otherwise, under method
     lambda, it has to be bistochastic and is left among the options.
 
