@@ -1,0 +1,72 @@
+"""A response matrix needs columns that are distributions, and a left inverse."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws import (
+    MatrixChannel,
+    law_from_plain,
+)
+from deniable.laws.law import UNBOUNDED
+
+MATRIX = {"family": "matrix", "bits": 2, "weights": [["3", "1"], ["1", "3"]]}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "problem"),
+    [
+        ((2, 2), ((3, 1), (1, 3)), "the law of one attribute"),
+        ((2,), ((3, 1), (1,)), "every row of the response matrix needs 2 entries"),
+        ((2,), ((5, 1), (-1, 3)), "no negative entries"),
+        ((2,), ((3, 1), (1, 2)), "column 2 of the response matrix does not add up"),
+        ((2,), ((4, 1), (1, 3)), "column 1 of the response matrix does not add up"),
+        ((2,), ((2, 2), (2, 2)), "singular"),
+        ((3,), ((3, 1, 2), (1, 3, 2)), "singular"),  # fewer answers than categories
+    ],
+)
+def test_a_wrong_response_matrix_is_refused(
+    sizes: tuple[int, ...], rows: tuple[tuple[int, ...], ...], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        MatrixChannel(sizes, 2, rows)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "problem"),
+    [
+        ([[0.5, 0.1], [0.4, 0.9]], "column 1 of the response matrix adds up to 0.9, not 1"),
+        ([[0.5, 0.1], [0.5, 1.0]], "column 2 of the response matrix adds up to 1.1, not 1"),
+        ([[1.1, 0.1], [-0.1, 0.9]], "not negative"),
+        ([[np.nan, 0.1], [0.5, 0.9]], "finite"),
+        ([0.5, 0.5], "finite"),
+        ([[0.5, 0.5], [0.5, 0.5]], "singular"),
+    ],
+)
+def test_probabilities_that_make_no_response_matrix_are_refused(matrix: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        MatrixChannel.from_probabilities(np.array(matrix))
+
+
+def test_a_response_matrix_keeps_its_entries_and_its_zeros() -> None:
+    matrix = np.array([[0.9, 1e-30, 0.0], [0.1, 0.7, 0.2], [0.0, 0.3 - 1e-30, 0.8]])
+    law = MatrixChannel.from_probabilities(matrix)
+    np.testing.assert_allclose(law.matrix(), matrix, rtol=1e-15)
+    assert law.weights[0][2] == law.weights[2][0] == 0
+    assert law.attribute_levels() == [UNBOUNDED]
+
+
+def test_an_edited_response_matrix_is_refused() -> None:
+    for rows in (None, [], "31", [["3", "1"], ["1"]], [["3", "1"], "13"]):
+        with pytest.raises(InputError):
+            law_from_plain({**MATRIX, "weights": rows}, (2,))
+    with pytest.raises(InputError, match="for one attribute"):
+        law_from_plain(MATRIX, (2, 2))
+
+
+def test_an_output_that_nothing_leads_to_does_not_spoil_the_inverse() -> None:
+    # Failed before: its weight was 0/0.
+    law = MatrixChannel((2,), 5, ((32, 0), (0, 32), (0, 0)))
+    np.testing.assert_allclose(law.left_inverse() @ law.matrix(), np.eye(2))
