@@ -11,6 +11,9 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from statistical.coverage import Columns, check_both_targets
 
+# Thousands of releases of tens of thousands of rows; the same laws on a small table are quick.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ADULT = ROOT.parent / "shared" / "data" / "adult"
 

@@ -130,8 +130,7 @@ def share_variance(inference: Inference) -> ShareVariance:
     ((_, part),) = inference.parts
     channel, tabulation = part.channel, part.tabulation
     own = np.broadcast_to(_own_moments(channel), inference.values.shape)
-    squared = channel.inverse.squared()
-    cubed = squared.times(channel.inverse, range(len(channel.attributes)))
+    squared, cubed = channel.inverse.squared(), channel.inverse.cubed()
     nearest = project_to_simplex(inference.values)
     expected = channel.forward.apply(nearest)
     second, third = squared.apply(expected), cubed.apply(expected)

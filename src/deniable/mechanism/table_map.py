@@ -77,9 +77,19 @@ class TableMap:
         """Return the map whose matrix has every entry squared."""
         return self._squared
 
+    def cubed(self) -> "TableMap":
+        """Return the map whose matrix has every entry to the third power."""
+        return self._cubed
+
+    # Many tables are seen through one map: its powers are worked out once.
+
     @cached_property
     def _squared(self) -> "TableMap":
         return self.times(self, range(len(self.n_categories)))
+
+    @cached_property
+    def _cubed(self) -> "TableMap":
+        return self._squared.times(self, range(len(self.n_categories)))
 
     def times(self, other: "TableMap", axes: Sequence[int]) -> "TableMap":
         """Return the entrywise product with a map of fewer axes.
