@@ -108,6 +108,6 @@ def test_composing_levels_rounds_the_exact_sum_up(parts: list[float]) -> None:
 def test_a_ratio_of_one_is_level_zero_and_no_bound_is_infinite() -> None:
     assert privacy.epsilon_of([]) == 0
     assert privacy.epsilon_of([(7, 7), (3, 3)]) == 0
-    assert privacy.epsilon_of(None) == math.inf
+    assert privacy.epsilon_of(math.inf) == math.inf
     assert privacy.compose([]) == 0
     assert privacy.compose([1.0, math.inf]) == math.inf
