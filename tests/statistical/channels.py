@@ -130,16 +130,21 @@ def count_cells(
 
 def some_records(sizes: Sequence[int], count: int) -> Columns:
     """Records in which every category of every attribute occurs."""
-    return [(np.arange(count) * (2 * i + 1) + i) % n for i, n in enumerate(sizes)]
+    # Row r of attribute i has (r(2i + 1) + i) mod n, which comes round again after n rows.
+    return [np.resize((np.arange(n) * (2 * i + 1) + i) % n, count) for i, n in enumerate(sizes)]
 
 
 def count_shifts(randomize: Randomize, sizes: Sequence[int], count: int) -> list[NDArray[np.int64]]:
     """Per attribute, how often it moved by 0 … a−1, shape (a,)."""
     true = some_records(sizes, count)
     released = randomize(true)
-    return [
-        np.bincount((r - t) % n, minlength=n) for t, r, n in zip(true, released, sizes, strict=True)
-    ]
+    shifts = []
+    for t, r, n in zip(true, released, sizes, strict=True):
+        # Differences lie between 1 − n and n − 1: those below 0 stand for n more.
+        counts = np.bincount(r - t + (n - 1), minlength=2 * n - 1)
+        assert len(counts) == 2 * n - 1
+        shifts.append(counts[n - 1 :] + np.append(0, counts[: n - 1]))
+    return shifts
 
 
 def count_patterns(randomize: Randomize, sizes: Sequence[int], count: int) -> NDArray[np.int64]:

@@ -12,9 +12,24 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws.brute_force import channel_of_mechanism, seen_through
 
+_KNOWN: dict[tuple[int, tuple[str, ...]], tuple[Mechanism, NDArray[np.float64]]] = {}
+"""Matrices by the mechanism's id, each with its mechanism, so that no id comes back."""
+
 
 def dense_channel(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np.float64]:
-    """M[y, x] = Pr[released y | true x] on some attributes, from the definition of each law."""
+    """M[y, x] = Pr[released y | true x] on some attributes, from the definition of each law; worked
+    out once for each of them, and not to be written to."""
+    key = (id(mechanism), tuple(attributes))
+    if key not in _KNOWN:
+        if len(_KNOWN) == 500:
+            _KNOWN.clear()
+        matrix = _from_definition(mechanism, attributes)
+        matrix.flags.writeable = False
+        _KNOWN[key] = mechanism, matrix
+    return _KNOWN[key][1]
+
+
+def _from_definition(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np.float64]:
     positions = mechanism.schema.positions(attributes)
     channel = seen_through(channel_of_mechanism(mechanism), positions)
     k = len(mechanism.schema.attributes)
