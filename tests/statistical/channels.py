@@ -131,7 +131,8 @@ def count_cells(
 def some_records(sizes: Sequence[int], count: int) -> Columns:
     """Records in which every category of every attribute occurs."""
     # Row r of attribute i has (r(2i + 1) + i) mod n, which comes round again after n rows.
-    return [np.resize((np.arange(n) * (2 * i + 1) + i) % n, count) for i, n in enumerate(sizes)]
+    rounds = [((np.arange(n) * (2 * i + 1) + i) % n) for i, n in enumerate(sizes)]
+    return [np.tile(once, -(-count // len(once)))[:count] for once in rounds]
 
 
 def count_shifts(randomize: Randomize, sizes: Sequence[int], count: int) -> list[NDArray[np.int64]]:
