@@ -1,6 +1,7 @@
 """What the tests of several studies share."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from matplotlib import rc_context
@@ -25,3 +26,19 @@ def draw_all() -> Callable[[Findings], None]:
             assert any(axes.get_legend_handles_labels()[1] for axes in shown)
 
     return draw
+
+
+# Whole studies in their quick forms: four to sixteen seconds each. Their tests are slow; those of
+# their parts, and of the studies that are quicker, are in the default run.
+LONG = {
+    *("test_normal", "test_adult_columns", "test_distributions", "test_record_budget"),
+    *("test_adult_release", "test_coverage", "test_levels"),
+}
+WHOLE = {"quick", "findings", "of_levels", "of_counts"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        below = item.path.is_relative_to(Path(__file__).parent)
+        if below and item.path.stem in LONG and WHOLE & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
