@@ -74,6 +74,7 @@ def test_a_product_law_keeps_even_a_vanishing_level_and_never_overstates_it(
     assert law.attenuations()[0] > 0
 
 
+@pytest.mark.slow
 @given(st.sampled_from([2, 3, 7, 10_000]), st.floats(60, 2000))
 def test_a_product_law_keeps_a_level_far_beyond_what_a_double_can_exponentiate(
     n: int, level: float

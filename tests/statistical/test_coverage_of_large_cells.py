@@ -18,6 +18,9 @@ from statistical.coverage import (
     synthetic,
 )
 
+# Hundreds of releases a case: many seconds by nature.
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("law_name", ["product", "table", "matrix"])
 def test_intervals_of_a_synthetic_table_cover_for_both_targets(law_name: str) -> None:

@@ -19,7 +19,11 @@ def plan_of(schema: Schema, method: str = "balanced") -> Plan:
     return Plan(schema, spec, Task(schema.n_categories, spec.given_rest, spec.pair_floor))
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4, 5) * 3, (4,) * 12], ids=["mixed", "alike"])
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param((2, 3, 4, 5) * 3, marks=pytest.mark.slow), (4,) * 12],
+    ids=["mixed", "alike"],
+)
 def test_the_law_of_a_divided_total_is_the_one_designed_at_its_levels(shape) -> None:
     # The search goes from law to law nearby; from scratch at the same levels there is no better.
     made = design(Schema.anonymous(shape), epsilon=4.0)

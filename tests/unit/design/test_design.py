@@ -264,7 +264,9 @@ def test_ratios_and_importances_together_are_refused():
         design(Schema((Attribute("a", ("x", "y"), importance=2),)), epsilon=1, method="kronecker")
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(30, 43.0), (100, 138.0)])
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(30, 43.0), pytest.param(100, 138.0, marks=pytest.mark.slow)]
+)
 def test_a_total_far_above_what_protects_is_divided_among_identical_attributes(
     k: int, epsilon: float
 ) -> None:

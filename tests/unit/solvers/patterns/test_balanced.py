@@ -64,6 +64,7 @@ def test_the_pair_floor_holds_for_every_pair(seed: int) -> None:
         assert oracle.attenuation(counts, q, (i, j)) >= 0.5 * single[i] * single[j]
 
 
+@pytest.mark.slow
 def test_a_hundred_and_twenty_attributes_are_capped_for_a_few_per_cent() -> None:
     counts, levels = request(1, 120)
     caps = [2 * level for level in levels]

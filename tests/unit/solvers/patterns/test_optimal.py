@@ -119,7 +119,7 @@ def test_two_attributes_equal_the_closed_form(seed: int) -> None:
         (30, 0.1, 3.0, 1e-4),
         (60, 0.5, 2.0, 1e-4),
         (120, 0.2, 1.0, 1e-3),
-        (300, 0.2, 0.4, 1e-2),
+        pytest.param(300, 0.2, 0.4, 1e-2, marks=pytest.mark.slow),
         pytest.param(1000, 0.13, 0.26, 1e-2, marks=pytest.mark.slow),
     ],
 )
@@ -163,6 +163,7 @@ def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
     assert fit.gap < 1e-3
 
 
+@pytest.mark.slow
 def test_levels_orders_of_magnitude_apart_are_met_by_several_votes() -> None:
     counts, levels = request(0, 30, 0.001, 12.0)
     solution = optimal.solve(counts, levels)
@@ -171,6 +172,7 @@ def test_levels_orders_of_magnitude_apart_are_met_by_several_votes() -> None:
     assert 0 <= solution.gap < 0.2  # of 54; one vote alone is not found, and blocks are 5.5 off
 
 
+@pytest.mark.slow
 def test_one_level_far_above_20_others_costs_little_more_than_itself() -> None:
     solution = optimal.solve([4] * 21, ONE_FAR_ABOVE)
     check_levels(solution, ONE_FAR_ABOVE)
