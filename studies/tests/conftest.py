@@ -34,7 +34,7 @@ LONG = {
     *("test_normal", "test_adult_columns", "test_distributions", "test_record_budget"),
     *("test_adult_release", "test_coverage", "test_levels"),
 }
-WHOLE = {"quick", "findings", "of_levels", "of_counts"}
+WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
