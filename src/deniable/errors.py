@@ -8,3 +8,7 @@ class InputError(ValueError):
     default it never contains a value from a table: an error message ends up in logs, and the
     value is what is to be protected. The command line prints it to stderr and exits with status 2.
     """
+
+
+class Notice(UserWarning):
+    """Something that a user should know, though the work goes on; one sentence or two."""

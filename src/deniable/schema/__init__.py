@@ -11,11 +11,13 @@ from deniable.schema.attribute import (
     category_text,
     interval_labels,
 )
+from deniable.schema.file_format import FileFormat
 from deniable.schema.schema import Schema, Variable
 
 __all__ = [
     "MAX_CATEGORIES",
     "Attribute",
+    "FileFormat",
     "Schema",
     "Variable",
     "category_text",

@@ -3,24 +3,50 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from itertools import pairwise, product
+from typing import TypeVar
 
 from deniable._checks import check_level, check_positive, first_duplicate
 from deniable.errors import InputError
 
 MAX_CATEGORIES = 1_000_000
 
+_Value = TypeVar("_Value")
+
 
 def _number_text(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def interval_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the intervals between edges: [e₀,e₁), …, the last one closed."""
-    texts = [_number_text(edge) for edge in edges]
+EPOCH = date(1970, 1, 1)
+"""The day from which the days of dates are counted."""
+
+
+def edge_text(edge: float, *, dates: bool = False) -> str:
+    """Return an edge as it is written: a number, or the date after so many days.
+
+    >>> edge_text(30.0), edge_text(30.0, dates=True)
+    ('30', '1970-01-31')
+    """
+    if dates and math.isfinite(edge):
+        return (EPOCH + timedelta(days=edge)).isoformat()
+    return _number_text(edge)
+
+
+def interval_labels(edges: Sequence[float], *, dates: bool = False) -> tuple[str, ...]:
+    """Name the intervals between edges: [e₀,e₁), …, the last one closed unless it has no end.
+
+    >>> interval_labels((float("-inf"), 0, 40, float("inf")))
+    ('(-inf,0)', '[0,40)', '[40,inf)')
+    """
+    texts = [edge_text(edge, dates=dates) for edge in edges]
+    opening = "(" if math.isinf(edges[0]) else "["
+    closing = ")" if math.isinf(edges[-1]) else "]"
     last = len(edges) - 2
     return tuple(
-        f"[{texts[j]},{texts[j + 1]}{']' if j == last else ')'}" for j in range(len(edges) - 1)
+        f"{'[' if j else opening}{texts[j]},{texts[j + 1]}{closing if j == last else ')'}"
+        for j in range(len(edges) - 1)
     )
 
 
@@ -32,30 +58,39 @@ class Attribute:
         name: the column's name.
         categories: the public codebook, in order; for a binned attribute leave it empty.
         bins: increasing public edges of a numeric column; the randomized value is the interval,
-            [e₀, e₁), …, the last one closed. A number outside the edges is an error.
+            [e₀, e₁), …, the last one closed. A number outside the edges is an error. The first
+            edge may be -inf and the last one inf, for an interval without an end. Edges of a column
+            of dates are dates, and are held as days since 1970-01-01.
         ordered: whether the order of the categories means something (always so for bins).
         labels: readable names of categories, for reports.
         missing: the category that a missing value stands for (added at the end if it is not one of
             the categories), or None if a missing value is an error.
-        scores: one number per category, for means; by default the middles of the bins.
+        missing_codes: values of the table that stand for a missing one, such as ``?`` or ``999``.
+        scores: one number per category, for means; for bins the mean that is publicly known of
+            the numbers in each, from a codebook or an earlier study. The category of missing values
+            may be left out, and does not count in means then.
         epsilon: requested privacy level of this attribute alone, in nats.
         ratio: fraction of a budget, relative to the other attributes' ratios.
         importance: weight of this attribute's accuracy when a budget is divided.
         parts: for an attribute merged from several columns, these, at least two. Its categories
             are their combinations (``yes+white``), the last part fastest; leave them empty. It is
             randomized as one attribute, and its parts can be estimated by their own names.
+        dates: whether the bins are of dates; so if the edges are.
+        drafted: whether the categories or edges were read off the data, not off a codebook.
 
     Raises:
         InputError: if the declaration contradicts itself; the sentence names the attribute.
 
     Example:
         >>> age = Attribute("age", bins=(0, 30, 65, 100), labels={"[0,30)": "young"})
-        >>> age.categories, age.label("[0,30)"), age.category_scores()
-        (('[0,30)', '[30,65)', '[65,100]'), 'young', (15.0, 47.5, 82.5))
-        >>> age.checked_scores([0, 1, 2])
-        (0.0, 1.0, 2.0)
+        >>> age.categories, age.label("[0,30)"), age.category_scores(), age.middles()
+        (('[0,30)', '[30,65)', '[65,100]'), 'young', None, (15.0, 47.5, 82.5))
+        >>> age.checked_scores([17, 44.5, 73])
+        (17.0, 44.5, 73.0)
         >>> Attribute.merged([Attribute("smokes", ("no", "yes")), age]).categories[:2]
         ('no+[0,30)', 'no+[30,65)')
+        >>> Attribute("born", bins=(date(1950, 1, 1), date(1980, 1, 1), float("inf"))).categories
+        ('[1950-01-01,1980-01-01)', '[1980-01-01,inf)')
     """
 
     name: str
@@ -69,6 +104,9 @@ class Attribute:
     ratio: float | None = None
     importance: float | None = None
     parts: tuple["Attribute", ...] = ()
+    missing_codes: tuple[str, ...] = ()
+    dates: bool = False
+    drafted: bool = False
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # the way to normalise a frozen dataclass
@@ -86,13 +124,26 @@ class Attribute:
                 )
             categories = combined
         if self.bins is not None:
-            if categories and categories[: len(self.bins) - 1] != interval_labels(self.bins):
-                raise InputError(f"{where} has both categories and bins; declare one of them")
+            if any(isinstance(edge, date) for edge in self.bins):
+                set_field(self, "dates", True)
             set_field(self, "bins", _checked_edges(self.bins, where))
-            categories = interval_labels(self.bins)
+            labels = interval_labels(self.bins, dates=self.dates)
+            if categories and categories[: len(labels)] != labels:
+                raise InputError(f"{where} has both categories and bins; declare one of them")
+            categories = labels
             set_field(self, "ordered", True)
         if self.missing is not None and self.missing not in categories:
             categories = (*categories, self.missing)
+        set_field(self, "missing_codes", tuple(self.missing_codes))
+        if self.missing_codes and self.missing is None:
+            raise InputError(
+                f'{where} has missing_codes; say what they become, such as missing = "category:NA"'
+            )
+        if both := set(self.missing_codes) & {*categories} - {self.missing}:
+            raise InputError(
+                f"{where}: '{min(both)}' is a category and stands for a missing value; leave it "
+                "out of one of the two"
+            )
         set_field(self, "categories", categories)
         set_field(self, "labels", dict(self.labels))
         if len(categories) < 2:
@@ -174,43 +225,83 @@ class Attribute:
         return self.labels.get(category, category)
 
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:
-        """Return scores that were given for the categories.
+        """Return scores that were given for the categories, as they are.
 
         Raises:
-            InputError: if there is not one finite number per category.
+            InputError: if there is not one finite number per category; the category of missing
+                values may be left out.
         """
-        if len(scores) != self.n_categories or not all(map(math.isfinite, scores)):
+        allowed = {self.n_categories, self.n_categories - (self.missing is not None)}
+        if len(scores) not in allowed or not all(map(math.isfinite, scores)):
+            leave_out = "; that of missing values may be left out" if len(allowed) > 1 else ""
             raise InputError(
                 f"attribute '{self.name}' needs {self.n_categories} scores, one finite number per "
-                "category"
+                f"category{leave_out}"
             )
         return tuple(float(score) for score in scores)
 
-    def category_scores(self) -> tuple[float, ...] | None:
-        """Return one number per category: the declared scores, or the middles of the bins.
+    def category_scores(
+        self, given: Sequence[float] | None = None
+    ) -> tuple[float | None, ...] | None:
+        """Return one number per category, None for a missing value that has none and so does not
+        count; or None if there are no scores.
 
-        None if the attribute has neither. A category for missing values has no score of its own
-        in a binned attribute, so it too gives None; declare ``scores`` to include it.
+        Args:
+            given: instead of the declared scores.
+
+        Raises:
+            InputError: as :meth:`checked_scores`.
         """
-        if self.scores is not None:
-            return self.scores
-        if self.bins is None or len(self.bins) - 1 != self.n_categories:
+        scores = self.scores if given is None else self.checked_scores(given)
+        return None if scores is None else self._with_missing(scores)
+
+    def bounds(self) -> tuple[tuple[float, float] | None, ...] | None:
+        """Return the edges of each category's interval, None for missing values; or None if the
+        attribute has no bins.
+
+        >>> Attribute("age", bins=(18.0, 65.0, float("inf"))).bounds()
+        ((18.0, 65.0), (65.0, inf))
+        """
+        return None if self.bins is None else self._with_missing(tuple(pairwise(self.bins)))
+
+    def middles(self) -> tuple[float | None, ...] | None:
+        """Return the middle of each interval, None for missing values; or None if the attribute has
+        no bins.
+
+        Raises:
+            InputError: if an interval has no end.
+        """
+        if self.bins is None:
             return None
-        return tuple((low + high) / 2 for low, high in pairwise(self.bins))
+        if math.isinf(self.bins[0]) or math.isinf(self.bins[-1]):
+            raise InputError(
+                f"attribute '{self.name}' has an interval without an end, which has no middle; "
+                "give one score per interval"
+            )
+        return self._with_missing(tuple((low + high) / 2 for low, high in pairwise(self.bins)))
+
+    def _with_missing(self, values: tuple[_Value, ...]) -> tuple[_Value | None, ...]:
+        # What is known of all categories, or of all but that of missing values, by category.
+        if self.missing is None or len(values) == self.n_categories:
+            return values
+        place = self.categories.index(self.missing)
+        return (*values[:place], None, *values[place:])
 
 
 def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
-    edges = tuple(float(edge) for edge in bins)
+    edges = tuple(float((edge - EPOCH).days if isinstance(edge, date) else edge) for edge in bins)
     if len(edges) < 3:
         raise InputError(f"{where}: bins need at least three edges, for two intervals")
-    if not all(math.isfinite(edge) for edge in edges):
-        raise InputError(f"{where}: a bin edge is not finite; use the widest value possible")
+    if not all(math.isfinite(edge) for edge in edges[1:-1]) or any(map(math.isnan, edges)):
+        raise InputError(
+            f"{where}: a bin edge is not a number; only the first may be -inf and the last inf"
+        )
     if any(high <= low for low, high in pairwise(edges)):
         raise InputError(f"{where}: bin edges must increase")
     return edges
 
 
-def category_text(value: str | int | bool) -> str:
+def category_text(value: str | float | bool) -> str:
     """Return the text a category is matched by: integers in decimal, booleans true or false."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -1,11 +1,14 @@
 """A schema as written in a file or a record: plain values, turned into attributes and back."""
 
+import math
+from datetime import date
 from typing import Any
 
 import msgspec
 
 from deniable.errors import InputError
-from deniable.schema.attribute import Attribute, category_text
+from deniable.schema.attribute import Attribute, category_text, edge_text
+from deniable.schema.file_format import FileFormat
 
 
 def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
@@ -13,7 +16,15 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.parts:
         plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
     elif attribute.bins is not None:
-        plain["bins"] = [int(e) if e.is_integer() else e for e in attribute.bins]
+        # JSON has no infinity, so an open end is written as text.
+        plain["bins"] = [
+            edge_text(e, dates=attribute.dates)
+            if math.isinf(e) or attribute.dates
+            else int(e)
+            if e.is_integer()
+            else e
+            for e in attribute.bins
+        ]
     else:
         plain["categories"] = list(attribute.categories)
         if attribute.ordered:
@@ -22,6 +33,10 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
         plain["labels"] = dict(attribute.labels)
     if attribute.missing is not None:
         plain["missing"] = f"category:{attribute.missing}"
+    if attribute.missing_codes:
+        plain["missing_codes"] = list(attribute.missing_codes)
+    if attribute.drafted:
+        plain["drafted"] = True
     if attribute.scores is not None:
         plain["scores"] = list(attribute.scores)
     for key in ("epsilon", "ratio", "importance"):
@@ -36,10 +51,12 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     name: str | None = None
     names: list[str] = []
     categories: list[str | int | bool] = []
-    bins: list[float] | None = None
+    bins: list[float | str] | None = None
     ordered: bool = False
     labels: dict[str, str] = {}
     missing: str = "error"
+    missing_codes: list[str | int | float] = []
+    drafted: bool = False
     scores: list[float] | None = None
     epsilon: float | None = None
     ratio: float | None = None
@@ -65,7 +82,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
             Attribute(
                 name=name,
                 categories=tuple(category_text(c) for c in self.categories),
-                bins=None if self.bins is None else tuple(self.bins),
+                bins=None if self.bins is None else tuple(_edge(e, names[0]) for e in self.bins),
                 ordered=self.ordered,
                 labels=self.labels,
                 missing=missing,
@@ -74,9 +91,39 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 ratio=self.ratio,
                 importance=self.importance,
                 parts=parts,
+                missing_codes=tuple(category_text(c) for c in self.missing_codes),
+                drafted=self.drafted,
             )
             for name in names
         ]
+
+
+def _edge(written: float | str, name: str) -> Any:
+    """Return an edge as written: a number, a date, or text where JSON has neither."""
+    if not isinstance(written, str):
+        return written
+    if written in ("-inf", "inf"):
+        return float(written)
+    try:
+        return date.fromisoformat(written)
+    except ValueError:
+        raise InputError(
+            f"attribute '{name}': the bin edge '{written}' is neither a number nor a date such as "
+            "2025-12-31"
+        ) from None
+
+
+class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The [file] table as written."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    columns: tuple[str, ...] = ()
+
+    def file_format(self) -> FileFormat:
+        return FileFormat(**msgspec.structs.asdict(self))
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,3 +132,4 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
     attribute: list[Declaration]
     title: str = ""
     keep: list[str] = []
+    file: FileDeclaration = FileDeclaration()

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ import msgspec
 
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
+from deniable.notebook import html_table
 from deniable.schema.attribute import MAX_CATEGORIES, Attribute
 from deniable.schema.declarations import Document, attribute_to_plain
+from deniable.schema.file_format import FileFormat
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Schema:
         keep: columns that are released unchanged and protected by nothing. Two records count as
             neighbours only if they agree on them. A kept column may also be declared as an
             attribute; its categories are then known and it can be used in joint tables.
+        file: how a text file holds the original table. A release is written in one way only.
 
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
@@ -65,6 +68,7 @@ class Schema:
     attributes: tuple[Attribute, ...]
     title: str = ""
     keep: tuple[str, ...] = ()
+    file: FileFormat = field(default_factory=FileFormat)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -148,6 +152,12 @@ class Schema:
         """The names of the table's columns that the attributes stand in, in order."""
         return tuple(column.name for a in self.attributes for column in a.columns)
 
+    @cached_property
+    def drafted(self) -> tuple[str, ...]:
+        """The columns that are randomized and whose categories or edges were read off the data."""
+        protected = (self.attributes[i] for i in self.protected)
+        return tuple(c.name for a in protected for c in a.columns if a.drafted or c.drafted)
+
     def variable(self, name: str) -> Variable:
         """Return an attribute, or a part of a merged one, by its name.
 
@@ -190,7 +200,7 @@ class Schema:
             for i, attribute in enumerate(self.attributes)
             if i == min(places) or i not in places
         ]
-        return Schema(tuple(attributes), self.title, self.keep)
+        return replace(self, attributes=tuple(attributes))
 
     @classmethod
     def anonymous(cls, n_categories: Sequence[int]) -> "Schema":
@@ -243,7 +253,8 @@ class Schema:
             InputError: if something is missing, misspelt, of the wrong type or contradictory.
         """
         try:
-            document = msgspec.convert(plain, Document)
+            # A date of TOML is one text, as it is in JSON.
+            document = msgspec.convert(msgspec.to_builtins(plain), Document)
         except msgspec.ValidationError as error:
             raise InputError(f"in the schema, {error}") from None
         keep = list(document.keep)
@@ -254,7 +265,7 @@ class Schema:
             keep += declaration.keep
             keep += [name for part in declaration.part for name in part.keep]
             attributes += declaration.attributes()
-        return cls(tuple(attributes), document.title, tuple(keep))
+        return cls(tuple(attributes), document.title, tuple(keep), document.file.file_format())
 
     def to_plain(self) -> dict[str, Any]:
         """Return the schema as plain values, readable by :meth:`from_plain`."""
@@ -263,5 +274,26 @@ class Schema:
             plain["title"] = self.title
         if self.keep:
             plain["keep"] = list(self.keep)
+        if file := self.file.to_plain():
+            plain["file"] = file
         plain["attribute"] = [attribute_to_plain(a) for a in self.attributes]
         return plain
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                attribute.name,
+                "as it is" if attribute.name in self.keep else "randomized",
+                str(attribute.n_categories),
+                _listed(attribute.categories),
+            ]
+            for attribute in self.attributes
+        ]
+        rows += [[name, "as it is", "", ""] for name in self.keep if name not in self.names]
+        return html_table(
+            self.title or "Schema", ["column", "released", "categories", "which"], rows
+        )
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

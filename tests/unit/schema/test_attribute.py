@@ -1,5 +1,10 @@
 """An attribute says which values a column may have, and refuses to contradict itself."""
 
+import json
+import math
+import tomllib
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -8,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.schema import Attribute, category_text, interval_labels
+from deniable.schema import Attribute, Schema, category_text, interval_labels
 
 SEX = Attribute("sex", ("f", "m"))
 
@@ -18,7 +23,19 @@ def test_a_binned_attribute_has_one_category_per_interval_and_is_ordered() -> No
     assert age.categories == ("[16,30)", "[30,45.5)", "[45.5,90]")
     assert age.ordered
     assert age.n_categories == 3
-    assert age.category_scores() == (23.0, 37.75, 67.75)
+    assert age.category_scores() is None  # the middle of a bin is not the mean of what is in it
+    assert age.middles() == (23.0, 37.75, 67.75)
+    assert age.bounds() == ((16.0, 30.0), (30.0, 45.5), (45.5, 90.0))
+    assert SEX.bounds() is SEX.middles() is None
+
+
+def test_the_outer_intervals_may_have_no_end_and_then_they_have_no_middle() -> None:
+    age = Attribute("age", bins=(-math.inf, 18, 65, math.inf))
+    assert age.categories == ("(-inf,18)", "[18,65)", "[65,inf)")
+    assert age.bounds() == ((-math.inf, 18), (18, 65), (65, math.inf))
+    with pytest.raises(InputError, match="'age' has an interval without an end, which has no mid"):
+        age.middles()
+    assert Attribute("a", bins=(0, 1, math.inf)).categories == ("[0,1)", "[1,inf)")
 
 
 def test_interval_labels_write_whole_numbers_without_a_point_and_others_to_the_last_digit() -> None:
@@ -39,12 +56,19 @@ def test_a_missing_category_is_added_at_the_end_unless_it_is_there() -> None:
     assert Attribute("a", ("NA", "y"), missing="NA").categories == ("NA", "y")
     binned = Attribute("a", bins=(0, 1, 2), missing="NA")
     assert binned.categories == ("[0,1)", "[1,2]", "NA")
-    assert binned.category_scores() is None  # the missing category has no middle
-    assert Attribute("a", bins=(0, 1, 2), missing="NA", scores=(0, 1, 5)).category_scores() == (
-        0.0,
-        1.0,
-        5.0,
-    )
+    assert binned.middles() == (0.5, 1.5, None)
+    assert binned.bounds() == ((0.0, 1.0), (1.0, 2.0), None)
+
+
+def test_scores_cover_all_categories_or_all_but_that_of_missing_values() -> None:
+    binned = Attribute("a", bins=(0, 1, 2), missing="NA", scores=(0, 1, 5))
+    assert binned.category_scores() == (0.0, 1.0, 5.0)
+    assert binned.category_scores((0.2, 1.4)) == (0.2, 1.4, None)
+    among = Attribute("a", ("x", "NA", "y"), missing="NA", scores=(1, 2))
+    assert among.scores == (1.0, 2.0)
+    assert among.category_scores() == (1.0, None, 2.0)
+    with pytest.raises(InputError, match="that of missing values may be left out"):
+        Attribute("a", ("x", "NA", "y"), missing="NA", scores=(1,))
 
 
 def test_scores_and_labels_are_optional() -> None:
@@ -65,8 +89,9 @@ def test_scores_and_labels_are_optional() -> None:
         ({"categories": ("x", "y"), "bins": (0, 1, 2)}, "both categories and bins"),
         ({"bins": (0, 1)}, "at least three edges"),
         ({"bins": ()}, "at least three edges"),
-        ({"bins": (0, 1, float("inf"))}, "a bin edge is not finite"),
-        ({"bins": (0, float("nan"), 1)}, "a bin edge is not finite"),
+        ({"bins": (0, math.inf, 2)}, "a bin edge is not a number; only the first may be -inf"),
+        ({"bins": (0, math.nan, 1)}, "a bin edge is not a number"),
+        ({"bins": (0, 1, math.nan)}, "a bin edge is not a number"),
         ({"bins": (0, 1, 1)}, "bin edges must increase"),
         ({"bins": (0, 2, 1)}, "bin edges must increase"),
         ({"categories": ("x", "")}, "the empty text"),
@@ -101,3 +126,37 @@ def test_the_text_of_a_category_is_what_a_table_writes() -> None:
 
 def test_levels_may_be_numpy_numbers() -> None:
     assert Attribute("a", ("x", "y"), epsilon=np.float64(1.5)).epsilon == 1.5
+
+
+def test_edges_that_are_dates_make_intervals_of_days_and_survive_a_record() -> None:
+    born = Attribute("born", bins=(date(1950, 1, 1), date(1980, 1, 1), float("inf")), missing="NA")
+    assert born.categories == ("[1950-01-01,1980-01-01)", "[1980-01-01,inf)", "NA")
+    schema = Schema((born,))
+    assert schema.to_plain()["attribute"][0]["bins"] == ["1950-01-01", "1980-01-01", "inf"]
+    assert Schema.from_plain(json.loads(json.dumps(schema.to_plain()))) == schema
+    text = '[[attribute]]\nname = "born"\nbins = [1950-01-01, 1980-01-01, inf]\n'
+    read = Schema.from_plain(tomllib.loads(text + 'missing = "category:NA"\n'))
+    assert read == schema
+    assert replace(born, epsilon=1.0).categories == born.categories
+    with pytest.raises(InputError, match="'soon' is neither a number nor a date"):
+        Schema.from_plain({"attribute": [{"name": "a", "bins": [0, "soon", 2]}]})
+
+
+def test_codes_of_missing_values_need_a_category_and_are_none_themselves() -> None:
+    plain = {"name": "a", "categories": ["x"], "missing": "category:NA", "missing_codes": ["?", 9]}
+    schema = Schema.from_plain({"attribute": [plain]})
+    assert schema.attributes[0].missing_codes == ("?", "9")
+    assert Schema.from_plain(schema.to_plain()) == schema
+    with pytest.raises(InputError, match="say what they become"):
+        Attribute("a", ("x", "y"), missing_codes=("?",))
+    with pytest.raises(InputError, match="'x' is a category and stands for"):
+        Attribute("a", ("x", "y"), missing="NA", missing_codes=("x",))
+
+
+def test_a_schema_knows_which_of_its_columns_were_drafted() -> None:
+    drafted = Attribute("a", ("x", "y"), drafted=True)
+    other = Attribute("b", ("x", "y"))
+    schema = Schema((drafted, other, replace(drafted, name="c")), keep=("c",))
+    assert schema.drafted == ("a",)
+    assert Schema.from_plain(schema.to_plain()) == schema
+    assert schema.merging(["a", "b"]).drafted == ("a",)

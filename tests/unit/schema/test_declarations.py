@@ -65,6 +65,14 @@ def test_a_schema_survives_being_written_as_plain_values_and_read_back(tmp_path:
     assert Schema.from_plain(json.loads(json.dumps(schema.to_plain()))) == schema
 
 
+def test_intervals_without_an_end_are_written_inf_and_survive_strict_json(tmp_path: Path) -> None:
+    text = '[[attribute]]\nname = "gain"\nbins = [-inf, 0, 1000, inf]\nscores = [-50, 0, 13000]'
+    schema = Schema.from_toml(written(tmp_path, text))
+    assert schema.attributes[0].categories == ("(-inf,0)", "[0,1000)", "[1000,inf)")
+    strict = json.dumps(schema.to_plain(), allow_nan=False)
+    assert Schema.from_plain(json.loads(strict)) == schema
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

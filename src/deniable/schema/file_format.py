@@ -1,0 +1,84 @@
+"""How a text file holds a table: what stands between fields, and in what letters."""
+
+import codecs
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from deniable._checks import first_duplicate
+from deniable.errors import InputError
+
+SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
+"""What is looked for between the fields of a file that does not say, and what it is called."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How a text file holds a table. None: found out from the file, and never guessed at.
+
+    Args:
+        separator: the character between fields; by default the one of ``,`` ``;`` tab ``|`` that
+            divides the rows alike.
+        decimal: the decimal point of numbers, ``.`` or ``,``; by default ``.``.
+        encoding: by default UTF-8, or UTF-16 where a byte order mark says so.
+        header: whether the first row holds the columns' names; by default it does, unless
+            ``columns`` are given.
+        columns: the columns' names, in order, in the place of a first row that holds them.
+
+    Raises:
+        InputError: if one of them is impossible, or two contradict each other.
+
+    Example:
+        >>> FileFormat(separator="tab").separator
+        '\\t'
+        >>> FileFormat(separator=";", decimal=",").to_plain()
+        {'separator': ';', 'decimal': ','}
+        >>> FileFormat(separator=";").with_changes(FileFormat(encoding="latin-1")).encoding
+        'latin-1'
+        >>> FileFormat(columns=("age", "sex")).has_header
+        False
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if self.separator in ("tab", "\\t"):
+            object.__setattr__(self, "separator", "\t")
+        if self.separator is not None and (
+            len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n'
+        ):
+            raise InputError("the separator is a single character, such as ; or tab")
+        if self.decimal not in (None, ".", ","):
+            raise InputError("the decimal point is . or ,")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise InputError(
+                    f"there is no encoding '{self.encoding}'; such are utf-8, utf-16, latin-1 and "
+                    "windows-1252"
+                ) from None
+        if "" in self.columns:
+            raise InputError("a column's name is empty; give every column one")
+        if (twice := first_duplicate(self.columns)) is not None:
+            raise InputError(f"two columns are called '{twice}'; give every column its own name")
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row is no data."""
+        return not self.columns if self.header is None else self.header
+
+    def with_changes(self, changes: "FileFormat") -> "FileFormat":
+        """Return the format with what another one says put in."""
+        return replace(self, **{k: v for k, v in asdict(changes).items() if v not in (None, ())})
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what is said, as in a schema's ``[file]``."""
+        plain = {key: value for key, value in asdict(self).items() if value not in (None, ())}
+        if self.columns:
+            plain["columns"] = list(self.columns)
+        return plain
