@@ -5,7 +5,7 @@ The only place that knows file formats and dataframe libraries. Data flows one w
 or :func:`randomize_frame` makes the table that is released.
 """
 
-from deniable.tables.columns import Column, released_columns
+from deniable.tables.columns import Column, Forms, released_columns
 from deniable.tables.frames import randomize_frame, released_frame
 from deniable.tables.reading import Batch, TableReader, open_table
 from deniable.tables.writing import FORMATS, TableWriter, table_format
@@ -14,6 +14,7 @@ __all__ = [
     "FORMATS",
     "Batch",
     "Column",
+    "Forms",
     "TableReader",
     "TableWriter",
     "open_table",

@@ -9,15 +9,38 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.schema import category_text
 
+_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
-def from_numpy(values: NDArray[Any]) -> Any:
-    """Return numbers, shape (n,), as a pyarrow array that shares their memory."""
+
+def numpy_type(kind: Any) -> np.dtype[Any]:
+    """Return the type in which numpy holds the numbers of a pyarrow type.
+
+    ``to_pandas_dtype`` would need pandas, in older versions of pyarrow.
+
+    >>> numpy_type(pa.int8()), numpy_type(pa.float64()), numpy_type(pa.bool_())
+    (dtype('int8'), dtype('float64'), dtype('bool'))
+    """
+    name = str(kind)
+    return np.dtype(_NAMES.get(name, name))
+
+
+def from_numpy(values: NDArray[Any], null: int | None = None) -> Any:
+    """Return numbers, shape (n,), as a pyarrow array that shares their memory.
+
+    Args:
+        values: the numbers.
+        null: a number that stands for a null; None if there are no nulls.
+    """
     buffer = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
+    valid = None
+    if null is not None:
+        valid = pa.py_buffer(np.packbits(values != null, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [valid, buffer])
 
 
 def to_numpy(array: Any, null: float | None = None) -> NDArray[Any]:
@@ -29,7 +52,7 @@ def to_numpy(array: Any, null: float | None = None) -> NDArray[Any]:
     """
     validity, data = array.buffers()
     start, count = array.offset, len(array)
-    kind = np.dtype(array.type.to_pandas_dtype())
+    kind = numpy_type(array.type)
     if data is None or count == 0:
         return np.zeros(0, dtype=kind)
     if pa.types.is_boolean(array.type):
@@ -70,3 +93,30 @@ def from_values(values: Sequence[str | int | bool | None], kind: Any) -> Any:
 def text_scalar(text: str) -> Any:
     """Return a text as a pyarrow scalar."""
     return from_values([text], pa.string())[0]
+
+
+def plain_type(kind: Any) -> Any:
+    """Return what a pyarrow type holds, without the way in which runs of equal values are kept."""
+    return plain_type(kind.value_type) if pa.types.is_run_end_encoded(kind) else kind
+
+
+def plain_array(column: Any) -> Any:
+    """Return a pyarrow array of :func:`plain_type`."""
+    return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
+
+
+def common_form(column: Any) -> Any:
+    """Return a pyarrow array in a form that every kernel knows.
+
+    String views and half floats have few kernels of their own, in older versions hardly any.
+    """
+    kind = column.type
+    if pa.types.is_float16(kind):
+        single = from_numpy(to_numpy(column, null=np.nan).astype(np.float32))
+        return pc.if_else(column.is_valid(), single, None)
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        values = column.dictionary.cast(pa.large_string())
+        return pa.DictionaryArray.from_arrays(column.indices, values, ordered=kind.ordered)
+    return column

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.schema import Attribute
-from deniable.tables.arrays import from_numpy, from_values
-from deniable.tables.encode import integer_fits
+from deniable.tables.arrays import from_numpy, from_values, numpy_type
+from deniable.tables.encode import integer_fits, is_fractional
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Column:
         stride: if the array holds combinations and the column is one part of them, the step by
             which that part moves the code; None if it shows the array itself.
         source: the column of the input whose place it takes, if that has another name.
+        empty: the code of the array for an empty cell; None if there are none.
+        added: whether it stands in no column's place.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Column:
     labels: tuple[str, ...] = ()
     stride: int | None = None
     source: str = ""
+    empty: int | None = None
+    added: bool = False
 
     @property
     def replaces(self) -> str:
@@ -40,14 +44,33 @@ class Column:
         return self.source or self.name
 
     def codes(self, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the codes that a randomized column shows, shape (n,).
+        """Return the codes that a randomized column shows, shape (n,); of an empty cell the number
+        of the labels.
 
         Args:
             arrays: the released codes, one array per attribute.
         """
         assert self.position is not None
         codes = arrays[self.position]
-        return codes if self.stride is None else codes // self.stride % len(self.labels)
+        if self.stride is None:
+            return codes
+        parts = codes // self.stride % len(self.labels)
+        return (
+            parts if self.empty is None else np.where(codes == self.empty, len(self.labels), parts)
+        )
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The column of a release that holds the number of each row's form.
+
+    Args:
+        column: its name.
+        number: how many forms there are.
+    """
+
+    column: str
+    number: int
 
 
 def released_columns(
@@ -56,6 +79,7 @@ def released_columns(
     keep: Iterable[str] = (),
     output_labels: Sequence[Sequence[str]] | None = None,
     numeric: Iterable[str] = (),
+    forms: Forms | None = None,
 ) -> tuple[Column, ...]:
     """Lay out a release: the table's own order, without the columns that are dropped.
 
@@ -73,10 +97,12 @@ def released_columns(
         keep: columns released as they are; an attribute that is kept is released untouched.
         output_labels: per attribute the texts of the released codes; by default its categories.
         numeric: columns that come out as 64-bit floating-point numbers.
+        forms: the column with the number of the form, last, if the rows have forms; cells that a
+            form does not ask are empty, and a missing answer is the text of its category.
     """
     numbers = set(numeric)
     kept = set(keep)
-    randomized = _randomized_columns(attributes, kept, output_labels)
+    randomized = _randomized_columns(attributes, kept, output_labels, empty=forms is not None)
     layout = []
     for name, kind in columns:
         if name in numbers:
@@ -86,15 +112,37 @@ def released_columns(
         elif name in randomized:
             column, missing = randomized[name]
             # An answer that stands for several columns is in none of their types.
+            missing = None if forms is not None else missing
             own = pa.string() if column.source else _released_type(kind, column.labels, missing)
             layout.append(replace(column, kind=own))
+    if forms is not None:
+        numbers_of_forms = tuple(map(str, range(1, forms.number + 1)))
+        layout.append(
+            Column(forms.column, pa.int32(), len(attributes), numbers_of_forms, added=True)
+        )
     return tuple(layout)
+
+
+def text_columns(
+    attributes: Sequence[Attribute], output_labels: Sequence[Sequence[str]]
+) -> tuple[Column, ...]:
+    """Lay out released rows that were never a table: every column is text, in the schema's order.
+
+    Args:
+        attributes: the attributes, in the order of the codes; all are in the codes.
+        output_labels: per attribute the texts of the released codes.
+    """
+    names = [column.name for attribute in attributes for column in attribute.columns]
+    text = [(name, pa.string()) for name in names]
+    return released_columns(text, attributes, output_labels=output_labels)
 
 
 def _randomized_columns(
     attributes: Sequence[Attribute],
     kept: Collection[str],
     output_labels: Sequence[Sequence[str]] | None,
+    *,
+    empty: bool,
 ) -> dict[str, tuple[Column, str | None]]:
     """Return, by the input's columns, those of the release, still without a type, and what their
     missing values stand for."""
@@ -103,14 +151,16 @@ def _randomized_columns(
         if attribute.name in kept:
             continue
         labels = attribute.categories if output_labels is None else tuple(output_labels[i])
+        none = attribute.n_categories if empty and labels == attribute.categories else None
         if not attribute.parts:
-            columns[attribute.name] = Column(attribute.name, None, i, labels), attribute.missing
+            column = Column(attribute.name, None, i, labels, empty=none)
+            columns[attribute.name] = column, attribute.missing
         elif labels != attribute.categories:
             first = attribute.parts[0].name
             columns[first] = Column(attribute.name, None, i, labels, source=first), None
         else:
             for part, stride in zip(attribute.parts, attribute.strides, strict=True):
-                column = Column(part.name, None, i, part.categories, stride)
+                column = Column(part.name, None, i, part.categories, stride, empty=none)
                 columns[part.name] = column, part.missing
     return columns
 
@@ -125,6 +175,8 @@ def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any
     present = [label for label in labels if label != missing]
     if pa.types.is_integer(kind) and all(integer_fits(label, kind) for label in present):
         return kind
+    if is_fractional(kind) and all(integer_fits(label, pa.int64()) for label in present):
+        return pa.int64()
     if pa.types.is_boolean(kind) and all(label in ("false", "true") for label in present):
         return kind
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -153,6 +205,7 @@ class Decoder:
     def __init__(self, column: Column) -> None:
         self.kind = column.kind
         values = label_values(column.labels, column.kind)
+        self._empty = None if column.empty is None else len(values)
         self._is_text = isinstance(values[0], str)
         self._categorical = pa.types.is_dictionary(column.kind)
         value_type = column.kind.value_type if self._categorical else column.kind
@@ -161,7 +214,7 @@ class Decoder:
             values, pa.string() if pa.types.is_string_view(value_type) else value_type
         )
         self.index_type = (
-            column.kind.index_type if self._categorical else _signed_index(len(values))
+            column.kind.index_type if self._categorical else _signed_index(len(values) + 1)
         )
 
     @property
@@ -175,16 +228,20 @@ class Decoder:
     def dictionary(self, codes: NDArray[Any]) -> Any:
         """Return text as a dictionary array, which Parquet stores without looking at any row."""
         if not self._is_text and not self._categorical:
-            return self._values.take(from_numpy(codes))
-        indices = from_numpy(codes.astype(self.index_type.to_pandas_dtype(), copy=False))
+            return self._values.take(self._places(codes))
+        indices = self._places(codes.astype(numpy_type(self.index_type), copy=False))
         ordered = self._categorical and self.kind.ordered
         return pa.DictionaryArray.from_arrays(indices, self._values, ordered=ordered)
+
+    def _places(self, codes: NDArray[Any]) -> Any:
+        # Of an empty cell a null.
+        return from_numpy(codes, self._empty)
 
     def decode(self, codes: NDArray[Any]) -> Any:
         """Return a column of exactly the declared type."""
         if self._categorical:
             return self.dictionary(codes)
-        column = self._values.take(from_numpy(codes))
+        column = self._values.take(self._places(codes))
         return column if column.type == self.kind else column.cast(self.kind)
 
 

@@ -1,50 +1,104 @@
 """CSV from a path, standard input or an open file, as batches of text columns."""
 
+import codecs
 import csv
 import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
 from deniable.errors import InputError
+from deniable.schema.file_format import SEPARATORS, FileFormat
 
 BLOCK_BYTES = 1 << 21
 """Read and parsed at a time. The memory of a pipe is a few of these."""
 
 _HEADER_BYTES = 1 << 26
+_SAMPLE_BYTES = 1 << 16
+_SAMPLE_ROWS = 100
+"""What is looked at to find out what separates fields."""
+
+_OTHER_KINDS = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"BZh": "a file compressed with bzip2",
+    b"\xfd7zX": "a file compressed with xz",
+    b"\x28\xb5\x2f\xfd": "a file compressed with zstandard",
+    b"%PDF": "a PDF document",
+}
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
 class CsvSource:
-    """A CSV table: UTF-8, commas, one header row, quotes as in RFC 4180.
+    """A text table: fields between separators, quotes as in RFC 4180, mostly one header row.
 
-    Every column is text. Only the empty field, quoted or not, is missing: ``NA``, ``null`` and
-    ``nan`` are texts like any others. Blank lines are skipped, except in a table of one column,
-    where such a line is a row whose value is missing.
+    Every column is text. Blanks around a field do not count. Only the empty field, quoted or not,
+    is missing: ``NA``, ``null`` and ``nan`` are texts like any others. Blank lines are skipped,
+    except in a table of one column, where such a line is a row whose value is missing.
 
     Args:
         file: an open binary file at its beginning; compressed content is recognised.
         table: the table's name, for messages.
+        file_format: what is known of the text; the rest is found out.
+        expected: names of columns that should be there: a separator under which they are is right.
+
+    Attributes:
+        names: the columns' names, in order.
+        separator: what stands between fields.
+        decimal: the decimal point of numbers.
+        surely_named: whether the names are known to be no data.
 
     Raises:
-        InputError: if there is no readable header.
+        InputError: if there is no readable header, or the separator cannot be told.
     """
 
-    def __init__(self, file: BinaryIO, table: str) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        table: str,
+        file_format: FileFormat,
+        expected: Collection[str] = (),
+    ) -> None:
         self.table = table
+        self.decimal = file_format.decimal or "."
         self._counted = _Replayed(file)
-        stream = self._counted
-        start = stream.peek(2)
-        if start[:2] == b"\x1f\x8b":
-            # The standard library reads files of several members, as parallel compressors make.
-            stream = _Replayed(gzip.GzipFile(fileobj=io.BufferedReader(stream, BLOCK_BYTES)))
-        self._stream = stream
+        self._rows = 0
         with self._explained():
-            self.names = self._header()
+            stream = self._counted
+            if stream.peek(2)[:2] == b"\x1f\x8b":
+                # The standard library reads files of several members, as parallel compressors make.
+                stream = _Replayed(gzip.GzipFile(fileobj=io.BufferedReader(stream, BLOCK_BYTES)))
+            self._refuse_other_kinds(stream.peek(4)[:4])
+            encoding = file_format.encoding or _marked(stream.peek(4))
+            if encoding == "utf-8-sig" and b"\0" in stream.peek(4)[:4]:
+                raise InputError(
+                    f"{table}: this looks like UTF-16 without a byte order mark; say --encoding "
+                    "utf-16-le, or save it as UTF-8"
+                )
+            self._text = _Utf8(stream, encoding)
+            self._stream = _Replayed(self._text)
+            # Of a pipe no more than is there: it may hold a few rows and stay open.
+            sample = self._stream.peek(_SAMPLE_BYTES if _seekable(file) else 1)
+            first = self._stream.peek_record(_HEADER_BYTES).decode()
+            excel = re.fullmatch(r"sep=(.)", first)
+            if excel:  # a line in front of the table
+                file_format = FileFormat(separator=excel[1]).with_changes(file_format)
+                self._stream.take_record(_HEADER_BYTES)
+                first = self._stream.peek_record(_HEADER_BYTES).decode()
+            if not first.strip():
+                raise InputError(f"{table}: the file is empty; it needs a header row with names")
+            self.separator = file_format.separator or self._separator(
+                first, sample, file_format.columns or expected
+            )
+            self._text.expect(self.separator.encode(), self._stream.peek(1))
+            self.names = self._names(first, file_format)
+        self.surely_named = not file_format.has_header or bool(file_format.header)
         self._size = _size(file)
 
     @property
@@ -60,19 +114,18 @@ class CsvSource:
         """Yield record batches with these columns.
 
         Raises:
-            InputError: if a row has too many or too few fields, or is not text in UTF-8.
+            InputError: if a row has too many or too few fields, or is not text in the encoding.
         """
         single = len(self.names) == 1
-        if self._stream.at_end(skip_blank=not single):
-            return
-        rows = 0
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
             ragged.append((row.number, row.expected_columns, row.actual_columns))
             return "error"
 
-        with self._explained(lambda: rows, ragged):
+        with self._explained(ragged):
+            if self._stream.at_end(skip_blank=not single):
+                return
             reader = pc_csv.open_csv(
                 pa.PythonFile(self._stream, mode="r"),
                 # Threads of our own overlap reading and writing; with pyarrow's, the number of a
@@ -81,6 +134,7 @@ class CsvSource:
                     use_threads=False, block_size=BLOCK_BYTES, column_names=list(self.names)
                 ),
                 parse_options=pc_csv.ParseOptions(
+                    delimiter=self.separator,
                     newlines_in_values=True,
                     ignore_empty_lines=not single,
                     invalid_row_handler=refuse,
@@ -90,27 +144,117 @@ class CsvSource:
                     column_types={name: pa.string() for name in columns},
                     null_values=[""],
                     strings_can_be_null=True,
+                    check_utf8=False,  # the stream has been decoded
                 ),
             )
-            for batch in reader:
-                yield batch
-                rows += batch.num_rows
+            batch = None
+            # Closed here: a thread of pyarrow's that still reads ahead while Python ends aborts it.
+            with reader:
+                for batch in reader:
+                    yield _trimmed(batch) if self._text.blanks else batch
+                    self._rows += batch.num_rows
+            if batch is not None and self._text.quotes % 2 and _spans_lines(batch):
+                raise InputError(
+                    f"{self.table}, data row {self._rows}: a quote is opened and never closed"
+                )
 
-    def _header(self) -> tuple[str, ...]:
-        line = self._stream.take_record(_HEADER_BYTES)
-        if line.startswith(b"PK\x03\x04"):
+    def _refuse_other_kinds(self, start: bytes) -> None:
+        for magic, what in _OTHER_KINDS.items():
+            if start.startswith(magic):
+                raise InputError(f"{self.table}: this is {what}; export the table as CSV")
+
+    def _separator(self, first: str, sample: bytes, expected: Collection[str]) -> str:
+        """Return the separator under which the first row has the names that are expected, and of
+        several the one that divides most of the first rows into as many fields as the header."""
+        # The last row of a sample may be cut off, and the last character too.
+        rows = sample.decode(errors="ignore")
+        rows = rows[: max(rows.rfind("\n"), len(first))]
+        names: dict[str, int] = {}
+        alike: dict[str, float] = {}
+        for separator in SEPARATORS:
+            split = _split(rows, separator)
+            if len(split[0]) > 1:
+                names[separator] = len(set(expected).intersection(map(str.strip, split[0])))
+                alike[separator] = sum(len(row) == len(split[0]) for row in split) / len(split)
+        if not alike:
+            return ","
+        likely = [
+            s
+            for s in alike
+            if (names[s], alike[s]) == max(zip(names.values(), alike.values(), strict=True))
+        ]
+        if len(likely) > 1 and "," in likely and _decimal_commas(rows, likely[0]):
+            likely.remove(",")
+        if len(likely) > 1:
+            found = " and ".join(SEPARATORS[s] for s in likely)
             raise InputError(
-                f"{self.table}: this is a zip archive or an Excel workbook; export it as CSV"
+                f"{self.table}: {found} both divide its rows alike; say with --separator which one "
+                "does"
             )
-        text = line.decode("utf-8-sig")
-        if not text.strip():
-            raise InputError(f"{self.table}: the file is empty; it needs a header row with names")
-        return tuple(next(csv.reader(io.StringIO(text, newline=""), strict=True)))
+        return likely[0]
 
-    def _explained(
-        self, rows: Callable[[], int] = lambda: 0, ragged: Sequence[Any] = ()
-    ) -> "_Explained":
-        return _Explained(self.table, rows, ragged)
+    def _names(self, first: str, file_format: FileFormat) -> tuple[str, ...]:
+        fields = next(
+            csv.reader(io.StringIO(first, newline=""), delimiter=self.separator, strict=True)
+        )
+        given = file_format.columns
+        if given and len(given) != len(fields):
+            raise InputError(
+                f"{self.table}: {len(given)} columns are named, and the first row has "
+                f"{len(fields)} fields between {SEPARATORS.get(self.separator, self.separator)}s"
+            )
+        if not file_format.has_header:
+            if given and list(given) == [field.strip() for field in fields]:
+                raise InputError(
+                    f"{self.table}: the first row holds these names already; leave out --columns, "
+                    "or say --header"
+                )
+            return given or tuple(f"column{i}" for i in range(1, len(fields) + 1))
+        self._stream.take_record(_HEADER_BYTES)
+        return given or tuple(field.strip() for field in fields)
+
+    def _explained(self, ragged: Sequence[Any] = ()) -> "_Explained":
+        return _Explained(self, ragged)
+
+
+def _spans_lines(batch: Any) -> bool:
+    """Whether a field of the last row goes over the end of a line."""
+    row = batch.slice(batch.num_rows - 1)
+    return any("\n" in (value or "") for column in row.columns for value in column.to_pylist())
+
+
+def _trimmed(batch: Any) -> Any:
+    """Return a batch of texts without blanks at their ends; nothing but blanks is missing."""
+    columns = [pc.ascii_trim(column, " \t") for column in batch.columns]
+    texts = [pc.if_else(pc.equal(pc.binary_length(c), 0), None, c) for c in columns]
+    return pa.RecordBatch.from_arrays(texts, schema=batch.schema)
+
+
+def _split(rows: str, separator: str) -> list[list[str]]:
+    """Return the fields of some rows; a quote that is never closed ends them."""
+    try:
+        lines = [
+            row for row in csv.reader(io.StringIO(rows, newline=""), delimiter=separator) if row
+        ]
+    except csv.Error:
+        lines = []
+    return lines[:_SAMPLE_ROWS] or [[""]]
+
+
+def _decimal_commas(rows: str, separator: str) -> bool:
+    """Whether every comma between two of these separators is a number's decimal point."""
+    fields = {field.strip() for row in _split(rows, separator) for field in row}
+    return all(_DECIMAL_COMMA.fullmatch(field) for field in fields if "," in field)
+
+
+def _marked(start: bytes) -> str:
+    """Return the encoding that a byte order mark names; without one UTF-8."""
+    wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "utf-16" if wide else "utf-8-sig"
+
+
+def _seekable(file: Any) -> bool:
+    return bool(getattr(file, "seekable", lambda: False)())
 
 
 def _size(file: BinaryIO) -> int | None:
@@ -123,9 +267,8 @@ def _size(file: BinaryIO) -> int | None:
 class _Explained:
     """Turns what a parser raises into one sentence. Their own texts quote the row: never shown."""
 
-    def __init__(self, table: str, rows: Callable[[], int], ragged: Sequence[Any]) -> None:
-        self._table = table
-        self._rows = rows
+    def __init__(self, source: CsvSource, ragged: Sequence[Any]) -> None:
+        self._source = source
         self._ragged = ragged
 
     def __enter__(self) -> None:
@@ -134,42 +277,111 @@ class _Explained:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if error is None or isinstance(error, InputError):
             return
-        if isinstance(error, pa.ArrowInvalid):
-            raise InputError(self._sentence(str(error))) from None
-        if isinstance(error, UnicodeDecodeError):
-            raise InputError(
-                f"{self._table}: the header row is not UTF-8 text; save the table as UTF-8"
-            ) from None
-        if isinstance(error, csv.Error):
-            raise InputError(
-                f"{self._table}: the header row is not valid CSV; check its quotes"
-            ) from None
-        if isinstance(error, EOFError | gzip.BadGzipFile | OSError) or (
-            type(error).__module__ == "zlib"
-        ):
-            raise InputError(
-                f"{self._table}: the file cannot be read to its end after row {self._rows()}; it "
-                "is cut off, damaged, or cannot be accessed"
-            ) from None
+        sentence = self._sentence(error)
+        if sentence is not None:
+            raise InputError(f"{self._source.table}{sentence}") from None
 
-    def _sentence(self, message: str) -> str:
-        if self._ragged:
-            row, expected, actual = self._ragged[0]
+    def _sentence(self, error: BaseException) -> str | None:
+        after = f", after data row {self._source._rows}"
+        if isinstance(error, UnicodeError):
+            return self._source._text.problem()
+        if isinstance(error, csv.Error):
+            return ": the header row is not valid CSV; check its quotes"
+        if isinstance(error, pa.ArrowInvalid):
+            if self._ragged:
+                row, expected, actual = self._ragged[0]
+                return (
+                    f", data row {row}: {actual} fields instead of {expected}; every row needs as "
+                    "many as the header, and a field that holds the separator needs quotes"
+                )
+            if "straddling" in str(error):
+                return (
+                    f"{after}: a row is longer than {BLOCK_BYTES >> 20} MiB; probably a quote is "
+                    "opened and never closed"
+                )
+            return f"{after}: not valid CSV; check quotes and separators"
+        if isinstance(error, EOFError | OSError) or type(error).__module__ == "zlib":
             return (
-                f"{self._table}, row {row}: {actual} fields instead of {expected}; every row needs "
-                "as many as the header, and a field with a comma needs quotes"
+                f": the file cannot be read to its end{after}; it is cut off, damaged, or cannot "
+                "be accessed"
             )
-        if "UTF8" in message:
-            match = re.match(r"In CSV column #\d+: Row #(\d+):", message)
-            row = int(match[1]) if match else None
-            where = f", row {row}" if row else f", after row {self._rows()}"
-            return f"{self._table}{where}: not UTF-8 text; save the table as UTF-8"
-        if "straddling" in message:
-            return (
-                f"{self._table}, after row {self._rows()}: a row is longer than "
-                f"{BLOCK_BYTES >> 20} MiB; probably a quote is opened and never closed"
-            )
-        return f"{self._table}, after row {self._rows()}: not valid CSV; check quotes and commas"
+        return None
+
+
+class _Utf8(io.RawIOBase):
+    """A text in any encoding, as UTF-8.
+
+    Attributes:
+        blanks: whether there may be blanks at the ends of fields in what has been read.
+        quotes: how many have been read.
+    """
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        super().__init__()
+        self._file = file
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        # Of UTF-8 only the mark at the very beginning is no text.
+        self._as_is = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        self._block = b""
+        self._lines = 0
+        self._separator = b""
+        self.blanks = False
+        self.quotes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._decoded(self._file.read1, size)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._decoded(self._file.read, size)
+
+    def expect(self, separator: bytes, ahead: bytes) -> None:
+        """Look for blanks beside this separator from now on, and in what has been read ahead."""
+        self._separator = separator
+        self.blanks = _has_outer_blanks(ahead, separator)
+
+    def _decoded(self, read: Callable[[int], bytes], size: int) -> bytes:
+        block = b""
+        while not block:  # half a letter gives no text yet
+            begins = not self._block
+            self._block = read(size)
+            text = self._decoder.decode(self._block, final=not self._block)
+            if not self._as_is:
+                block = (text.removeprefix("\ufeff") if begins else text).encode()
+            else:
+                block = self._block.removeprefix(codecs.BOM_UTF8) if begins else self._block
+            if not self._block:
+                break
+        self._lines += block.count(b"\n")
+        self.quotes += block.count(b'"')
+        if self._separator:
+            self.blanks = self.blanks or _has_outer_blanks(block, self._separator)
+        return block
+
+    def problem(self) -> str:
+        """Return what is wrong with the block that could not be decoded."""
+        first = self._lines + 1
+        known = "UTF-8" if self._encoding == "utf-8-sig" else self._encoding
+        advice = "say with --encoding what it is, such as latin-1, or save it as UTF-8"
+        try:
+            codecs.getincrementaldecoder(self._encoding)().decode(self._block, final=False)
+        except UnicodeDecodeError as error:
+            first += self._block[: error.start].count(b"\n")
+        return f", line {first}: not {known} text; {advice}"
+
+
+def _has_outer_blanks(block: bytes, separator: bytes) -> bool:
+    blanks = [b" "] if separator == b"\t" else [b" ", b"\t"]
+    edges = (separator, b"\n", b"\r", b'"')
+    return any(
+        block[:1] == blank or block[-1:] == blank or edge + blank in block or blank + edge in block
+        for blank in blanks
+        if blank in block
+        for edge in edges
+    )
 
 
 class _Replayed(io.RawIOBase):
@@ -185,22 +397,27 @@ class _Replayed(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def _more(self, size: int) -> bytes:
-        got: bytes = self._file.read(size) or b""
+    def _more(self, read: Callable[[int], bytes | None], size: int) -> bytes:
+        got = read(size) or b""
         self.bytes_read += len(got)
         return got
 
     def read(self, size: int = -1) -> bytes:
-        if not self._ahead:
-            return self._more(size)
         got, self._ahead = self._ahead, b""
         if size < 0:
-            return got + self._more(-1)
+            return got + self._more(self._file.read, -1)
+        if len(got) < size:
+            # A block that is filled up spares the parser a tiny first batch.
+            got += self._more(self._file.read, size - len(got))
         if len(got) > size:
             got, self._ahead = got[:size], got[size:]
-            return got
-        # A block that is filled up spares the parser a tiny first batch.
-        return got + self._more(size - len(got))
+        return got
+
+    def read1(self, size: int = -1) -> bytes:
+        if not self._ahead:
+            return self._more(self._read_some, size)
+        got, self._ahead = self._ahead, b""
+        return got
 
     def readinto(self, buffer: Any) -> int:
         got = self.read(len(buffer))
@@ -211,10 +428,9 @@ class _Replayed(io.RawIOBase):
         """Return the next bytes without consuming them; fewer only at the end."""
         while len(self._ahead) < size:
             # A pipe may hold a few rows and stay open: do not wait for more than is needed.
-            got: bytes = self._read_some(1 << 16) or b""
+            got = self._more(self._read_some, 1 << 16)
             if not got:
                 break
-            self.bytes_read += len(got)
             self._ahead += got
         return self._ahead
 
@@ -227,22 +443,29 @@ class _Replayed(io.RawIOBase):
                 return False
         return True
 
-    def take_record(self, limit: int) -> bytes:
-        """Return the bytes of the first CSV record that is not blank, and consume them."""
+    def peek_record(self, limit: int) -> bytes:
+        """Return the bytes of the first CSV record that is not blank, without its line's end."""
         if self.at_end(skip_blank=True):
             return b""
+        return self._ahead[: self._record(limit)]
+
+    def take_record(self, limit: int) -> None:
+        """Consume the first CSV record that is not blank, with its line's end."""
+        end = self._record(limit)
+        line_end = self._ahead[end : end + 1]
+        self._ahead = self._ahead[end + 1 :]
+        if line_end == b"\r" and self.peek(1)[:1] == b"\n":
+            self._ahead = self._ahead[1:]
+
+    def _record(self, limit: int) -> int:
+        """Return where the record ends that begins here."""
         searched, quoted = 0, False
         while True:
             for match in re.finditer(rb'["\r\n]', self._ahead[searched:]):
                 if match[0] == b'"':
                     quoted = not quoted
                 elif not quoted:
-                    end = searched + match.start()
-                    line, self._ahead = self._ahead[:end], self._ahead[end + 1 :]
-                    if match[0] == b"\r" and self.peek(1)[:1] == b"\n":
-                        self._ahead = self._ahead[1:]
-                    return line
+                    return searched + match.start()
             searched = len(self._ahead)
             if len(self.peek(searched + 1)) == searched or searched > limit:
-                line, self._ahead = self._ahead, b""
-                return line
+                return searched

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.tables.arrays import from_numpy, from_values, text_scalar
+from deniable.tables.arrays import common_form, from_numpy, from_values, text_scalar
 from deniable.tables.columns import Column, label_values
+from deniable.tables.encode import is_single_valued
 
 _PIECES = 4096
 """At most this many ready pieces per group of columns: they should stay in the cache."""
@@ -122,7 +123,8 @@ class CsvText:
             if not self._parts or not isinstance(self._parts[-1], _Run):
                 self._parts.append(_Run())
             values = label_values(column.labels, column.kind)
-            self._parts[-1].add(column, [_field(value) + end for value in values])
+            empty = [] if column.empty is None else [end]
+            self._parts[-1].add(column, [*(_field(value) + end for value in values), *empty])
         for part in self._parts:
             if isinstance(part, _Run):
                 part.freeze()
@@ -150,8 +152,8 @@ def _field(value: str | int | bool | None) -> str:
 
 
 def _check_has_text(column: Column) -> None:
-    kind = column.kind.value_type if pa.types.is_dictionary(column.kind) else column.kind
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    kind = column.kind
+    if not is_single_valued(kind):
         raise InputError(
             f"column '{column.name}' of type {kind} cannot be written as CSV; write Parquet "
             "instead, or drop the column"
@@ -161,7 +163,7 @@ def _check_has_text(column: Column) -> None:
 def _quoted(column: Any) -> Any:
     """Return a kept column as the text of CSV fields; a null is the empty field."""
     if column.type != pa.string():
-        column = column.cast(pa.string())
+        column = common_form(column).cast(pa.string())
     if column.null_count:
         column = column.fill_null(_EMPTY)
     if not _SPECIAL[np.frombuffer(_content(column), dtype=np.uint8)].any():

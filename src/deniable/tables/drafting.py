@@ -2,95 +2,472 @@
 
 import json
 import math
+import re
 import textwrap
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
 from deniable.errors import InputError
-from deniable.tables import open_table
-from deniable.tables.reading import column_names
+from deniable.schema import FileFormat
+from deniable.schema.attribute import EPOCH, edge_text
+from deniable.tables.arrays import common_form
+from deniable.tables.csv_source import CsvSource
+from deniable.tables.encode import (
+    DATE,
+    NUMBER,
+    days_of,
+    is_fractional,
+    is_single_valued,
+    number_texts,
+    numbers_in,
+)
+from deniable.tables.reading import AS_FOUND, column_names, open_table
 from deniable.tables.rows import groups_of
 
 WARNING = (
-    "WARNING: this draft was read off the data. Which categories occur, and how large a number "
-    "gets, is itself information about the people in the table, and a schema is published. Replace "
-    "every list of categories and every bin edge by the public codebook before you release anything"
+    "WARNING: this draft was read off the data. Which categories occur, and where the bin edges "
+    "lie, is itself information about the people in the table, and a schema is published. Replace "
+    "every list of categories and every bin edge by the public codebook, and take drafted = true "
+    "away from what you have replaced, before you release anything"
 )
 MOST_CATEGORIES = 50
 """A column with more distinct values is left for a person to decide about."""
 
+MISSING_TEXTS = frozenset(
+    {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "#null!", "#value!", "(null)"}
+)
+"""What people write, in small letters, where a value is missing."""
+
+MISSING_NUMBERS = (-9999, -999, -99, -9, -8, -1, 99, 999, 9999, 99999)
+"""What they write in columns of numbers; taken for that only far from all other numbers."""
+
+_IDENTIFYING = re.compile(
+    r"(^|[_. -])(id|ids|uuid|guid|key|nr|no|ssn|nhs|iban|passport|e-?mail|phone|telephone|mobile|"
+    r"address|street|zip|zipcode|zip_code|postal|postcode|plz|surname|lastname|firstname|name)"
+    r"($|[_. -])",
+    re.IGNORECASE,
+)
+_DISTINCT = 4096
+"""Distinct values are remembered up to this many."""
+
 _BINS = 5
+_MOST_STEPS = 20
+"""Whole numbers with at most so many values in their range are proposed as ordered categories."""
+
+_NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MANY_ROWS = 1000
+"""From so many rows on, numbers that all differ are suspect; with fewer only if they are dense."""
 
 
-def draft_schema(source: Any) -> str:
-    """Return a schema in TOML with every column of a table in it.
+def draft_schema(
+    source: Any,
+    file_format: FileFormat = AS_FOUND,
+    progress: Callable[[float | None], None] = lambda _fraction: None,
+) -> str:
+    """Return a schema in TOML with every column of a table in it, read in one pass.
 
-    Columns with few distinct values become categories, numeric columns with many become bins over
-    the range seen, and others are listed as comments to be kept, declared or dropped.
+    Columns with few distinct values become categories (whole numbers ordered, with scores), those
+    of numbers and dates with many become bins with rounded edges, and identifiers and other texts
+    are listed as comments to be kept, declared or dropped. What was read off the data is marked
+    ``drafted``.
+
+    Args:
+        source: what :func:`~deniable.tables.open_table` reads, but for standard input.
+        file_format: how a text file holds the table, as far as that is known.
+        progress: called with the fraction of the table that is done.
 
     Raises:
-        InputError: if the table cannot be read.
+        InputError: if the table cannot be read or has no rows, or its first row holds no names.
     """
     if source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
-    names = column_names(source)
-    seen = {name: _Seen() for name in names}
-    with open_table(source, [], names) as reader:
+    names = column_names(source, file_format)
+    with open_table(source, [], names, file_format=file_format) as reader:
+        text = reader.source if isinstance(reader.source, CsvSource) else None
+        commas = text is not None and (text.separator != "," or file_format.decimal == ",")
+        columns = {name: _Column(commas=commas) for name in names}
+        _refuse_numbers_as_names(reader.table, names, surely_named=reader.source.surely_named)
+        n_rows = 0
         for batch in reader:
-            for name, column in seen.items():
-                column.add(groups_of(batch.kept[name])[1])
+            for name, column in columns.items():
+                column.add(batch.kept[name])
+            n_rows += batch.n_rows
+            progress(reader.fraction)
+    if not n_rows:
+        raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
+    if not reader.source.surely_named:
+        _refuse_names_among_values(reader.table, columns)
+    told = file_format
+    if text is not None:
+        decimal = file_format.decimal or _decimal(reader.table, columns)
+        told = replace(file_format, separator=text.separator, decimal=decimal)
+        if told.columns == () and not told.has_header:
+            told = replace(told, columns=names)
     parts = ["# " + line for line in textwrap.wrap(WARNING, 96)]
     parts.append(f"title = {_quoted(Path(reader.table).stem)}")
-    for name, column in seen.items():
-        parts += ["", *_declaration(name, column)]
+    parts += _file_table(told)
+    for name, column in columns.items():
+        parts += ["", *_declaration(name, column, told.decimal or ".")]
     return "\n".join(parts) + "\n"
 
 
-class _Seen:
-    """What has been seen of a column: its distinct values while they are few, then its range."""
+def _refuse_numbers_as_names(table: str, names: Sequence[str], *, surely_named: bool) -> None:
+    number = NUMBER.replace(r"\.", "[.,]")
+    for place, name in enumerate(names, 1):
+        if not surely_named and (re.match(number, name) or re.match(DATE, name)):
+            raise _looks_like_data(f"{table}: column {place} would be called by a number or a date")
 
-    def __init__(self) -> None:
-        self.values: set[str] = set()
-        self.missing = False
+
+def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> None:
+    for place, (name, column) in enumerate(columns.items(), 1):
+        if name in column.counts:
+            raise _looks_like_data(f"{table}: the name of column {place} is also a value in it")
+
+
+def _looks_like_data(why: str) -> InputError:
+    # Said is where, not what: it may be the first person's value.
+    return InputError(
+        f"{why}, so that the first row looks like data; say --no-header if it is (and --columns "
+        "what the columns are), or --header if it does hold names"
+    )
+
+
+def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
+    """Return the decimal point of a text file's numbers; None for the usual one."""
+    commas = [name for name, column in columns.items() if column.is_number(",")]
+    points = [name for name, column in columns.items() if column.point and column.is_number(".")]
+    commas = [name for name in commas if columns[name].comma]
+    if commas and points:
+        raise InputError(
+            f"{table}: '{commas[0]}' has numbers with a decimal comma and '{points[0]}' with a "
+            "point; say with --decimal which it is, and the other column is text"
+        )
+    return "," if commas else None
+
+
+def _file_table(told: FileFormat) -> list[str]:
+    plain = told.to_plain()
+    if plain.get("separator") == ",":
+        del plain["separator"]
+    if not plain:
+        return []
+    written = {
+        key: "[" + ", ".join(map(_quoted, value)) + "]"
+        if isinstance(value, list)
+        else json.dumps(value)
+        for key, value in plain.items()
+    }
+    return ["", "[file]", *(f"{key} = {value}" for key, value in written.items())]
+
+
+class _Column:
+    """What has been seen of a column, in memory that does not grow with the rows.
+
+    Args:
+        commas: whether numbers may have a decimal comma.
+    """
+
+    def __init__(self, *, commas: bool) -> None:
+        self.counts: Counter[str] = Counter()
+        """Rows by value, while there are few values."""
         self.many = False
-        self.range: tuple[float, float] | None = (math.inf, -math.inf)
+        self.missing = 0
+        self.rows = 0
+        self.single = True
+        self.repeats = False
+        self.codes: Counter[str] = Counter()
+        """Rows by text that stands for a missing value."""
+        self.padded = False
+        """Whether a value begins with a zero that no number needs."""
+        self.point = self.comma = self.other = False
+        """Whether there are numbers with a point, with a comma, and what is no number."""
+        self.dates = True
+        self.times = False
+        """Whether all values are dates, and whether they are stored as moments in time."""
+        self.fractions = False
+        self.histogram: Counter[float] = Counter()
+        """Rows by number, or day, rounded to three digits."""
+        self._commas = commas
 
-    def add(self, texts: Sequence[str]) -> None:
-        present = {text for text in texts if text}
-        self.missing |= len(present) < len(texts)
-        if self.range is not None and present:
+    def add(self, column: Any) -> None:
+        column = common_form(
+            column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        )
+        self.rows += len(column)
+        kind = _value_type(column.type)
+        if not is_single_valued(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+            self.single = False
+            return
+        self.times = self.times or pa.types.is_timestamp(kind)
+        groups, labels = groups_of(column)
+        rows = np.bincount(groups, minlength=len(labels))
+        whole = _whole_values(column)
+        texts = [label.strip() for label in labels]
+        if whole:  # 3.0 is 3
+            texts = [text.removesuffix(".0") for text in texts]
+        present = np.array([bool(t) and t.lower() not in MISSING_TEXTS for t in texts], dtype=bool)
+        for text, count in zip(texts, rows.tolist(), strict=True):
+            if not text:
+                self.missing += count
+            elif text.lower() in MISSING_TEXTS:
+                self.codes[text] += count
+        self.repeats = self.repeats or bool((rows[present] > 1).any())
+        seen = [text for text, here in zip(texts, present, strict=True) if here]
+        if not self.many:
+            self.repeats = self.repeats or any(text in self.counts for text in seen)
+            self.counts.update(dict(zip(seen, rows[present].tolist(), strict=True)))
+            self.many = len(self.counts) > _DISTINCT
+        self._add_numbers(pa.array(seen, pa.large_string()), rows[present])
+
+    def _add_numbers(self, values: Any, rows: NDArray[np.int64]) -> None:
+        if not len(values):
+            return
+        dates = _matches(values, DATE)
+        if self.dates and dates.all():
             try:
-                numbers = [float(text) for text in present]
-            except ValueError:
-                self.range = None
+                days = pc.utf8_slice_codeunits(values, 0, 10).cast(pa.string()).cast(pa.date32())
+            except pa.ArrowInvalid:
+                self.dates = False
             else:
-                low, high = self.range
-                self.range = min(low, *numbers), max(high, *numbers)
-        self.many |= len(self.values | present) > MOST_CATEGORIES
-        self.values = set() if self.many else self.values | present
+                self._count(days_of(days), rows)
+                return
+        if self.dates and self.histogram:  # dates until now, and no longer
+            self.histogram.clear()
+            self.other = True
+        self.dates = False
+        self.padded = self.padded or bool(_matches(values, r"^[+-]?0[0-9]").any())
+        by_point = _matches(values, NUMBER)
+        by_comma = _matches(values, _WITH_COMMA) if self._commas else np.zeros_like(by_point)
+        self.other = self.other or not bool((by_point | by_comma).all())
+        if self.other:
+            self.histogram.clear()
+            return
+        self.comma = self.comma or bool((by_comma & ~by_point).any())
+        self.point = self.point or bool(_matches(values, r"\.").any())
+        texts = pc.replace_substring(values, ",", ".")
+        numbers = numbers_in(number_texts(texts, "."))
+        if not np.isfinite(numbers).all():
+            self.other = True
+            return
+        self.fractions = self.fractions or bool((numbers != np.floor(numbers)).any())
+        self._count(numbers, rows)
+
+    def _count(self, numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
+        digits = np.where(
+            numbers == 0, 0.0, np.floor(np.log10(np.abs(np.where(numbers == 0, 1, numbers))))
+        )
+        unit = 10.0 ** (digits - 2)
+        rounded = numbers if self.dates else np.round(numbers / unit) * unit
+        for number, count in zip(rounded.tolist(), rows.tolist(), strict=True):
+            self.histogram[number] += count
+
+    def is_number(self, decimal: str) -> bool:
+        """Whether all values are numbers with this decimal point."""
+        wrong = self.point if decimal == "," else self.comma
+        return bool(self.histogram) and not (self.other or self.dates or self.padded or wrong)
+
+    @property
+    def is_date(self) -> bool:
+        return self.dates and bool(self.histogram)
+
+    @property
+    def few(self) -> bool:
+        return not self.many and len(self.counts) <= MOST_CATEGORIES
 
 
-def _declaration(name: str, column: _Seen) -> list[str]:
-    if not column.many and len(column.values) < 2:
+_WITH_COMMA = NUMBER.replace(r"\.", ",")
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _whole_values(column: Any) -> bool:
+    """Whether a column of floating-point or decimal numbers has no fractions."""
+    kind = _value_type(column.type)
+    if not is_fractional(kind):
+        return False
+    values = column.dictionary if pa.types.is_dictionary(column.type) else column
+    numbers = numbers_in(values)
+    return bool((np.isnan(numbers) | (numbers == np.floor(numbers))).all())
+
+
+def _matches(values: Any, pattern: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False))
+
+
+def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
+    if not column.single:
+        return [
+            f"# column {_quoted(name)} does not hold single values: leave it out, or convert it"
+        ]
+    number = column.is_number(decimal)
+    if why := _identifies(name, column, number=number):
+        return [
+            f"# column {_quoted(name)} {why}:",
+            "# an identifier? Leave it out with --drop-other-columns;",
+            f"# or declare coarser categories; or keep = [{_quoted(name)}], protected by nothing",
+        ]
+    if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
         return [f"# column {_quoted(name)} has fewer than two values: leave it out"]
     lines = ["[[attribute]]", f"name = {_quoted(name)}"]
-    if not column.many:
-        listed = ", ".join(_quoted(value) for value in sorted(column.values, key=_natural))
-        lines.append(f"categories = [{listed}]")
-    elif column.range is not None and all(map(math.isfinite, column.range)):
-        low, high = column.range
-        edges = [f"{low + (high - low) * j / _BINS:.6g}" for j in range(1, _BINS)]
-        lines.append(f"bins = [{low!r}, {', '.join(edges)}, {high!r}]  # put public edges here")
+    codes = [text for text, _ in column.codes.most_common()]
+    isolated = _isolated(column) if number else []
+    if number and (steps := _steps(column, isolated)):
+        lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
+        lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
+        codes += isolated
+    elif column.few and not number and not _has_date_bins(column):
+        values = sorted(column.counts, key=_natural)
+        lines.append(f"categories = [{', '.join(map(_quoted, values))}]")
+    elif number or column.is_date:
+        written = [edge_text(e, dates=column.is_date) for e in _edges(column, isolated)]
+        lines.append(f"bins = [{', '.join(written)}]")
+        codes += isolated
     else:
         return [
             f"# column {_quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
             f"# Declare coarser categories; or keep = [{_quoted(name)}], protected by nothing; or",
             "# leave it out with --drop-other-columns",
         ]
-    if column.missing:
+    lines.append("drafted = true")
+    if codes:
+        lines.append(f"missing = {_quoted('category:' + codes[0])}")
+        if codes[1:]:
+            lines.append(f"missing_codes = [{', '.join(map(_quoted, codes[1:]))}]")
+    elif column.missing:
         lines.append('missing = "category:NA"')
     return lines
+
+
+def _has_date_bins(column: _Column) -> bool:
+    return column.is_date and (column.times or len(column.counts) > _MOST_STEPS)
+
+
+def _identifies(name: str, column: _Column, *, number: bool) -> str:
+    """Return why a column seems to say who somebody is; empty if it does not."""
+    if column.few or column.is_date:
+        return ""
+    if not column.repeats and not (number and column.fractions):
+        present = column.rows - column.missing - sum(column.codes.values())
+        span = max(column.histogram) - min(column.histogram) if number else 0.0
+        if present >= _MANY_ROWS or span < 3 * present:
+            return "has a value of its own in every row"
+    if column.padded and not column.other:
+        return f"has over {MOST_CATEGORIES} numbers that begin with 0, as postcodes do"
+    if not column.fractions and _IDENTIFYING.search(name):
+        return f"has over {MOST_CATEGORIES} values and the name of an identifier"
+    return ""
+
+
+def _isolated(column: _Column) -> list[str]:
+    """Return the numbers that seem to stand for a missing value: far from all others."""
+    numbers = sorted(column.histogram)
+    found = []
+    while len(numbers) > 2:
+        low, second, third, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
+        if high in MISSING_NUMBERS and high > 1.5 * max(third, 10) and _code_above(high, third):
+            found.append(numbers.pop())
+        elif low in MISSING_NUMBERS and low < 0 <= second:
+            found.append(numbers.pop(0))
+        else:
+            break
+    return [str(int(number)) for number in found]
+
+
+def _code_above(code: float, rest: float) -> bool:
+    # 99 beside 0 to 60 may be an age; beside 0 to 9 it stands for something else.
+    return (code >= 999 and code > 3 * rest) or code > 5 * rest
+
+
+def _numbers(column: _Column, without: Sequence[str]) -> list[float]:
+    taken = set(map(float, without))
+    return sorted(number for number in column.histogram if number not in taken)
+
+
+def _steps(column: _Column, isolated: Sequence[str]) -> list[int]:
+    """Return the whole numbers of a small range, also those between that nobody has."""
+    numbers = _numbers(column, isolated)
+    if column.fractions or column.many or not numbers or max(map(abs, numbers)) >= 1000:
+        return []
+    low, high = int(numbers[0]), int(numbers[-1])
+    if not 2 <= high - low + 1 <= _MOST_STEPS or len(numbers) < (high - low + 1) / 3:
+        return []
+    return list(range(low, high + 1))
+
+
+def _edges(column: _Column, isolated: Sequence[str]) -> list[float]:
+    """Return rounded edges with about as many rows between them, open at the ends.
+
+    The smallest and the largest value, which are somebody's, are never among them; an end at 0 is
+    closed where no number is below. Where most rows have a 0, it gets an interval of its own.
+    """
+    numbers = _numbers(column, isolated)
+    if column.is_date:
+        spread = numbers[-1] - numbers[0]
+        inner = {_round_date(day, spread) for day in _quantiles(column, numbers)}
+    elif numbers[0] == 0 and column.histogram[0.0] > column.rows / 2 and len(numbers) > 2:
+        rest = numbers[1:]
+        inner = {
+            1.0 if not column.fractions else _nice(rest[0] / 2),
+            *_rounded_quantiles(column, rest),
+        }
+    else:
+        inner = _rounded_quantiles(column, numbers)
+    low = 0.0 if not column.is_date and numbers[0] >= 0 else -math.inf
+    between = sorted(edge for edge in inner if max(low, numbers[0]) < edge < numbers[-1])
+    return [low, *(between or [_between(numbers)]), math.inf]
+
+
+def _quantiles(column: _Column, numbers: Sequence[float]) -> list[float]:
+    below = np.cumsum([column.histogram[number] for number in numbers], dtype=float)
+    places = np.searchsorted(below, below[-1] * np.arange(1, _BINS) / _BINS)
+    return [numbers[int(place)] for place in places]
+
+
+def _rounded_quantiles(column: _Column, numbers: Sequence[float]) -> set[float]:
+    wanted = _quantiles(column, numbers)
+    step = _nice((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
+    return {_rounded(number, step) for number in wanted}
+
+
+def _rounded(number: float, step: float) -> float:
+    return round(round(number / step) * step, 10)
+
+
+def _between(numbers: Sequence[float]) -> float:
+    """Return a short number above the least of these."""
+    low, high = max(pairwise(numbers), key=lambda pair: pair[1] - pair[0])
+    step = _nice((high - low) / 2)
+    return round(math.floor(high / step) * step, 10)
+
+
+def _nice(step: float) -> float:
+    """Return the nearest of 1, 2, 2.5, 5 times a power of ten."""
+    unit = 10.0 ** math.floor(math.log10(step))
+    return unit * min(_NICE, key=lambda nice: abs(nice - step / unit))
+
+
+def _round_date(day: float, spread: float) -> float:
+    """Return the beginning of a date's year, or of its decade, quarter or month."""
+    date = EPOCH + timedelta(days=day)
+    if spread > 365 * 25:
+        date = date.replace(year=date.year // 5 * 5, month=1, day=1)
+    elif spread > 365 * 4:
+        date = date.replace(month=1, day=1)
+    else:
+        date = date.replace(day=1)
+    return float((date - EPOCH).days)
 
 
 def _quoted(text: str) -> str:

@@ -13,21 +13,28 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, category_text
-from deniable.tables.arrays import booleans, from_numpy, from_values, to_numpy
+from deniable.tables.arrays import booleans, common_form, from_numpy, from_values, to_numpy
 
 _UNKNOWN = -1
 _MISSING = -2
 _OUTSIDE = -3
+_FRACTION = -4
+REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
 """What a value is when it is no category; real codes are 0 … a−1."""
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+"""What a number looks like as text, with a decimal point."""
+
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]*(Z|[+-][0-9:]+)?)?$"
+"""What a date looks like as text, alone or before a time."""
 
 
 class ColumnEncoder:
     """Turns one column of a table, batch by batch, into an attribute's codes.
 
-    Text is matched exactly; integers by their decimal text; booleans by ``true`` and ``false``.
+    Text is matched exactly; integers, also where they are stored as floating-point or decimal
+    numbers, by their decimal text; booleans by ``true`` and ``false``; dates as ``2025-12-31``.
     With bins, numbers and numeric text are put into [e₀, e₁), …, the last interval closed, and a
     text that is already an interval's label is that interval. Missing are nulls, NaN and the empty
     text, which can never be a category.
@@ -37,6 +44,7 @@ class ColumnEncoder:
         table: the table's name, for messages.
         show_values: whether messages may contain the offending value.
         column_type: the type of the column, if it is already known.
+        decimal: the decimal point of numbers that are written as text.
 
     Raises:
         InputError: if a column of that type can never hold this attribute.
@@ -49,18 +57,21 @@ class ColumnEncoder:
         *,
         show_values: bool = False,
         column_type: Any = None,
+        decimal: str = ".",
     ) -> None:
         self.attribute = attribute
         self.table = table
         self.show_values = show_values
+        self._decimal = decimal
         self._code_type = code_type(attribute.n_categories)
         self._categories: dict[Any, tuple[Any, NDArray[np.int32]]] = {}
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
         missing = attribute.missing
         self._missing_code = _MISSING if missing is None else attribute.categories.index(missing)
-        self._missing_number = math.nan
-        if missing is not None and re.match(_NUMBER, missing):
-            self._missing_number = float(missing)
+        # What stands for a missing value, beside the category that it becomes.
+        self._missing_texts = list(attribute.missing_codes)
+        codes = [*([] if missing is None else [missing]), *self._missing_texts]
+        self._missing_numbers = [float(code) for code in codes if re.match(NUMBER, code)]
         if column_type is not None:
             self._check_type(column_type)
 
@@ -75,28 +86,44 @@ class ColumnEncoder:
         Raises:
             InputError: naming table, row and column of the first value that is no category.
         """
-        if not _is_plain(column.type):
-            self._check_type(column.type)
-        codes = self._codes(column)
+        codes = self.look(column)
         # Codes of categories are never negative, so the smallest one tells whether all is well.
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             raise self._refusal(int(codes[row]), first_row + row, column[row])
         return codes.astype(self._code_type, copy=False)
 
+    def look(self, column: Any) -> NDArray[Any]:
+        """Return the codes of a pyarrow array, shape (n,); below 0, one of :data:`REASONS`, where a
+        value is no category.
+
+        Raises:
+            InputError: if a column of that type can never hold this attribute.
+        """
+        if self.attribute.dates or not _is_plain(column.type):
+            self._check_type(column.type)
+        return self._codes(column)
+
     def _codes(self, column: Any) -> NDArray[Any]:
+        column = common_form(column)
         kind = column.type
         if pa.types.is_dictionary(kind):
             return self._dictionary_codes(column)
-        if self._edges is not None and _is_text(kind):
-            return self._dictionary_codes(column.dictionary_encode())
-        if self._edges is not None and not pa.types.is_null(kind):
-            return self._interval_codes(column)
+        if pa.types.is_null(kind):
+            return np.full(len(column), self._missing_code, dtype=np.int32)
+        if self._edges is not None:
+            if is_text(kind):
+                return self._dictionary_codes(column.dictionary_encode())
+            return self._place(days_of(column) if self.attribute.dates else numbers_in(column))
+        if is_fractional(kind):
+            return self._whole_number_codes(numbers_in(column))
+        if pa.types.is_date(kind):
+            column = column.cast(pa.string())
         return self._category_codes(column)
 
     def _dictionary_codes(self, column: Any) -> NDArray[Any]:
-        values = column.dictionary
-        if self._edges is not None and _is_text(values.type):
+        values = common_form(column.dictionary)
+        if self._edges is not None and is_text(values.type):
             value_codes = self._numeric_text_codes(values)
         else:
             value_codes = self._codes(values)
@@ -111,20 +138,17 @@ class ColumnEncoder:
 
     def _category_codes(self, column: Any) -> NDArray[Any]:
         kind = column.type
-        if pa.types.is_null(kind):
-            return np.full(len(column), self._missing_code, dtype=np.int32)
-        if pa.types.is_string_view(kind):
-            column, kind = column.cast(pa.large_string()), pa.large_string()
         categories, category_codes = self._categories_as(kind)
         places = pc.index_in(column, value_set=categories)
         unknown = places.null_count > 0
         if unknown:
             category_codes = np.append(category_codes, np.int32(_UNKNOWN))
         codes: NDArray[np.int32] = to_numpy(places, null=len(categories))
-        if unknown or len(category_codes) != self.attribute.n_categories:
+        as_they_are = len(categories) == self.attribute.n_categories and not self._missing_texts
+        if unknown or not as_they_are:
             codes = category_codes[codes]
         if unknown:
-            if _is_text(kind):
+            if is_text(kind):
                 absent = to_numpy(pc.binary_length(column), null=0) == 0
             else:
                 absent = to_numpy(column.is_null())
@@ -134,7 +158,7 @@ class ColumnEncoder:
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return the categories that a column of this type can hold, and their codes."""
         if kind not in self._categories:
-            names = self.attribute.categories
+            names = (*self.attribute.categories, *self._missing_texts)
             codes = range(len(names))
             if pa.types.is_boolean(kind):
                 codes = [c for c in codes if names[c] in ("false", "true")]  # type: ignore[assignment]
@@ -146,14 +170,20 @@ class ColumnEncoder:
                 values = list(names)
             self._categories[kind] = (
                 from_values(values, kind),
-                np.array(codes, dtype=np.int32),
+                np.array([self._code_of(code) for code in codes], dtype=np.int32),
             )
         return self._categories[kind]
 
-    def _interval_codes(self, column: Any) -> NDArray[np.int32]:
-        assert self._edges is not None
-        # Widening to 64-bit floats may round an integer beyond 2⁵³, where edges are rounded too.
-        return self._place(to_numpy(column.cast(pa.float64(), safe=False), null=math.nan))
+    def _code_of(self, place: int) -> int:
+        return place if place < self.attribute.n_categories else self._missing_code
+
+    def _whole_number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the codes of numbers of which the whole ones are categories."""
+        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**53)
+        texts = from_numpy(np.where(whole, numbers, 0.0).astype(np.int64))
+        codes = np.where(whole, self._category_codes(texts), np.int32(_FRACTION))
+        codes[np.isnan(numbers)] = self._missing_code
+        return codes
 
     def _place(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
@@ -162,9 +192,10 @@ class ColumnEncoder:
         last = len(edges) - 2
         codes[numbers == edges[-1]] = last
         # A NaN sorts behind every edge and is set to missing below.
-        codes[(codes > last) | (codes < 0)] = _OUTSIDE
-        if not math.isnan(self._missing_number):
-            codes[numbers == self._missing_number] = self._missing_code
+        # What is infinite is no number of anybody's, also where an interval has no end.
+        codes[(codes > last) | (codes < 0) | np.isinf(numbers)] = _OUTSIDE
+        for number in self._missing_numbers:
+            codes[numbers == number] = self._missing_code
         codes[np.isnan(numbers)] = self._missing_code
         return codes
 
@@ -175,57 +206,86 @@ class ColumnEncoder:
         if not len(open_places):
             return codes
         texts = values.cast(pa.large_string()).take(from_numpy(open_places))
-        numeric = to_numpy(pc.match_substring_regex(texts, _NUMBER))
+        if self.attribute.dates:
+            codes = codes.astype(np.int32, copy=True)
+            codes[open_places] = self._date_codes(texts)
+            return codes
+        numeric = to_numpy(
+            pc.match_substring_regex(texts, NUMBER.replace(r"\.", re.escape(self._decimal)))
+        )
         places = open_places[numeric]
-        numbers = to_numpy(texts.filter(booleans(numeric)).cast(pa.float64()))
+        numbers = to_numpy(number_texts(texts.filter(booleans(numeric)), self._decimal))
         codes = codes.astype(np.int32, copy=True)
         codes[places] = self._place(numbers)
         return codes
+
+    def _date_codes(self, texts: Any) -> NDArray[np.int32]:
+        written = to_numpy(pc.match_substring_regex(texts, DATE))
+        days = np.full(len(texts), math.inf)
+        try:
+            dates = pc.utf8_slice_codeunits(texts.filter(booleans(written)), 0, 10)
+            days[written] = days_of(dates.cast(pa.string()).cast(pa.date32()))
+        except pa.ArrowInvalid:  # the thirtieth of February
+            return np.full(len(texts), _UNKNOWN, dtype=np.int32)
+        return np.where(written, self._place(days), np.int32(_UNKNOWN))
 
     def _check_type(self, kind: Any) -> None:
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         where = f"{self.table}, column '{self.attribute.name}'"
-        if _is_plain(kind):
+        if self.attribute.dates:
+            fits = is_text(kind) or pa.types.is_null(kind)
+            if fits or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+                return
+        elif _is_plain(kind):
             return
-        if pa.types.is_boolean(kind) and self._edges is None:
+        if self._edges is None and (pa.types.is_boolean(kind) or pa.types.is_date(kind)):
             return
-        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            if self._edges is not None:
+        if is_fractional(kind) and not self.attribute.dates:
+            if self._edges is not None or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
-                "declare bins in the schema, or convert the column to whole numbers "
-                '(pandas: astype("Int64"))'
+                "declare bins in the schema, or convert the column to text"
             )
         raise InputError(
             f"{where}: a column of type {kind} cannot be matched with "
             f"{'bins' if self._edges is not None else 'categories'}; convert it to text"
         )
 
+    def _names(self) -> list[str]:
+        return [name for name in self.attribute.categories if name != self.attribute.missing]
+
     def _refusal(self, reason: int, row: int, value: Any) -> InputError:
-        where = f"{self.table}, row {row}, column '{self.attribute.name}'"
+        where = f"{self.table}, data row {row}, column '{self.attribute.name}'"
+        shown = f" {category_text(value.as_py())!r}" if self.show_values else ""
+        return InputError(
+            f"{where}: {self.problem(reason).format(f'the value{shown}', 'is', 'lies')}"
+        )
+
+    def problem(self, reason: int) -> str:
+        """Return what is wrong with values and how to mend it, with places for what they are
+        called, for "is" and for "lies"."""
+        advice = "correct the table"
         if reason == _MISSING:
-            return InputError(
-                f"{where}: the value is missing; fill it in, or declare "
+            return (
+                "{0} {1} missing; fill it in, or declare "
                 'missing = "category:NA" for this attribute in the schema'
             )
-        shown = category_text(value.as_py()) if self.show_values else ""
-        what = f"the value {shown!r}" if self.show_values else "the value"
         if reason == _OUTSIDE:
-            return InputError(
-                f"{where}: {what} lies outside the declared bins; widen the outer edges in the "
-                "schema, or correct the table"
-            )
-        if self._edges is not None:
-            return InputError(
-                f"{where}: {what} is neither a number nor the label of an interval; correct the "
-                "table"
-            )
-        return InputError(
-            f"{where}: {what} is not one of the declared categories; add it to the categories in "
-            "the schema, or correct the table"
-        )
+            what = "{0} {2} outside the declared bins"
+            advice = "widen the outer edges in the schema, or correct the table"
+        elif reason == _FRACTION:
+            what = "{0} {1} fractional and the attribute has no bins"
+            advice = "declare bins in the schema, or correct the table"
+        elif self.attribute.dates:
+            what = "{0} {1} neither a date such as 2025-12-31 nor the label of an interval"
+        elif self._edges is not None:
+            what = "{0} {1} neither a number nor the label of an interval"
+        else:
+            what = "{0} {1} not one of the declared categories"
+            advice = "add it to the categories in the schema, or correct the table"
+        return f"{what}; {advice}"
 
 
 class AttributeEncoder:
@@ -236,6 +296,7 @@ class AttributeEncoder:
         table: the table's name, for messages.
         show_values: whether messages may contain the offending value.
         column_types: the types of the columns, by name.
+        decimal: the decimal point of numbers that are written as text.
 
     Raises:
         InputError: if a column of its type can never hold what is declared for it.
@@ -248,10 +309,17 @@ class AttributeEncoder:
         *,
         show_values: bool = False,
         column_types: Mapping[str, Any],
+        decimal: str = ".",
     ) -> None:
         self._code_type = code_type(attribute.n_categories)
-        self._columns = [
-            ColumnEncoder(c, table, show_values=show_values, column_type=column_types[c.name])
+        self.columns = [
+            ColumnEncoder(
+                c,
+                table,
+                show_values=show_values,
+                column_type=column_types[c.name],
+                decimal=decimal,
+            )
             for c in attribute.columns
         ]
 
@@ -265,12 +333,40 @@ class AttributeEncoder:
         Raises:
             InputError: naming table, row and column of the first value that is no category.
         """
-        first, *others = self._columns
+        first, *others = self.columns
         codes = first.encode(batch.column(first.attribute.name), first_row)
         for encoder in others:
             codes = codes.astype(self._code_type, copy=False) * encoder.attribute.n_categories
             codes += encoder.encode(batch.column(encoder.attribute.name), first_row)
         return codes
+
+
+def number_texts(texts: Any, decimal: str) -> Any:
+    """Return texts that are numbers with a decimal point of this kind, as numbers.
+
+    Raises:
+        pyarrow.ArrowInvalid: if one is no such number.
+    """
+    if decimal != ".":
+        # Where the comma is the decimal point, 1.500 is no number but may be 1500: not guessed at.
+        texts = pc.replace_substring(pc.replace_substring(texts, ".", "?"), decimal, ".")
+    return texts.cast(pa.float64())
+
+
+def days_of(column: Any) -> NDArray[np.float64]:
+    """Return dates and times as whole days since 1970-01-01, shape (n,); a null is NaN."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)  # the date on the clock of where it was
+    days = pc.floor_temporal(column, unit="day") if pa.types.is_timestamp(column.type) else column
+    return numbers_in(days.cast(pa.date32()).cast(pa.int32()))
+
+
+def numbers_in(column: Any) -> NDArray[np.float64]:
+    """Return a pyarrow array of numbers, shape (n,); a null is NaN."""
+    if pa.types.is_floating(column.type):  # not all versions of pyarrow can cast half floats
+        return to_numpy(column, null=math.nan).astype(np.float64, copy=False)
+    # Widening to 64-bit floats may round an integer beyond 2⁵³, where edges are rounded too.
+    return to_numpy(column.cast(pa.float64(), safe=False), null=math.nan)
 
 
 def integer_fits(text: str, kind: Any) -> bool:
@@ -283,11 +379,35 @@ def integer_fits(text: str, kind: Any) -> bool:
     return 0 <= int(text) < 1 << bits
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Return whether a pyarrow type is one of texts."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
+def is_fractional(kind: Any) -> bool:
+    """Return whether a pyarrow type is one of numbers that need not be whole."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_single_valued(kind: Any) -> bool:
+    """Return whether a pyarrow type is one of single values that have a text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return not (
+        pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType) or holds_bytes(kind)
+    )
+
+
+def holds_bytes(kind: Any) -> bool:
+    """Return whether a pyarrow type is one of bytes that are no text."""
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
 def _is_plain(kind: Any) -> bool:
-    return bool(_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind))
+    return bool(is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind))

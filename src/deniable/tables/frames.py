@@ -9,70 +9,154 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.tables.arrays import plain_array, plain_type
 from deniable.tables.columns import Column, Decoder, label_values
 
 _TABLE = "the dataframe"
 
 
-class FrameSource:
-    """A dataframe, or a stream of Arrow record batches.
+def open_frame(data: Any, batch_rows: int) -> "FrameSource | StreamSource":
+    """Open a table that a library holds, or can fetch.
 
     Args:
-        data: an eager dataframe known to narwhals, or an object with ``__arrow_c_stream__``.
+        data: a dataframe known to narwhals, lazy ones too, a DuckDB relation, a pyarrow dataset, or
+            an object with ``__arrow_c_stream__``.
         batch_rows: rows at a time.
 
     Raises:
-        InputError: if it is neither, or its columns are not named by texts.
+        InputError: if it is none of them, or its columns are not named by texts.
+    """
+    if isinstance(data, pa.RecordBatch):
+        data = pa.table(data)
+    if _is_frame(data):
+        return FrameSource(data, batch_rows)
+    try:
+        stream = _stream_of(data, batch_rows)
+    except Exception as error:
+        # What a library raises while it looks for the rows; its text may show one of them.
+        if isinstance(error, InputError):
+            raise
+        raise _not_fetched() from None
+    if stream is None:
+        raise InputError(
+            f"{type(data).__name__} is no table that can be read; give a path, a pandas, Polars or "
+            "pyarrow table, a DuckDB relation, or anything that hands out Arrow record batches"
+        )
+    return StreamSource(stream, batch_rows)
+
+
+def frame_can_be_read_again(data: Any) -> bool:
+    """Return whether a table that is no file gives its rows each time it is opened."""
+    return _is_frame(data) or _is_lazy(data) or hasattr(data, "scanner")
+
+
+def _stream_of(data: Any, batch_rows: int) -> Any:
+    """Return a reader of record batches; None if the object hands out none."""
+    if hasattr(data, "scanner"):  # a pyarrow dataset
+        return data.scanner(batch_size=batch_rows).to_reader()
+    if hasattr(data, "to_reader"):  # a scanner
+        return data.to_reader()
+    for fetch in ("to_arrow_reader", "fetch_record_batch"):  # DuckDB, and before 1.5
+        if hasattr(data, fetch):
+            return getattr(data, fetch)(batch_rows)
+    if _is_lazy(data):
+        table = nw.from_native(data).collect("pyarrow").to_native()
+        return table.to_reader(batch_rows)
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    return None
+
+
+def _is_lazy(data: Any) -> bool:
+    try:
+        return isinstance(nw.from_native(data), nw.LazyFrame)
+    except TypeError:
+        return False
+
+
+def _not_fetched() -> InputError:
+    return InputError(
+        "the table: its rows cannot be fetched to the end; the library that holds it says why when "
+        "it is asked for them"
+    )
+
+
+class StreamSource:
+    """A stream of Arrow record batches.
+
+    Args:
+        stream: a ``pyarrow.RecordBatchReader``.
+        batch_rows: rows at a time.
+    """
+
+    table = "the table"
+    decimal = "."
+    surely_named = True
+    fraction = None
+
+    def __init__(self, stream: Any, batch_rows: int) -> None:
+        self._stream = stream
+        self._batch_rows = batch_rows
+        self.names = tuple(stream.schema.names)
+
+    def column_types(self, columns: Sequence[str]) -> list[Any]:
+        """Return the pyarrow types of some columns."""
+        return [plain_type(self._stream.schema.field(name).type) for name in columns]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches with these columns.
+
+        Raises:
+            InputError: if the rows cannot be fetched.
+        """
+        try:
+            for batch in self._stream:
+                arrays = [plain_array(batch.column(name)) for name in columns]
+                chosen = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+                for start in range(0, batch.num_rows if columns else 0, self._batch_rows):
+                    yield chosen.slice(start, self._batch_rows)
+        except (pa.ArrowException, OSError):
+            raise _not_fetched() from None
+
+
+class FrameSource:
+    """A dataframe in memory.
+
+    Args:
+        data: an eager dataframe known to narwhals.
+        batch_rows: rows at a time.
+
+    Raises:
+        InputError: if its columns are not named by texts.
     """
 
     table = _TABLE
+    decimal = "."
+    surely_named = True
 
     def __init__(self, data: Any, batch_rows: int) -> None:
         self._batch_rows = batch_rows
         self._done = 0
         self._columns: dict[str, Any] = {}
-        self._stream: Any = None
-        self._frame: Any = None
-        if isinstance(data, pa.RecordBatch):
-            data = pa.table(data)
-        if _is_frame(data):
-            _check_names(data)
-            self._frame = nw.from_native(data, eager_only=True)
-            self.names = tuple(self._frame.columns)
-        elif hasattr(data, "__arrow_c_stream__"):
-            self._stream = pa.RecordBatchReader.from_stream(data)
-            self.names = tuple(self._stream.schema.names)
-        else:
-            raise InputError(
-                f"{type(data).__name__} is no table that can be read; give a path, or a pandas, "
-                "Polars or pyarrow table, or collect a lazy frame first"
-            )
+        _check_names(data)
+        self._frame = nw.from_native(data, eager_only=True)
+        self.names = tuple(self._frame.columns)
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1; None if the length is not known."""
-        if self._frame is None:
-            return None
+        """How much has been read, from 0 to 1."""
         return self._done / max(1, len(self._frame))
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
         """Return the pyarrow types of some columns."""
-        if self._stream is not None:
-            return [self._stream.schema.field(name).type for name in columns]
         return [self._arrow(name).type for name in columns]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield record batches with these columns."""
-        if self._stream is not None:
-            for batch in self._stream:
-                chosen = batch.select(list(columns))
-                for start in range(0, chosen.num_rows, self._batch_rows):
-                    yield chosen.slice(start, self._batch_rows)
-            return
         arrays = [self._arrow(name) for name in columns]
         for start in range(0, len(self._frame), self._batch_rows):
             pieces = [array.slice(start, self._batch_rows) for array in arrays]
-            self._done = start + len(pieces[0])
+            self._done = min(start + self._batch_rows, len(self._frame))
             yield pa.RecordBatch.from_arrays(pieces, names=list(columns))
 
     def _arrow(self, name: str) -> Any:
@@ -87,7 +171,7 @@ class FrameSource:
                 ) from None
             if isinstance(array, pa.ChunkedArray):
                 array = array.combine_chunks()
-            self._columns[name] = array
+            self._columns[name] = plain_array(array)
         return self._columns[name]
 
 
@@ -135,11 +219,11 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
         return kind.from_arrays(arrays, names=[c.name for c in columns])
     frame = nw.from_native(data, eager_only=True)
     build = _pandas_column if frame.implementation.is_pandas_like() else _column
-    released = frame.select([c.replaces for c in columns])
+    released = frame.select([c.replaces for c in columns if not c.added])
     return (
         released.with_columns(
             *(
-                build(frame, c, c.codes(codes)).alias(c.replaces)
+                (_added_column if c.added else build)(frame, c, c.codes(codes)).alias(c.replaces)
                 for c in columns
                 if c.position is not None
             )
@@ -151,30 +235,48 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
 
 def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     old = frame[column.replaces].dtype
-    values = label_values(column.labels, column.kind)
+    values = _with_empty(column)
     if column.source:
         kind: Any = nw.String()
     elif isinstance(old, nw.Enum):
-        kind = old if set(values) <= set(old.categories) else nw.Enum(column.labels)
-    elif old == nw.Categorical or not isinstance(values[0], str):
-        kind = old
+        kind = old if {*column.labels} <= {*old.categories} else nw.Enum(column.labels)
+    elif old == nw.Categorical or old.is_integer() or old == nw.Boolean:
+        kind = old if old == nw.Categorical or not isinstance(values[0], str) else nw.String()
+    elif not isinstance(values[0], str):
+        kind = nw.Int64()
     else:
         kind = nw.String()
     labels = nw.new_series(column.name, values, kind, backend=frame.implementation)
     return labels[codes.astype(np.int64)]
 
 
+def _added_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
+    numbers = np.asarray(label_values(column.labels, column.kind), dtype=np.int32)[codes]
+    new = nw.new_series(column.name, numbers, nw.Int32(), backend=frame.implementation)
+    if frame.implementation.is_pandas_like():
+        native = new.to_native()
+        native.index = frame.to_native().index
+        new = nw.from_native(native, series_only=True)
+    return new
+
+
+def _with_empty(column: Column) -> list[Any]:
+    """Return what each code is written as, that of an empty cell last."""
+    values = label_values(column.labels, column.kind)
+    return values if column.empty is None else [*values, None]
+
+
 def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     # The natural dtypes of pandas are more than narwhals' types tell apart (object or str, int64
     # or Int64), so the column's own decides.
     old = frame[column.replaces].to_native()
-    values = label_values(column.labels, column.kind)
+    values = _with_empty(column)
     first = next(value for value in values if value is not None)
     kind: Any = old.dtype
     if pa.types.is_dictionary(column.kind):
         kind = old.iloc[:0].cat.set_categories([v for v in values if v is not None]).dtype
     elif isinstance(first, str):
-        kind = kind if _holds_text(old) else str
+        kind = kind if _holds_text(old) else object if None in values else str
     elif isinstance(kind, np.dtype) and None in values and kind.kind != "O":
         kind = "boolean" if isinstance(first, bool) else "Int64"
     labels = type(old)(values, dtype=object).astype(kind)
@@ -197,15 +299,41 @@ def randomize_frame(
 ) -> Any:
     """Randomize a dataframe and return one of the same kind.
 
+    What is fetched by record batches (a DuckDB relation, a dataset, a stream) comes back as a
+    pyarrow table, and a lazy Polars frame as a lazy Polars frame.
+
     Args:
         data: the dataframe.
         columns: the release's columns.
         batches: the dataframe's batches, as :func:`~deniable.tables.open_table` yields them.
         randomize: codes in, released codes out.
     """
+    if not (_is_frame(data) or isinstance(data, pa.RecordBatch)):
+        released = _released_table(columns, batches, randomize)
+        lazy = _is_lazy(data) and nw.from_native(data).implementation.is_polars()
+        return nw.from_arrow(released, backend="polars").lazy().to_native() if lazy else released
     pieces = [randomize(batch.codes) for batch in batches]
     if not pieces:
         width = 1 + max((c.position for c in columns if c.position is not None), default=-1)
         return released_frame(data, columns, [np.zeros(0, dtype=np.uint8)] * width)
     joined = [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
     return released_frame(data, columns, joined)
+
+
+def _released_table(
+    columns: Sequence[Column],
+    batches: Iterator[Any],
+    randomize: Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]],
+) -> Any:
+    """Return the release of a table that can only be fetched, as a pyarrow table."""
+    decoders = [None if c.position is None else Decoder(c) for c in columns]
+    schema = pa.schema([(c.name, c.kind) for c in columns])
+    released = []
+    for batch in batches:
+        codes = randomize(batch.codes)
+        arrays = [
+            batch.kept[c.name] if d is None else d.decode(c.codes(codes))
+            for c, d in zip(columns, decoders, strict=True)
+        ]
+        released.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return pa.Table.from_batches(released, schema=schema)

@@ -23,6 +23,9 @@ class ParquetSource:
         InputError: if the file is not readable Parquet.
     """
 
+    decimal = "."
+    surely_named = True
+
     def __init__(
         self, file: BinaryIO, table: str, batch_rows: int, as_dictionary: Sequence[str]
     ) -> None:

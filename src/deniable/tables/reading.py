@@ -4,34 +4,51 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
-from deniable.schema import Attribute
+from deniable.schema import Attribute, FileFormat, category_text
+from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.encode import AttributeEncoder
-from deniable.tables.frames import FrameSource
+from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder
+from deniable.tables.frames import frame_can_be_read_again, open_frame
 from deniable.tables.parquet_source import ParquetSource
 
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes."""
 
+AS_FOUND = FileFormat()
+"""Of a text file's form nothing is known."""
+
+AS_RELEASED = FileFormat(separator=",", header=True)
+"""How a release is written, whatever the original table was like."""
+
 _T = TypeVar("_T")
 
 
 class Source(Protocol):
-    """A table of some kind."""
+    """A table of some kind.
+
+    Attributes:
+        table: its name, for messages.
+        names: its columns' names, in order.
+        decimal: the decimal point of numbers that are written as text.
+        surely_named: whether the names are known to be names, and not the first person's values.
+    """
 
     table: str
     names: tuple[str, ...]
+    decimal: str
+    surely_named: bool
 
     @property
     def fraction(self) -> float | None: ...
@@ -56,12 +73,29 @@ class Batch:
     first_row: int
 
 
+@dataclass
+class Mismatch:
+    """How often values of a column do not fit in one way.
+
+    Args:
+        first_row: the first row where it is so, counting from 1.
+        count: in how many rows.
+        values: some of them.
+    """
+
+    first_row: int
+    count: int
+    values: list[Any]
+
+
 class TableReader:
     """A table opened for reading; made by :func:`open_table`. Iterate over it once.
 
     Attributes:
         table: its name, for messages.
         columns: name and pyarrow type of every column that is read, in the table's order.
+        decimal: the decimal point of numbers that are written as text.
+        source: where the rows come from.
     """
 
     def __init__(
@@ -77,23 +111,31 @@ class TableReader:
         self.attributes = tuple(attributes)
         self.keep = tuple(keep)
         self.all_names = source.names
-        self._source = source
+        self.decimal = source.decimal
+        self._show_values = show_values
+        self.source = source
         self._file = file
         columns = [column.name for a in attributes for column in a.columns]
-        _check_names(source, columns, keep, other_columns)
+        _check_names(source, columns, keep, other_columns, show_values)
         needed = {*columns, *keep}
         names = [name for name in source.names if name in needed]
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
         self._encoders = [
-            AttributeEncoder(a, source.table, show_values=show_values, column_types=types)
+            AttributeEncoder(
+                a,
+                source.table,
+                show_values=show_values,
+                column_types=types,
+                decimal=source.decimal,
+            )
             for a in attributes
         ]
 
     @property
     def fraction(self) -> float | None:
         """How much of the table has been read, from 0 to 1; None if its size is not known."""
-        return self._source.fraction
+        return self.source.fraction
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the table's rows.
@@ -105,12 +147,48 @@ class TableReader:
         """
         names = [name for name, _ in self.columns]
         first_row = 1
-        with closing(_read_ahead(self._source.batches(names))) as batches:
+        with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 codes = [encoder.encode(batch, first_row) for encoder in self._encoders]
                 kept = {name: batch.column(name) for name in self.keep}
                 yield Batch(codes, kept, batch.num_rows, first_row)
                 first_row += batch.num_rows
+
+    def look(
+        self,
+        filled: Sequence[str] = (),
+        progress: Callable[[float | None], None] = lambda _fraction: None,
+    ) -> int:
+        """Read all rows and compare them with what is declared; return how many there are.
+
+        Args:
+            filled: columns in which no row may be empty.
+            progress: called with the fraction of the table that is done, after every batch.
+
+        Raises:
+            InputError: naming every kind of mismatch, with its count and its first row.
+        """
+        columns = {c.attribute.name: c for e in self._encoders for c in e.columns}
+        found: dict[tuple[str, int], Mismatch] = {}
+        n_rows = 0
+        with closing(
+            _read_ahead(self.source.batches([name for name, _ in self.columns]))
+        ) as batches:
+            for batch in batches:
+                for name, encoder in columns.items():
+                    column = batch.column(name)
+                    codes = encoder.look(column)
+                    # Codes of categories are never negative.
+                    for reason in REASONS if len(codes) and codes.min() < 0 else ():
+                        _note(found, (name, reason), codes == reason, column, n_rows)
+                for name in filled:
+                    empty = to_numpy(batch.column(name).is_null())
+                    _note(found, (name, 0), empty, batch.column(name), n_rows)
+                n_rows += batch.num_rows
+                progress(self.fraction)
+        if found:
+            raise _mismatches(self.table, columns, found, show_values=self._show_values)
+        return n_rows
 
     def __enter__(self) -> "TableReader":
         return self
@@ -137,60 +215,61 @@ def open_table(
     other_columns: Literal["refuse", "drop"] = "refuse",
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
+    file_format: FileFormat = AS_FOUND,
 ) -> TableReader:
     """Open a table and check its columns; nothing but the header is read yet.
 
     Args:
         source: the path of a .csv, .csv.gz or .parquet file (what it contains decides, not how it
             is called); "-" for CSV on standard input; an open binary file with CSV; a pandas,
-            Polars or other eager dataframe known to narwhals; or anything that hands out Arrow
-            record batches.
+            Polars or other dataframe known to narwhals, lazy ones too; a DuckDB relation; a pyarrow
+            dataset; or anything that hands out Arrow record batches.
         attributes: which columns to encode, and how; they may be some of a schema's. Of a merged
             one the parts' columns are read, and their codes combined.
         keep: columns to hand over as they are.
         other_columns: whether a table with further columns is refused, or they are left out.
         show_values: whether error messages may contain values of the table.
         batch_rows: rows at a time; CSV is cut by bytes instead.
+        file_format: how a text file holds the table, as far as that is known.
 
     Raises:
         InputError: if the table cannot be opened, a column is missing, is there twice, is of a type
             that cannot hold its attribute, or is neither an attribute nor kept.
     """
-    if hasattr(source, "read"):
-        return TableReader(
-            CsvSource(source, "the input"), None, attributes, keep, other_columns, show_values
-        )
-    if not isinstance(source, str | os.PathLike):
-        return TableReader(
-            FrameSource(source, batch_rows), None, attributes, keep, other_columns, show_values
-        )
-    file, table = _open_file(source)
+    expected = {*keep, *(column.name for a in attributes for column in a.columns)}
+    file: BinaryIO | None = None
+    opened: Source
     try:
-        opened: Source
-        if _is_parquet(file, table):
-            text = [
-                column.name
-                for attribute in attributes
-                for column in attribute.columns
-                if column.bins is None and column.name not in keep
-            ]
-            opened = ParquetSource(file, table, batch_rows, text)
+        if hasattr(source, "read"):
+            opened = CsvSource(source, "the input", file_format, expected)
+        elif not isinstance(source, str | os.PathLike):
+            opened = open_frame(source, batch_rows)
         else:
-            opened = CsvSource(file, table)
+            file, table = _open_file(source)
+            if _is_parquet(file, table):
+                text = [
+                    column.name
+                    for attribute in attributes
+                    for column in attribute.columns
+                    if column.bins is None and column.name not in keep
+                ]
+                opened = ParquetSource(file, table, batch_rows, text)
+            else:
+                opened = CsvSource(file, table, file_format, expected)
         return TableReader(opened, file, attributes, keep, other_columns, show_values)
     except BaseException:
-        if file is not sys.stdin.buffer:
+        if file is not None and file is not sys.stdin.buffer:
             file.close()
         raise
 
 
-def column_names(source: Any) -> tuple[str, ...]:
+def column_names(source: Any, file_format: FileFormat = AS_FOUND) -> tuple[str, ...]:
     """Return the names of all columns of a table, in order.
 
     Raises:
         InputError: if it cannot be opened.
     """
-    with open_table(source, [], other_columns="drop") as reader:
+    with open_table(source, [], other_columns="drop", file_format=file_format) as reader:
         return reader.all_names
 
 
@@ -220,31 +299,117 @@ def _is_parquet(file: BinaryIO, table: str) -> bool:
     return False
 
 
+_SHOWN_VALUES = 5
+
+
+def _note(
+    found: dict[tuple[str, int], Mismatch],
+    kind: tuple[str, int],
+    wrong: NDArray[np.bool_],
+    column: Any,
+    rows_before: int,
+) -> None:
+    if not wrong.any():
+        return
+    first = int(np.argmax(wrong))
+    mismatch = found.setdefault(kind, Mismatch(rows_before + first + 1, 0, []))
+    mismatch.count += int(wrong.sum())
+    if len(mismatch.values) < _SHOWN_VALUES:
+        for value in column.filter(booleans(wrong)).unique().to_pylist():
+            if value is not None and value not in mismatch.values:
+                mismatch.values.append(value)
+        del mismatch.values[_SHOWN_VALUES:]
+
+
+def _mismatches(
+    table: str,
+    columns: Mapping[str, ColumnEncoder],
+    found: Mapping[tuple[str, int], Mismatch],
+    *,
+    show_values: bool,
+) -> InputError:
+    sentences = []
+    for (name, reason), mismatch in found.items():
+        problem = "{0} {1} empty; fill in whose row it is, or leave the row out"
+        if name in columns and reason:
+            problem = columns[name].problem(reason)
+        shown = ""
+        if show_values and mismatch.values:
+            shown = " " + ", ".join(repr(category_text(value)) for value in mismatch.values)
+        one = mismatch.count == 1
+        what = (
+            f"the value{shown}"
+            if one
+            else f"{mismatch.count:,} values{shown and f' (such as{shown})'}"
+        )
+        text = problem.format(what, "is" if one else "are", "lies" if one else "lie")
+        first = "" if one else "the first in "
+        sentences.append(f"{first}data row {mismatch.first_row}, column '{name}': {text}")
+    if len(sentences) == 1:
+        return InputError(f"{table}, {sentences[0]}")
+    listed = "\n  ".join(sentences)
+    return InputError(
+        f"{table}: {len(sentences)} kinds of values do not fit the schema; data rows are counted "
+        f"from 1, without the header\n  {listed}"
+    )
+
+
+def can_be_read_again(source: Any) -> bool:
+    """Return whether opening a table a second time gives its rows again."""
+    if isinstance(source, str | os.PathLike):
+        return source != "-" and Path(source).is_file()
+    return not hasattr(source, "read") and frame_can_be_read_again(source)
+
+
 def _check_names(
-    source: Source, attributes: Sequence[str], keep: Sequence[str], other_columns: str
+    source: Source,
+    attributes: Sequence[str],
+    keep: Sequence[str],
+    other_columns: str,
+    show_values: bool,
 ) -> None:
     present = set(source.names)
     needed = [*attributes, *keep]
-    if needed and present.isdisjoint(needed):
-        # Without a header row, what stands there are the values of the first person: not shown.
+    unknown = [name for name in source.names if name not in set(needed)]
+    missing = [name for name in needed if name not in present]
+    # Without a header row, what stands there are the values of the first person: not shown. Where
+    # all the schema's names are in it, it is no person's.
+    named = source.surely_named or show_values or bool(needed and not missing)
+    if needed and len(missing) == len(needed):
         raise InputError(
             f"{source.table}: none of the schema's columns ({_listed(needed)}) is in it; it needs "
-            "a header row with these names, separated by commas"
+            "a header row with these names, or say with --no-header and --columns what its columns "
+            "are"
+        )
+    if "" in source.names:
+        place = 1 + source.names.index("")
+        raise InputError(
+            f"{source.table}: column {place} has no name; give it one, or leave it out of the table"
         )
     if (twice := first_duplicate(source.names)) is not None:
-        raise InputError(f"{source.table}: two columns are called '{twice}'; rename one of them")
-    if missing := [name for name in needed if name not in present]:
-        raise InputError(
-            f"{source.table}: there is no column '{missing[0]}'; the table has "
-            f"{_listed(source.names)}"
+        named = named or twice in needed
+        places = [place for place, name in enumerate(source.names, 1) if name == twice]
+        called = (
+            f"are called '{twice}'" if named else f"({places[0]} and {places[1]}) have one name"
         )
-    others = [name for name in source.names if name not in set(needed)]
-    if others and other_columns == "refuse":
+        hint = "" if named else ", or say --no-header if the first row holds data"
+        raise InputError(f"{source.table}: two columns {called}; rename one of them{hint}")
+    if missing:
+        has = _listed(source.names) if named else _counted(len(needed) - len(missing), len(unknown))
+        raise InputError(f"{source.table}: there is no column '{missing[0]}'; the table has {has}")
+    if unknown and other_columns == "refuse":
         raise InputError(
-            f"{source.table}: the schema neither declares nor keeps {_listed(others)}; such a "
+            f"{source.table}: the schema neither declares nor keeps {_listed(unknown)}; such a "
             "column could identify people, so declare it, keep it, or leave it out with "
             "--drop-other-columns"
         )
+
+
+def _counted(known: int, unknown: int) -> str:
+    return (
+        f"{known} of the schema's columns and {unknown} that the schema does not know "
+        "(--show-values names them)"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.schema import category_text
+from deniable.tables.arrays import common_form, to_numpy
+from deniable.tables.encode import is_single_valued, is_text, number_texts
 
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:
@@ -27,8 +29,8 @@ def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) 
     if persons.null_count:
         row = first_row + persons.is_null().to_pylist().index(True)
         raise InputError(
-            f"{table}, row {row}: the column that says whose row it is, is empty; fill it in, or "
-            "leave the row out"
+            f"{table}, data row {row}: the column that says whose row it is, is empty; fill it in, "
+            "or leave the row out"
         )
     for entry in persons.value_counts():
         rows_of[entry["values"].as_py()] += entry["counts"].as_py()
@@ -45,33 +47,67 @@ def _flat(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def groups_of(column: Any) -> tuple[NDArray[np.int64], list[str]]:
+def groups_of(column: Any, table: str = "", name: str = "") -> tuple[NDArray[np.int64], list[str]]:
     """Return which distinct value each row has, shape (n,), and those values as texts; a missing
-    value counts as the empty text."""
-    encoded = _flat(column).dictionary_encode(null_encoding="encode")
+    value counts as the empty text.
+
+    Args:
+        column: a pyarrow array of any type that has single values.
+        table: the table's name, for messages.
+        name: the column's name, for messages.
+
+    Raises:
+        InputError: if the column holds lists, structures, or bytes.
+    """
+    column = common_form(_flat(column))
+    if pa.types.is_dictionary(column.type):
+        # A dictionary may list a value twice, or one that no row has, and hold a null itself.
+        own, labels = groups_of(column.dictionary, table, name)
+        if "" not in labels:
+            labels = [*labels, ""]
+        own = np.append(own, labels.index(""))
+        groups = own[to_numpy(column.indices.cast(pa.int64()), null=len(own) - 1)]
+        present = np.unique(groups)
+        return np.searchsorted(present, groups), [labels[place] for place in present]
+    kind = column.type
+    if not is_single_valued(kind):
+        raise InputError(
+            f"{table}, column '{name}': values of type {kind} are not single values; convert the "
+            "column to text, or leave it out"
+        )
+    if pa.types.is_null(kind):
+        return np.zeros(len(column), dtype=np.int64), [""][: len(column)]
+    encoded = column.dictionary_encode(null_encoding="encode")
     labels = ["" if v is None else category_text(v) for v in encoded.dictionary.to_pylist()]
-    return np.asarray(encoded.indices, dtype=np.int64), labels
+    return to_numpy(encoded.indices).astype(np.int64), labels
 
 
-def numbers_of(column: Any, name: str, table: str, first_row: int) -> NDArray[np.float64]:
-    """Return a kept column as numbers, shape (n,).
+def numbers_of(
+    column: Any, name: str, table: str, first_row: int, decimal: str = "."
+) -> NDArray[np.float64]:
+    """Return a kept column as numbers, shape (n,); their decimal point in texts is ``decimal``.
 
     Raises:
         InputError: naming the first row that holds none.
     """
-    column = _flat(column)
+    column = common_form(_flat(column))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     try:
-        numbers = column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        numbers = pa.array([_number_or_none(v) for v in column.to_pylist()], type=pa.float64())
+        numbers = (
+            number_texts(column, decimal) if is_text(column.type) else column.cast(pa.float64())
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        values = column.to_pylist()
+        numbers = pa.array([_number_or_none(v, decimal) for v in values], type=pa.float64())
     if numbers.null_count:
         row = first_row + numbers.is_null().to_pylist().index(True)
-        raise InputError(f"{table}, row {row}: column '{name}' does not hold a number")
-    return np.asarray(numbers, dtype=np.float64)
+        raise InputError(f"{table}, data row {row}: column '{name}' does not hold a number")
+    return to_numpy(numbers)
 
 
-def _number_or_none(value: Any) -> float | None:
+def _number_or_none(value: Any, decimal: str) -> float | None:
     try:
-        return float(value)
+        return float(value.replace(decimal, ".") if isinstance(value, str) else value)
     except (TypeError, ValueError):
         return None

@@ -3,7 +3,7 @@
 import base64
 import gzip
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,8 @@ class TableWriter:
             an open binary file, which gets CSV.
         columns: the columns, in order; see :func:`~deniable.tables.columns.released_columns`.
         overwrite: whether an existing file may be replaced.
+        before_seen: called once, before anybody can see a row: when a file is complete and gets its
+            name, or before the first batch goes to a stream. Nothing is seen if that fails.
 
     Raises:
         InputError: if the destination exists or cannot be written, or is of an unknown kind.
@@ -50,11 +52,14 @@ class TableWriter:
         columns: Sequence[Column],
         *,
         overwrite: bool = False,
+        before_seen: Callable[[], None] = lambda: None,
     ) -> None:
         self.columns = tuple(columns)
         self.n_rows = 0
         self._destination = destination
         self._overwrite = overwrite
+        self._before_seen = before_seen
+        self._is_stream = not isinstance(destination, str | Path) or str(destination) == "-"
         self._stack = ExitStack()
         self._sink: _Sink | None = None
 
@@ -74,7 +79,9 @@ class TableWriter:
         path = Path(self._destination)
         kind = table_format(path)
         text = CsvText(self.columns) if kind != "parquet" else None  # before a file is made
-        file = stack.enter_context(atomic_output(path, overwrite=self._overwrite))
+        file = stack.enter_context(
+            atomic_output(path, overwrite=self._overwrite, before_named=self._before_seen)
+        )
         if text is None:
             return _ParquetSink(file, self.columns)
         if kind == "csv.gz":
@@ -96,6 +103,8 @@ class TableWriter:
         kept = kept or {}
         count = len(codes[0]) if codes else len(next(iter(kept.values())))
         if count:
+            if self._is_stream and not self.n_rows:
+                self._before_seen()
             self._sink.write(codes, kept)
             self.n_rows += count
 

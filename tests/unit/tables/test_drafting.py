@@ -1,13 +1,17 @@
 """A draft of a schema: it can be read, fits the table it was read off, and says what it is."""
 
+import math
+import tomllib
+from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
 
 from deniable.errors import InputError
-from deniable.schema import Schema
+from deniable.schema import FileFormat, Schema
 from deniable.tables import open_table
 from deniable.tables.drafting import MOST_CATEGORIES, WARNING, draft_schema
 
@@ -35,9 +39,9 @@ def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_b
     grade, sex, income = schema.attributes
     assert grade.categories == tuple(str(i) for i in range(11))
     assert sex.categories == ("f", "m")
-    assert income.bins is not None
-    assert (income.bins[0], income.bins[-1]) == (0, 100 * (n - 1))
-    assert len(income.bins) == 6
+    assert income.bins == (0, 1000, 2000, 4000, 5000, math.inf)
+    assert (grade.ordered, sex.ordered) == (True, False)
+    assert grade.scores == tuple(range(11))
     assert schema.title == "people"
     assert text.startswith("# WARNING")
     assert "".join(WARNING.split()) in "".join(text.replace("# ", "").split())
@@ -54,18 +58,150 @@ def test_missing_values_become_a_category(tmp_path: Path) -> None:
 def test_columns_that_say_nothing_or_name_people_are_left_for_a_person_to_decide(
     tmp_path: Path,
 ) -> None:
-    n = MOST_CATEGORIES + 1
+    n = 2 * MOST_CATEGORIES
     columns: dict[str, list[str | None]] = {
         "same": ["x"] * n,
-        "name": [f"person {i}" for i in range(n)],
-        "strange": [str(i) for i in range(n - 1)] + ["inf"],
-        "sex": ["f", "m"] * (n // 2) + ["f"],
+        "who": [f"person {i}" for i in range(n)],
+        "row": [str(i + 7) for i in range(n)],
+        "zip": [f"{i % 60:05}" for i in range(n)],
+        "customer_id": [str(i % 60 + 1000) for i in range(n)],
+        "strange": [str(i % 70) for i in range(n - 1)] + ["inf"],
+        "sex": ["f", "m"] * (n // 2),
+        "income": [str(i * i) for i in range(n)],
     }
     text, schema, _ = draft(tmp_path, columns)
-    assert schema.names == ("sex",)
+    assert schema.names == ("sex", "income")
     assert '# column "same" has fewer than two values' in text
-    assert '# column "name" has over' in text
-    assert '# column "strange" has over' in text
+    assert '# column "who" has a value of its own in every row' in text
+    assert '# column "row" has a value of its own in every row' in text
+    assert '# column "zip" has over 50 numbers that begin with 0' in text
+    assert '# column "customer_id" has over 50 values and the name of an identifier' in text
+    assert '# column "strange" has over 50 distinct texts' in text
+
+
+def test_a_draft_says_of_every_attribute_that_it_is_one(tmp_path: Path) -> None:
+    _, schema, _ = draft(tmp_path, {"a": ["x", "y"], "b": ["1", "2"]})
+    assert schema.drafted == ("a", "b")
+
+
+def test_what_stands_for_a_missing_value_is_proposed_as_such(tmp_path: Path) -> None:
+    n = 60
+    columns: dict[str, list[str | None]] = {
+        "work": ["?" if i % 9 == 0 else f"job {i % 5}" for i in range(n)],
+        "both": [("n/a", ".", "x", "y", None)[i % 5] for i in range(n)],
+        "age": ["999" if i % 7 == 0 else str(i) for i in range(n)],
+        "grade": ["-9" if i % 7 == 0 else str(i % 4) for i in range(n)],
+        "elders": [str(40 + i) for i in range(n)],
+        "height": ["." if i % 6 == 0 else f"{100 + i}.5" for i in range(n)],
+    }
+    _, schema, path = draft(tmp_path, columns)
+    missing = {a.name: (a.missing, a.missing_codes) for a in schema.attributes}
+    assert missing == {
+        "work": ("?", ()),
+        "both": ("n/a", (".",)),
+        "age": ("999", ()),
+        "grade": ("-9", ()),
+        "elders": (None, ()),
+        "height": (".", ()),
+    } or schema.names[-2:] != ("elders", "height")
+    assert schema.attributes[schema.position("age")].bins == (0, 10, 20, 40, 50, math.inf)
+    assert schema.attributes[schema.position("grade")].categories == ("0", "1", "2", "3", "-9")
+    with open_table(path, schema.attributes, other_columns="drop") as reader:
+        assert sum(batch.n_rows for batch in reader) == n
+
+
+def test_edges_are_round_and_neither_the_least_nor_the_greatest_value(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    n = 2000
+    numbers = {
+        "income": rng.lognormal(10, 1, n),
+        "change": rng.normal(0, 3.3, n),
+        "gain": np.where(rng.random(n) < 0.8, 0, rng.integers(114, 9999, n)).astype(float),
+        "share": rng.beta(2, 5, n) / 100,
+    }
+    _, schema, _ = draft(
+        tmp_path, {name: [repr(float(v)) for v in values] for name, values in numbers.items()}
+    )
+    for attribute in schema.attributes:
+        assert attribute.bins is not None
+        values = numbers[attribute.name]
+        inner = attribute.bins[1:-1]
+        assert all(len(f"{edge:g}".replace("-", "").strip("0.").rstrip("0")) <= 3 for edge in inner)
+        assert attribute.bins[0] == (-math.inf if values.min() < 0 else 0)
+        assert attribute.bins[-1] == math.inf
+        counts = np.histogram(values, [-1e9, *inner, 1e9])[0]
+        assert counts.min() > 0
+        assert counts.max() < (0.85 if attribute.name == "gain" else 0.45) * n
+    gain = schema.attributes[schema.position("gain")].bins
+    assert gain is not None
+    assert gain[1] == 1
+
+
+def test_dates_are_binned_by_the_beginnings_of_years_or_months(tmp_path: Path) -> None:
+    n = 300
+    columns: dict[str, list[str | None]] = {
+        "born": [str(date(1930, 3, 5) + timedelta(days=97 * i)) for i in range(n)],
+        "seen": [f"{date(2024, 1, 3) + timedelta(days=i)} 12:30:00" for i in range(n)],
+        "wave": [("2019-05-01", "2020-05-01", "2021-05-01")[i % 3] for i in range(n)],
+    }
+    _, schema, path = draft(tmp_path, columns)
+    born, seen, wave = schema.attributes
+    assert born.categories[1:3] == ("[1945-01-01,1960-01-01)", "[1960-01-01,1975-01-01)")
+    assert all(label.count("-01,") + label.count("-01)") for label in seen.categories)
+    assert wave.categories == ("2019-05-01", "2020-05-01", "2021-05-01")
+    with open_table(path, schema.attributes) as reader:
+        assert sum(batch.n_rows for batch in reader) == n
+
+
+ADULT = "39, State-gov, 77516, Male\n50, ?, 83311, Female\n38, Private, 83311, Male\n"
+
+
+def test_a_first_row_that_is_data_is_refused_and_can_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "adult.data"
+    path.write_text(ADULT)
+    with pytest.raises(InputError, match=r"column 1 would be called by a number.*--no-header") as e:
+        draft_schema(path)
+    assert "39" not in str(e.value)
+    path.write_text("Male,Private\nFemale,Private\n")
+    with pytest.raises(InputError, match="the name of column 2 is also a value in it") as caught:
+        draft_schema(path)
+    assert "Private" not in str(caught.value)
+    told = FileFormat(columns=("sex", "work"))
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path, told)))
+    assert schema.file == told
+    assert schema.names == ("sex",)
+    path.write_text("1990,1991\n5,6\n7,8\n")
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path, FileFormat(header=True))))
+    assert schema.names == ("1990", "1991")
+
+
+def test_what_init_found_out_about_the_file_is_what_share_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    lines = [f" {'m' if i % 2 else 'f'} ; {i},5 ; {'a,b' if i % 3 else '?'} " for i in range(60)]
+    path.write_text("sex;hours;group\n" + "\n".join(lines) + "\n", encoding="utf-16")
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
+    assert schema.file == FileFormat(separator=";", decimal=",")
+    sex, hours, group = schema.attributes
+    assert sex.categories == ("f", "m")
+    assert hours.bins is not None
+    assert group.categories == ("a,b", "?")
+    with open_table(path, schema.attributes, file_format=schema.file) as reader:
+        assert sum(batch.n_rows for batch in reader) == 60
+
+
+def test_two_kinds_of_decimal_points_are_not_guessed_at(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n" + "".join(f"{i},5;{i}.5\n" for i in range(60)))
+    with pytest.raises(InputError, match="'a' has numbers with a decimal comma and 'b' with a"):
+        draft_schema(path)
+    assert '# column "b"' in draft_schema(path, FileFormat(decimal=","))
+
+
+def test_a_table_without_rows_gives_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n")
+    with pytest.raises(InputError, match=r"table\.csv has no rows"):
+        draft_schema(path)
 
 
 def test_names_and_values_that_toml_would_misread_are_quoted(tmp_path: Path) -> None:

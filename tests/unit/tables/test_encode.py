@@ -1,3 +1,6 @@
+import datetime as dt
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -41,7 +44,9 @@ def test_text_of_every_type_is_matched_exactly(kind):
 @pytest.mark.parametrize("text", ["Dog", " dog", "dog ", "do", "dogs", "na", "dog\x00"])
 def test_a_text_that_differs_in_anything_is_refused_without_showing_it(kind, text):
     message = refusal(PETS, pa.array(["cat", text], kind), first_row=11)
-    assert message.startswith("t.csv, row 12, column 'pet': the value is not one of the declared")
+    assert message.startswith(
+        "t.csv, data row 12, column 'pet': the value is not one of the declared"
+    )
     assert text not in message
 
 
@@ -110,7 +115,7 @@ def test_integers_match_their_decimal_text(name):
     # "04" is no number's decimal text: as an integer, 4 is unknown.
     message = refusal(DIGITS, pa.array([1, 1, 4], kind))
     assert "row 3" in message
-    assert "4" not in message.replace("t.csv, row 3", "")
+    assert "4" not in message.replace("t.csv, data row 3", "")
 
 
 def test_a_category_that_does_not_fit_the_integer_type_does_not_disturb():
@@ -127,14 +132,23 @@ def test_booleans_match_true_and_false():
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(5, 1)], ids=str)
-def test_fractional_numbers_without_bins_are_refused_with_the_way_out(kind):
-    message = refusal(DIGITS, pa.array([1.0, 2.0]).cast(kind))
-    assert "declare bins" in message
-    assert 'astype("Int64")' in message
+def test_fractional_numbers_need_bins_and_whole_ones_are_the_integers_they_are(kind):
+    assert encode(DIGITS, pa.array([1.0, 2.0]).cast(kind)) == [0, 1]
+    assert encode(DIGITS, pa.array([-3.0, 1.0]).cast(kind).dictionary_encode()) == [2, 0]
+    assert "data row 2" in refusal(DIGITS, pa.array([1.0, 1.5]).cast(kind))
+    assert "missing" in refusal(DIGITS, pa.array([1.0, None]).cast(kind))
+    assert "declare bins" in refusal(PETS, pa.array([1.0, 2.0]).cast(kind))
+
+
+def test_dates_match_as_they_are_written():
+    days = Attribute("day", ("2024-12-31", "2025-01-01"), missing="NA")
+    column = pa.array(["2025-01-01", "2024-12-31", None]).cast(pa.date32())
+    assert encode(days, column) == [1, 0, 2]
+    assert encode(days, column.cast(pa.date64()).dictionary_encode()) == [1, 0, 2]
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.timestamp("s"), pa.date32(), pa.binary(), pa.list_(pa.string())], ids=str
+    "kind", [pa.timestamp("s"), pa.time32("s"), pa.binary(), pa.list_(pa.string())], ids=str
 )
 def test_types_that_cannot_be_matched_are_refused_by_name(kind):
     for attribute in (PETS, HOURS):
@@ -235,6 +249,16 @@ def test_encoding_agrees_with_a_loop_over_the_values(values, as_dictionary, miss
     assert encode(attribute, column) == expected
 
 
+def test_an_interval_without_an_end_holds_every_number_beyond_its_edge_but_not_infinity():
+    gain = Attribute("gain", bins=(-math.inf, 0, 1000, math.inf))
+    numbers = [-1e300, -0.5, 0.0, 1000.0, 1e300]
+    for column in (pa.array(numbers), pa.array([repr(x) for x in numbers])):
+        assert encode(gain, column) == [0, 0, 1, 2, 2]
+    assert encode(gain, pa.array(gain.categories)) == [0, 1, 2]
+    for infinite in (math.inf, -math.inf):
+        assert "outside the declared bins" in refusal(gain, pa.array([infinite]))
+
+
 @given(st.lists(st.floats(-1, 60, allow_nan=False), min_size=1))
 def test_binning_agrees_with_comparisons(numbers):
     edges = HOURS.bins
@@ -267,3 +291,45 @@ def test_binning_agrees_with_comparisons(numbers):
 )
 def test_only_the_decimal_text_of_a_number_in_range_fits_an_integer_type(text, kind, fits):
     assert integer_fits(text, kind) is fits
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.large_string()], ids=str)
+def test_codes_of_missing_values_are_missing_values_in_texts(kind):
+    attribute = Attribute("pet", ("cat", "dog"), missing="NA", missing_codes=("?", "999"))
+    assert encode(attribute, pa.array(["dog", "?", None, "999", "NA"], kind)) == [1, 2, 2, 2, 2]
+    in_bins = Attribute("h", bins=(0, 10, 20), missing="NA", missing_codes=("?", "999"))
+    assert encode(in_bins, pa.array(["5", "?", "", "999.0", "15"], kind)) == [0, 2, 2, 2, 1]
+
+
+def test_codes_of_missing_values_are_missing_values_in_numbers():
+    attribute = Attribute("n", ("1", "x", "2"), missing="NA", missing_codes=("999",))
+    for column in (pa.array([1, 999, 2, None]), pa.array([1.0, 999, 2, None])):
+        assert encode(attribute, column) == [0, 3, 2, 3]
+    in_bins = Attribute("h", bins=(0, 10, 20), missing="NA", missing_codes=("-1", "999"))
+    assert encode(in_bins, pa.array([5, 999, -1, None])) == [0, 2, 2, 2]
+
+
+BORN = Attribute(
+    "born", bins=(dt.date(1950, 1, 1), dt.date(1980, 1, 1), dt.date(1999, 12, 31)), missing="NA"
+)
+DAYS = ["1950-01-01", "1979-12-31", "1980-01-01", "1999-12-31", None]
+
+
+def test_dates_and_times_go_into_intervals_of_days():
+    texts = pa.array(DAYS)
+    days = texts.cast(pa.date32())
+    late = pa.array([None if day is None else f"{day} 23:59:59" for day in DAYS])
+    times = late.cast(pa.timestamp("us"))
+    columns = [texts, late, days, days.cast(pa.date64()), times, times.dictionary_encode()]
+    columns.append(times.cast(pa.timestamp("ns", "UTC")))
+    columns.append(pa.array(["[1950-01-01,1980-01-01)"] * 2 + ["1999-12-31T23:59Z"] * 2 + [None]))
+    for column in columns:
+        assert encode(BORN, column) == [0, 0, 1, 1, 2], column.type
+    assert "outside the declared bins" in refusal(BORN, pa.array(["1949-12-31"]))
+    for text in ("1950-13-01", "1.1.1950", "1950"):
+        assert "neither a date such as" in refusal(BORN, pa.array([text]))
+
+
+def test_numbers_have_no_place_in_intervals_of_days():
+    with pytest.raises(InputError, match="double cannot be matched"):
+        ColumnEncoder(BORN, "t", column_type=pa.float64())

@@ -1,8 +1,12 @@
+from typing import Any
+
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 from deniable.errors import InputError
 from deniable.schema import Attribute
@@ -198,15 +202,22 @@ def test_an_unknown_category_names_the_row_over_all_batches_and_no_value():
         pd.DataFrame({"s": ["a"] * 6 + ["secret"]}, index=range(100, 107)),
         pl.DataFrame({"s": ["a"] * 6 + ["secret"]}),
     ):
-        with pytest.raises(InputError, match="the dataframe, row 7, column 's'") as caught:
+        with pytest.raises(InputError, match="the dataframe, data row 7, column 's'") as caught:
             through(frame, (TEXT,), ())
         assert "secret" not in str(caught.value)
 
 
-def test_float_columns_without_bins_are_refused():
+def test_whole_numbers_that_pandas_stores_as_floats_are_the_integers_they_are():
+    whole = Attribute("i", ("1", "2", "3"), missing="NA")
     frame = pd.DataFrame({"i": [1, 2, None]})
-    with pytest.raises(InputError, match=r'column .i.*astype\("Int64"\)'):
-        through(frame, (WHOLE,), ())
+    released = through(frame, (whole,), (), lambda _: [np.array([2, 3, 0])], 3)
+    assert released["i"].dtype == "Int64"
+    assert released["i"].tolist()[::2] == [3, 1]
+    assert through(released, (whole,), ())["i"].isna().tolist() == [False, True, False]
+    table = through(pa.table({"i": [1.0, 2.0]}), (whole,), (), lambda _: [np.array([2, 3])])
+    assert table["i"].to_pylist() == [3, None]
+    with pytest.raises(InputError, match=r"data row 2, column 'i'.*is fractional"):
+        through(pd.DataFrame({"i": [1, 2.5]}), (WHOLE,), ())
 
 
 def test_column_names_that_are_not_text_or_not_unique_are_refused():
@@ -217,7 +228,42 @@ def test_column_names_that_are_not_text_or_not_unique_are_refused():
         through(twice, (TEXT,), ())
 
 
-def test_lazy_frames_and_other_things_are_refused_with_the_way_out():
-    for thing in (pl.LazyFrame({"s": ["a"]}), [1, 2], None):
-        with pytest.raises(InputError, match="collect a lazy frame first"):
+TABLE = pa.table({"s": ["a", "b", None] * 3, "k": list(range(9))})
+
+
+def relation(table: pa.Table) -> Any:
+    return duckdb.from_arrow(table)
+
+
+FETCHED = {
+    "lazy frame": lambda table: pl.from_arrow(table).lazy(),
+    "relation": relation,
+    "dataset": dataset.dataset,
+    "scanner": lambda table: dataset.dataset(table).scanner(),
+    "stream": lambda table: table.to_reader(max_chunksize=2),
+}
+
+
+@pytest.mark.parametrize("kind", FETCHED)
+def test_what_is_fetched_by_record_batches_is_a_table_like_any_other(kind):
+    made = FETCHED[kind](TABLE)
+    released = through(made, (TEXT,), ("k",), lambda codes: [(codes[0] + 1) % 4], batch_rows=4)
+    if kind == "lazy frame":
+        assert isinstance(released, pl.LazyFrame)
+        released = released.collect().to_arrow()
+    assert isinstance(released, pa.Table)
+    assert released["s"].to_pylist() == ["b", "c", "a"] * 3
+    assert released["k"].to_pylist() == list(range(9))
+
+
+def test_rows_that_cannot_be_fetched_are_refused_without_showing_them():
+    broken = duckdb.sql("select cast(v as int) i from (values ('1'), ('secret')) t(v)")
+    with pytest.raises(InputError, match="cannot be fetched") as caught:
+        through(broken, (WHOLE,), ())
+    assert "secret" not in str(caught.value)
+
+
+def test_other_things_are_refused_with_the_way_out():
+    for thing in ([1, 2], None, 3):
+        with pytest.raises(InputError, match="no table that can be read; give a path"):
             open_table(thing, (TEXT,))

@@ -153,7 +153,7 @@ def test_a_value_that_cannot_be_used_is_told_by_its_own_column() -> None:
         read(table, [OTHER, WHOLE])
     with pytest.raises(InputError, match="row 2, column 'count': the value is missing"):
         read(pa.table({**DATA, "count": [0, None, 1, 2]}), [OTHER, WHOLE])
-    with pytest.raises(InputError, match="column 'count': the column holds fractional numbers"):
+    with pytest.raises(InputError, match="column 'count': the value is fractional"):
         read(pa.table({**DATA, "count": [0.5, 1.0, 1.0, 2.0]}), [OTHER, WHOLE])
     without = {name: column for name, column in DATA.items() if name != "sex"}
     with pytest.raises(InputError, match="there is no column 'sex'"):

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
-from deniable.schema import Attribute
+from deniable.schema import Attribute, FileFormat
 from deniable.tables import csv_source, open_table
+from deniable.tables.reading import column_names
 
 A = Attribute("a", ("x", "y", "z"))
 B = Attribute("b", ("no", "yes"), missing="NA")
@@ -112,9 +113,9 @@ def test_a_header_without_rows_is_an_empty_table(tmp_path, text):
 def test_rows_keep_their_numbers_across_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_source, "BLOCK_BYTES", 100)
     path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999 + f"{SECRET},no,1\n")
-    assert refusal(path).startswith(f"{path}, row 1000, column 'a': the value is not one of")
+    assert refusal(path).startswith(f"{path}, data row 1000, column 'a': the value is not one of")
     path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999 + f"x,no,1,{SECRET}\n")
-    assert refusal(path).startswith(f"{path}, row 1000: 4 fields instead of 3")
+    assert refusal(path).startswith(f"{path}, data row 1000: 4 fields instead of 3")
     assert len(rows(written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999))[0][0]) == 999
 
 
@@ -150,7 +151,7 @@ def test_a_dash_reads_a_real_pipe_on_standard_input():
     done = subprocess.run(
         [sys.executable, "-c", script], input=b"a\nx\nsecret\n", capture_output=True, check=False
     )
-    assert b"InputError: standard input, row 2, column 'a'" in done.stderr
+    assert b"InputError: standard input, data row 2, column 'a'" in done.stderr
     assert b"secret" not in done.stderr
 
 
@@ -196,7 +197,7 @@ def test_columns_with_dots_in_their_names_are_not_confused(tmp_path):
 def test_an_error_in_parquet_says_the_row_over_all_batches(tmp_path):
     pq.write_table(pa.table({"a": ["x"] * 70 + [SECRET]}), tmp_path / "t.parquet")
     message = refusal(tmp_path / "t.parquet", (A,), (), batch_rows=8)
-    assert "t.parquet, row 71, column 'a'" in message
+    assert "t.parquet, data row 71, column 'a'" in message
 
 
 # --- bad input, one test each -------------------------------------------------------------------
@@ -205,7 +206,7 @@ def test_an_error_in_parquet_says_the_row_over_all_batches(tmp_path):
 def test_an_unknown_category_names_file_row_and_column_and_no_value(tmp_path):
     path = written(tmp_path, f"a,b,k\nx,no,1\nx,{SECRET},2\n")
     message = refusal(path)
-    assert message.startswith(f"{path}, row 2, column 'b':")
+    assert message.startswith(f"{path}, data row 2, column 'b':")
     assert "add it to the categories in the schema, or correct the table" in message
     assert SECRET in refusal(path, show_values=True)
 
@@ -214,7 +215,7 @@ def test_a_ragged_row_is_refused_with_its_number_and_not_its_text(tmp_path):
     for row in (f"{SECRET},no", f"{SECRET},no,1,2"):
         path = written(tmp_path, f"a,b,k\nx,no,1\n\nx,no,1\n{row}\nx,no,1\n")
         message = refusal(path)
-        assert message.startswith(f"{path}, row 3: {row.count(',') + 1} fields instead of 3")
+        assert message.startswith(f"{path}, data row 3: {row.count(',') + 1} fields instead of 3")
 
 
 def test_an_empty_file_is_refused(tmp_path):
@@ -222,10 +223,13 @@ def test_an_empty_file_is_refused(tmp_path):
         assert "the file is empty" in refusal(written(tmp_path, text))
 
 
-def test_a_missing_column_is_named_with_those_that_are_there(tmp_path):
-    message = refusal(written(tmp_path, "a,k\nx,1\n"))
+def test_a_missing_column_is_named_and_those_that_the_schema_does_not_know_are_counted(tmp_path):
+    path = written(tmp_path, f"a,k,{SECRET}\nx,1,2\n")
+    message = refusal(path)
     assert "there is no column 'b'" in message
-    assert "'a', 'k'" in message
+    assert "2 of the schema's columns and 1 that the schema does not know" in message
+    assert f"'a', 'k', '{SECRET}'" in refusal(path, show_values=True)
+    assert "'a', 'k'" in refusal(pa.table({"a": ["x"], "k": [1]}))
 
 
 def test_a_duplicate_name_is_refused_even_for_a_column_not_asked_for(tmp_path):
@@ -245,13 +249,102 @@ def test_undeclared_columns_are_refused_by_name_or_left_out(tmp_path):
     assert rows(path, other_columns="drop") == ([[0], [0]], {"k": ["1"]})
 
 
-def test_text_that_is_not_utf8_is_refused(tmp_path):
+def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path, monkeypatch, capfd):
     header = written(tmp_path, "a,b,é\n".encode("latin-1"))
-    assert "header row is not UTF-8" in refusal(header)
-    body = written(tmp_path, b"a,b,k\nx,no,1\nx,no,2\nx,no,\xe9\n")
-    assert "not UTF-8 text; save the table as UTF-8" in refusal(body)
-    wide = written(tmp_path, CSV.encode("utf-16"))
-    assert "UTF-8" in refusal(wide)
+    assert "line 1: not UTF-8 text; say with --encoding" in refusal(header)
+    body = b"a,b,k\n" + b"x,no,1\n" * 500 + b"x,no,\xe9\n"
+    for bytes_read in (100, csv_source.BLOCK_BYTES):
+        monkeypatch.setattr(csv_source, "BLOCK_BYTES", bytes_read)
+        assert "line 502: not UTF-8 text" in refusal(written(tmp_path, body))
+    # A row with a wrong letter and too many fields made the parser print a traceback.
+    refusal(written(tmp_path, b"a,b,k\nx,no,1\nx,no,\xe9,\xe9,\n"))
+    wide = CSV.encode("utf-16-le")
+    assert "UTF-16 without a byte order mark" in refusal(written(tmp_path, wide))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding, monkeypatch):
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 101)
+    path = written(tmp_path, CSV.replace("x", "ü").encode(encoding))
+    assert rows(path, (Attribute("a", ("ü", "y", "z")), B))[0] == rows(written(tmp_path, CSV))[0]
+
+
+def test_any_other_encoding_is_read_where_it_is_told(tmp_path):
+    path = written(tmp_path, "a,b,k\nü,no,1\n".encode("latin-1"))
+    u, told = Attribute("a", ("ü", "y")), FileFormat(encoding="latin-1")
+    assert rows(path, (u, B), file_format=told) == ([[0], [0]], {"k": ["1"]})
+    told = FileFormat(encoding="ascii")
+    assert "line 2: not ascii text" in refusal(path, (u, B), file_format=told)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found_and_other_ones_in_the_text_do_not_matter(tmp_path, separator):
+    others = "".join({",", ";", "|"} - {separator})
+    text = CSV.replace(",", separator).replace("1", f'"{others}"')
+    codes, kept = rows(written(tmp_path, text))
+    assert codes == rows(written(tmp_path, CSV))[0]
+    assert kept["k"][0] == others
+
+
+def test_a_separator_that_cannot_be_told_is_asked_for_and_can_be_told(tmp_path):
+    path = written(tmp_path, "x,no;1\ny,no;2\n")
+    told = FileFormat(columns=("a", "b"), header=False)
+    with pytest.raises(InputError, match=r"semicolon and comma both divide .* --separator"):
+        column_names(path, told)
+    with pytest.raises(InputError, match="3 columns are named, and the first row has 2 fields"):
+        column_names(path, FileFormat(separator=",", columns=("a", "b", "c")))
+    told = FileFormat(separator=";", columns=("a", "b"))
+    assert rows(path, (Attribute("a", ("x,no", "y,no")),), ("b",), file_format=told) == (
+        [[0, 1]],
+        {"b": ["1", "2"]},
+    )
+
+
+def test_a_decimal_comma_is_no_separator_and_is_read_where_it_is_told(tmp_path):
+    path = written(tmp_path, "1,5;0,25\n2,5;10\n")
+    told = FileFormat(decimal=",", columns=("h", "w"))
+    hours = Attribute("h", bins=(0, 2, 4))
+    assert rows(path, (hours,), ("w",), file_format=told) == ([[0, 1]], {"w": ["0,25", "10"]})
+    point = written(tmp_path, "h;w\n1.500;1\n")
+    assert "neither a number" in refusal(point, (hours,), ("w",), file_format=told.with_changes(
+        FileFormat(header=True)))  # fmt: skip
+    assert "neither a number" in refusal(written(tmp_path, "h;w\n1,5;1\n"), (hours,), ("w",))
+
+
+def test_blanks_around_fields_do_not_count_whichever_block_they_stand_in(tmp_path, monkeypatch):
+    plain = "a,b,k\n" + "x,no,1\ny,yes,\n" * 200
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 103)
+    wide = plain.replace(",", " , ").replace("\nx", "\n  x") + "x,no, \n"
+    expected = rows(written(tmp_path, plain + "x,no,\n"))
+    assert rows(written(tmp_path, wide)) == expected
+    late = plain + "x ,no,\n"
+    assert rows(written(tmp_path, late)) == expected
+    inside = Attribute("a", ("x x", "y"))
+    assert rows(written(tmp_path, "a,b,k\nx x,no,1\n"), (inside, B))[0] == [[0], [0]]
+
+
+def test_a_file_without_a_header_is_read_under_the_names_given_for_it(tmp_path):
+    path = written(tmp_path, CSV.partition("\n")[2])
+    told = FileFormat(columns=("a", "b", "k"))
+    assert rows(path, file_format=told) == rows(written(tmp_path, CSV, "u.csv"))
+    assert column_names(path, FileFormat(header=False)) == ("column1", "column2", "column3")
+    with pytest.raises(InputError, match="the first row holds these names already"):
+        column_names(tmp_path / "u.csv", told)
+    renamed = FileFormat(header=True, columns=("a", "b", "c"))
+    assert column_names(tmp_path / "u.csv", renamed) == ("a", "b", "c")
+
+
+def test_a_column_without_a_name_is_refused(tmp_path):
+    path = written(tmp_path, "a,,b,k\nx,1,no,1\n")
+    assert "column 2 has no name" in refusal(path, other_columns="drop")
+
+
+def test_names_that_may_be_somebodys_values_are_not_shown_where_they_are_alike(tmp_path):
+    path = written(tmp_path, f"{SECRET},{SECRET},1\nx,no,2\n")
+    with pytest.raises(InputError, match=r"\(1 and 2\) have one name.*--no-header") as caught:
+        column_names(path)
+    assert SECRET not in str(caught.value)
 
 
 def test_what_is_not_a_table_is_refused(tmp_path):
@@ -266,6 +359,8 @@ def test_what_is_not_a_table_is_refused(tmp_path):
 def test_a_truncated_file_is_refused(tmp_path):
     packed = gzip.compress(("a,b,k\n" + "x,no,1\n" * 99_999).encode())
     assert "cut off, damaged" in refusal(written(tmp_path, packed[:-300], "t.csv.gz"))
+    for end in (2, 9, 12, 40):  # before a first row can be read: that was a traceback
+        assert "cut off, damaged" in refusal(written(tmp_path, packed[:end], "t.csv.gz"))
     damaged = bytearray(packed)
     damaged[len(damaged) // 2] ^= 255
     assert "cut off, damaged" in refusal(written(tmp_path, bytes(damaged), "t.csv.gz"))

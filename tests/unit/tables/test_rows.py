@@ -29,7 +29,7 @@ def test_numbers_are_read_from_numbers_and_from_texts() -> None:
     assert numbers_of(pa.array([1, 2]), "w", "t", 1).tolist() == [1.0, 2.0]
     assert numbers_of(pa.array(["1e2", "-0.5"]), "w", "t", 1).tolist() == [100.0, -0.5]
     for bad in (pa.array(["1", "two", "3"]), pa.array([1.0, None, 3.0])):
-        with pytest.raises(InputError, match="t, row 12: column 'w' does not hold a number"):
+        with pytest.raises(InputError, match="t, data row 12: column 'w' does not hold a number"):
             numbers_of(bad, "w", "t", 11)
 
 
@@ -43,5 +43,5 @@ def test_rows_are_counted_by_person_over_batches_and_belong_to_somebody() -> Non
     for batch in (["p", "q", "p"], ["q", "p"]):
         count_rows(pa.array(batch), rows_of, "t", 1)
     assert rows_of == {"p": 3, "q": 2}
-    with pytest.raises(InputError, match="t, row 6: "):
+    with pytest.raises(InputError, match="t, data row 6: "):
         count_rows(pa.array(["p", None]), rows_of, "t", 5)

@@ -95,7 +95,7 @@ def test_progress_is_told_after_each_batch(tmp_path, monkeypatch):
 def test_bad_input_in_the_middle_leaves_no_output(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_source, "BLOCK_BYTES", 1000)
     (tmp_path / "t.csv").write_text("k,n,a\n" + "k,1,x\n" * 5000 + "k,1,secret\n")
-    with pytest.raises(InputError, match=r"t\.csv, row 5001, column 'a'"):
+    with pytest.raises(InputError, match=r"t\.csv, data row 5001, column 'a'"):
         through(tmp_path / "t.csv", tmp_path / "o.csv", (A, N), same, KEEP)
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 

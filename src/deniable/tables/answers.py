@@ -1,0 +1,86 @@
+"""Answers out: columns of plain values to a CSV, Parquet or Excel file, or to a dataframe."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+
+from deniable.errors import InputError
+from deniable.outputs import atomic_output
+
+KINDS = ("csv", "parquet", "xlsx")
+"""What an answer can be written as, as the names of files end."""
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool = False) -> None:
+    """Write columns to a file that appears when it is complete.
+
+    Args:
+        path: ending in .csv, .parquet or .xlsx.
+        columns: plain values by name, all of one length.
+        caption: what they are: in the file's metadata (Parquet) or on a second sheet (Excel).
+        overwrite: whether an existing file may be replaced.
+
+    Raises:
+        InputError: if the file exists, cannot be written or is of another kind, or Excel files are
+            asked for and xlsxwriter is not installed.
+
+    >>> write_columns(Path("shares.csv"), {"sex": ["f", "m"], "estimate": [0.5, 0.5]}, "Shares")
+    >>> Path("shares.csv").read_text().splitlines()[:2]
+    ['"sex","estimate"', '"f",0.5']
+    """
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in KINDS:
+        raise InputError(f"{path}: answers are written to a file ending in .csv, .parquet or .xlsx")
+    with atomic_output(path, overwrite=overwrite) as file:
+        if kind == "xlsx":
+            _write_excel(file, columns, caption)
+            return
+        table = pa.table({name: pa.array(list(values)) for name, values in columns.items()})
+        if kind == "csv":
+            arrow_csv.write_csv(table, file)
+        else:
+            parquet.write_table(table.replace_schema_metadata({"caption": caption}), file)
+
+
+def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise InputError(
+            "Excel files need the package xlsxwriter: pip install 'deniable[excel]'; or write .csv"
+        ) from None
+    # Text is text: no value becomes a formula, a link or a number on the way.
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+    with xlsxwriter.Workbook(file, options) as workbook:
+        sheet = workbook.add_worksheet("estimates")
+        bold = workbook.add_format({"bold": True})
+        for place, (name, values) in enumerate(columns.items()):
+            sheet.write_string(0, place, name, bold)
+            for row, value in enumerate(values, start=1):
+                if isinstance(value, str):
+                    sheet.write_string(row, place, value)
+                elif value is not None:
+                    sheet.write(row, place, value)
+        sheet.freeze_panes(1, 0)
+        sheet.autofit()
+        workbook.add_worksheet("about").write_string(0, 0, caption)
+
+
+def frame_of(columns: Columns, library: Literal["pandas", "polars"]) -> Any:
+    """Return columns as a dataframe.
+
+    Raises:
+        InputError: if the library is not installed.
+    """
+    data = {name: list(values) for name, values in columns.items()}
+    try:
+        return nw.from_dict(data, backend=library).to_native()
+    except ImportError:
+        raise InputError(f"{library} is not installed; install it, or use .table()") from None

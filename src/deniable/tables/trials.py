@@ -1,0 +1,101 @@
+"""Tables whose rows are chosen, for a program that is audited, and what it answers."""
+
+import io
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+from deniable.tables.reading import open_table
+
+
+def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
+    """Return a pyarrow table of texts whose rows have these codes, as a true table would.
+
+    An interval is a number in it, a missing value is missing, a column that is only kept is 0.
+
+    Args:
+        schema: the columns.
+        codes: one array per attribute, shape (n,).
+
+    >>> from deniable.schema import Schema
+    >>> age = Attribute("age", bins=(0, 30, 60), missing="NA")
+    >>> trial_table(Schema((age,)), [np.array([0, 1, 2])]).to_pydict()
+    {'age': ['0', '30', None]}
+    """
+    columns: dict[str, Any] = {}
+    for attribute, values in zip(schema.attributes, codes, strict=True):
+        if attribute.parts:
+            for part, stride in zip(attribute.parts, attribute.strides, strict=True):
+                columns[part.name] = _column(part, values // stride % part.n_categories)
+        else:
+            columns[attribute.name] = _column(attribute, values)
+    for name in schema.keep:
+        if name not in columns:
+            columns[name] = pa.array(["0"] * len(codes[0]))
+    return pa.table(columns)
+
+
+def _column(attribute: Attribute, codes: NDArray[Any]) -> Any:
+    texts = pa.array([_true_text(attribute, c) for c in range(attribute.n_categories)], pa.string())
+    return texts.take(pa.array(codes.astype(np.int64)))
+
+
+def _true_text(attribute: Attribute, code: int) -> str | None:
+    category = attribute.categories[code]
+    if category == attribute.missing:
+        return None
+    if attribute.bins is None:
+        return category
+    low, high = attribute.bins[code], attribute.bins[code + 1]
+    value = low if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def trial_codes(table: Any, attributes: Sequence[Attribute]) -> list[NDArray[Any]]:
+    """Return the codes of a table that a program has answered with, one array per attribute.
+
+    Args:
+        table: what :func:`deniable.tables.open_table` reads.
+        attributes: how its values are read.
+
+    Raises:
+        InputError: if a value is not one of them.
+    """
+    with open_table(table, attributes, other_columns="drop") as reader:
+        pieces = [batch.codes for batch in reader]
+    if not pieces:
+        return [np.zeros(0, dtype=np.int64) for _ in attributes]
+    return [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+
+
+def csv_bytes(table: Any) -> bytes:
+    """Return a pyarrow table as CSV with a header; a missing value is empty."""
+    text = io.BytesIO()
+    options = pyarrow.csv.WriteOptions(quoting_style="needed")
+    pyarrow.csv.write_csv(table, text, options)
+    return text.getvalue()
+
+
+def csv_table(content: bytes) -> Any:
+    """Return CSV with a header as a pyarrow table of texts; an empty field is a missing value.
+
+    Raises:
+        InputError: if it is no such table.
+    """
+    try:
+        names = pyarrow.csv.open_csv(io.BytesIO(content)).schema.names
+        convert = pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],
+        )
+        return pyarrow.csv.read_csv(io.BytesIO(content), convert_options=convert)
+    except pa.ArrowException:
+        raise InputError("what the program has written is not CSV with a header") from None

@@ -1,0 +1,69 @@
+"""Answers arrive in files and dataframes as they were."""
+
+import builtins
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow.parquet as parquet
+import pytest
+
+from deniable.errors import InputError
+from deniable.tables.answers import frame_of, write_columns
+
+COLUMNS = {
+    "sex": ["f", "=1+1", None],
+    "estimate": [0.25, -0.5, None],
+    "uncertain": [False, True, True],
+    "n": [3, 3, 3],
+}
+
+
+def test_every_kind_of_file_holds_the_same_values(tmp_path: Path) -> None:
+    for kind in ("csv", "parquet", "xlsx"):
+        write_columns(tmp_path / f"a.{kind}", COLUMNS, "Shares of sex")
+    expected = pandas.DataFrame(COLUMNS)
+    pandas.testing.assert_frame_equal(
+        pandas.read_csv(tmp_path / "a.csv"), expected, check_dtype=False
+    )
+    table = parquet.read_table(tmp_path / "a.parquet")
+    assert table.to_pydict() == COLUMNS
+    assert table.schema.metadata[b"caption"] == b"Shares of sex"
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        texts = book.read("xl/sharedStrings.xml").decode()
+        sheet = book.read("xl/worksheets/sheet1.xml").decode()
+    for text in ("sex", "estimate", "=1+1", "Shares of sex"):
+        assert f">{text}</t>" in texts
+    assert "<f>" not in sheet  # no formula
+    assert "<v>0.25</v>" in sheet
+
+
+def test_other_files_existing_files_and_missing_libraries_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="to a file ending in"):
+        write_columns(tmp_path / "a.txt", COLUMNS, "")
+    write_columns(tmp_path / "a.csv", COLUMNS, "")
+    with pytest.raises(InputError, match="exists"):
+        write_columns(tmp_path / "a.csv", COLUMNS, "")
+    write_columns(tmp_path / "a.csv", COLUMNS, "", overwrite=True)
+    imported = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] in ("xlsxwriter", "polars"):
+            raise ModuleNotFoundError(name)
+        return imported(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match="need the package xlsxwriter"):
+        write_columns(tmp_path / "b.xlsx", COLUMNS, "")
+    assert not (tmp_path / "b.xlsx").exists()
+
+
+def test_frames_are_those_of_the_library() -> None:
+    assert isinstance(frame_of(COLUMNS, "pandas"), pandas.DataFrame)
+    frame = frame_of(COLUMNS, "polars")
+    assert isinstance(frame, polars.DataFrame)
+    assert frame.to_dict(as_series=False) == COLUMNS

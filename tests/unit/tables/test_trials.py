@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+from deniable.tables.trials import csv_bytes, csv_table, trial_codes, trial_table
+
+ATTRIBUTES = (
+    Attribute("plain", ("no", "yes, or", 'a "b"')),
+    Attribute("bins", bins=(-np.inf, -5, 0.25, np.inf)),
+    Attribute("wide", bins=(0, 1, 2), missing="NA"),
+    Attribute("both", parts=(Attribute("x", ("1", "2")), Attribute("y", ("u", "v", "w")))),
+)
+
+
+def test_what_is_written_for_a_code_is_read_as_that_code() -> None:
+    schema = Schema(ATTRIBUTES, keep=("place",))
+    generator = np.random.default_rng(4)
+    codes = [generator.integers(0, a.n_categories, 500) for a in ATTRIBUTES]
+    table = trial_table(schema, codes)
+    for shown in (table, csv_table(csv_bytes(table))):
+        assert set(shown.column_names) == {"plain", "bins", "wide", "x", "y", "place"}
+        for given, back in zip(codes, trial_codes(shown, ATTRIBUTES), strict=True):
+            np.testing.assert_array_equal(given, back)
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(InputError, match="not CSV"):
+        csv_table(b"")
+    assert len(trial_codes(csv_table(b"plain\n"), ATTRIBUTES[:1])[0]) == 0
