@@ -1,22 +1,42 @@
 """Outputs that appear whole or not at all."""
 
+import ctypes
 import errno
 import os
+import re
 import shutil
 import signal
 import tempfile
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
 
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
+
+try:
+    import fcntl
+except ImportError:  # not on systems without such locks; there nothing is ever called dead
+    fcntl = None  # type: ignore[assignment]
+
+_ASIDE = frozenset({"new", "old"})
+"""What stands in the hidden folder beside a folder that is being made."""
+
+_SETTLED = 60.0
+"""Seconds after which whoever makes a file has certainly locked it."""
 
 
 @contextmanager
-def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+def atomic_output(
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    before_named: Callable[[], None] = lambda: None,
+) -> Iterator[BinaryIO]:
     """Open a file that gets its name only when the block has ended without an exception.
 
     Where the system has files without a name (Linux), the data has none until it is complete and
@@ -26,6 +46,8 @@ def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[Bina
     Args:
         path: the file to make.
         overwrite: whether an existing file may be replaced; until then it stays as it is.
+        before_named: called when the data is complete, before it gets a name; the file does not
+            appear if that fails.
 
     Raises:
         InputError: if the file exists, its folder does not, or the disk is full.
@@ -41,7 +63,7 @@ def atomic_output(path: str | Path, *, overwrite: bool = False) -> Iterator[Bina
         raise InputError(f"{path} cannot be written: it is a folder; name a file in it")
     refuse_existing(path, overwrite=overwrite)
     write = _unnamed if _has_unnamed(path.parent) else _aside
-    with explain_write_errors(path), write(path, overwrite) as file:
+    with explain_write_errors(path), write(path, overwrite, before_named) as file:
         yield file
 
 
@@ -80,9 +102,12 @@ def _write_failure(where: str | Path, error: OSError) -> str:
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if an output exists and was not meant to be replaced.
 
+    What a run that died has left beside it is removed first (:func:`sweep`).
+
     Raises:
         InputError: if so, or if there is no folder to write into.
     """
+    sweep(path)
     if not overwrite and os.path.lexists(path):
         raise InputError(_write_failure(path, FileExistsError(errno.EEXIST, "")))
     if not path.absolute().parent.is_dir():
@@ -119,7 +144,7 @@ def refuse_foreign_folder(
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
-    """Write a small file, whole or not at all.
+    """Write a small file that is no release, whole or not at all.
 
     Raises:
         InputError: as :func:`atomic_output`.
@@ -128,6 +153,11 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
     >>> Path("note.txt").read_text()
     'all of it'
     """
+    if not overwrite and os.path.lexists(path):
+        raise InputError(
+            f"{path} cannot be written: it exists already; choose another name, or replace it with "
+            "--force"
+        )
     with atomic_output(path, overwrite=overwrite) as file:
         file.write(content)
 
@@ -150,25 +180,156 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     ['record.json']
     """
     refuse_existing(path, overwrite=overwrite)
-    aside = None
+    aside = lock = None
     try:
         with explain_write_errors(path):
             aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}."))
+            lock = FileLock(aside)
+            lock.take_over()  # of a process that is gone it can be had, and is swept
             new = aside / "new"
             new.mkdir()
             yield new
-            old = aside / "old"
-            if path.exists():
-                path.rename(old)
-            try:
-                new.rename(path)
-            except BaseException:
-                if old.exists():
-                    old.rename(path)
-                raise
+            _put(new, path, aside / "old", overwrite=overwrite)
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
+        if lock is not None:
+            lock.release()
+
+
+def _put(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
+    """Give a folder its name; in one step, where the system can."""
+    if not overwrite and os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, "")
+    if not path.exists():
+        new.rename(path)  # refused if there are files in a folder that has come meanwhile
+        return
+    if _exchanged(new, path):
+        return
+    path.rename(old)
+    try:
+        new.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Swap two names in one step; return whether the system can (Linux's renameat2)."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0)
+
+
+class FileLock:
+    """A file or folder that this process holds; free as soon as the process is gone.
+
+    >>> lock = FileLock(Path("running"))
+    >>> lock.take()
+    >>> FileLock(Path("running")).take_over()
+    False
+    >>> lock.remove()
+    >>> Path("running").exists()
+    False
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Make the file and hold it.
+
+        Raises:
+            OSError: if it exists or cannot be made.
+        """
+        descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, 0o600)
+        self._descriptor = descriptor
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def take_over(self) -> bool:
+        """Hold what is there and nobody holds; return whether that is so."""
+        if fcntl is None:
+            return False
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Let go of it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def remove(self) -> None:
+        """Remove the file, and let go of it."""
+        with suppress(OSError):
+            self.path.unlink()
+        self.release()
+
+
+def sweep(path: Path) -> None:
+    """Remove what runs that were killed have left beside an output, and warn of each.
+
+    An old folder that such a run had moved away and not yet replaced comes back.
+
+    Args:
+        path: the file or folder that they were making.
+    """
+    ours = re.compile(rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8}}|[a-z0-9_.]+\.partial)")
+    try:
+        with os.scandir(path.absolute().parent) as beside:
+            found = sorted(Path(entry.path) for entry in beside if ours.fullmatch(entry.name))
+    except OSError:
+        return
+    for left in found:
+        lock = FileLock(left)
+        with suppress(OSError):  # somebody else's, or gone meanwhile
+            held = {entry.name for entry in left.iterdir()} if left.is_dir() else set()
+            if held <= _ASIDE and not _new_and_empty(left, held) and lock.take_over():
+                if left.is_dir():
+                    _sweep_folder(left, path)
+                else:
+                    _warn_of(left, "")
+                    left.unlink()
+        lock.release()
+
+
+def _new_and_empty(left: Path, held: set[str]) -> bool:
+    """Whether this may belong to a process that has just made it and not yet locked it."""
+    status = left.lstat()
+    empty = not held if left.is_dir() else not status.st_size
+    return empty and time.time() - status.st_mtime < _SETTLED
+
+
+def _sweep_folder(left: Path, path: Path) -> None:
+    held = sorted(p.name for p in (left / "new").iterdir()) if (left / "new").is_dir() else []
+    if (left / "old").exists() and not os.path.lexists(path):
+        (left / "old").rename(path)
+        warnings.warn(f"{path} is back: a run that was killed had moved it", Notice, stacklevel=2)
+    _warn_of(left, f" with {', '.join(held)}" if held else " with nothing in it")
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _warn_of(left: Path, held: str) -> None:
+    warnings.warn(
+        f"a run that was killed had left {left}{held}; it has been removed. Released rows that "
+        "somebody has seen there add up to those of other releases",
+        Notice,
+        stacklevel=2,
+    )
 
 
 def _has_unnamed(folder: Path) -> bool:
@@ -182,13 +343,21 @@ def _has_unnamed(folder: Path) -> bool:
     return True
 
 
+def leaves_nothing(path: Path) -> bool:
+    """Return whether a process that is killed while it writes here leaves nothing on the disk."""
+    return _has_unnamed(path.absolute().parent)
+
+
 @contextmanager
-def _unnamed(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+def _unnamed(path: Path, overwrite: bool, before_named: Callable[[], None]) -> Iterator[BinaryIO]:
     descriptor = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
     with os.fdopen(descriptor, "wb") as file:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # whatever name it has: it is not left behind
         yield file
         file.flush()
         os.fsync(descriptor)
+        before_named()
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             # A link cannot replace a file, which is what is wanted unless overwriting was asked
@@ -200,24 +369,31 @@ def _unnamed(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
                     os.unlink(name, dir_fd=folder)
             os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
             if overwrite:
-                os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                try:
+                    os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                except BaseException:
+                    os.unlink(name, dir_fd=folder)
+                    raise
             os.fsync(folder)
         finally:
             os.close(folder)
 
 
 @contextmanager
-def _aside(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+def _aside(path: Path, overwrite: bool, before_named: Callable[[], None]) -> Iterator[BinaryIO]:
     mask = os.umask(0)
     os.umask(mask)
     descriptor, temporary = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
     try:
         with _terminated_as_exception(), os.fdopen(descriptor, "wb") as file:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield file
             file.flush()
             if hasattr(os, "fchmod"):
                 os.fchmod(descriptor, 0o666 & ~mask)
             os.fsync(descriptor)
+            before_named()
         if not overwrite and os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, "")
         Path(temporary).replace(path)

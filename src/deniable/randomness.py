@@ -17,9 +17,10 @@ Why draws are exact: docs/proofs/accounting.md, Theorem 7.
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,8 @@ Unsigned = np.dtype[np.unsignedinteger[Any]] | type[np.unsignedinteger[Any]]
 
 _CHUNK = 1 << 16
 """Bytes of keystream made at a time: large enough to amortise the call, small enough for cache."""
+
+_ZEROS = bytes(_CHUNK)
 
 _REKEY_AFTER = 1 << 40
 """Bytes under one key. AES in counter mode never repeats a block, so a keystream of N blocks is
@@ -74,28 +77,26 @@ class _Keystream:
     def _start(self, key: bytes, counter: bytes) -> None:
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
         self._left = _REKEY_AFTER
-        self._zeros = bytes(_CHUNK)
 
     def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
         item = np.dtype(dtype)
         size = count * item.itemsize
-        buffer = bytearray(size + 16)  # the cipher wants room for one block more than it writes
-        view = memoryview(buffer)
+        buffer = np.empty(size + 16, dtype=np.uint8)  # the cipher wants room for one block more
+        view = buffer.data
         for start in range(0, size, _CHUNK):
             step = min(_CHUNK, size - start)
-            plain = self._zeros if step == _CHUNK else self._zeros[:step]
+            plain = _ZEROS if step == _CHUNK else _ZEROS[:step]
             self._encryptor.update_into(plain, view[start : start + step + 16])
         self._left -= size
-        return np.frombuffer(buffer, dtype=item.newbyteorder("<"), count=count).astype(
-            item, copy=False
-        )
+        return buffer[:size].view(item.newbyteorder("<")).astype(item, copy=False)
 
 
-class SystemRandomness(_Keystream):
+class SystemRandomness(_Keystream, threading.local):
     """Unpredictable bits: a keystream keyed from the operating system's generator.
 
-    One object belongs to one thread. After a fork the child draws a new key, so that two processes
-    never use the same bits; each object has a key of its own.
+    No two copies of an object ever use the same bits. Every thread that uses it has a key of its
+    own; after a fork the child draws a new key; a copy, also one that was pickled for another
+    process, is an object with a new key.
 
     >>> source = SystemRandomness()
     >>> source.secure, len(source.bits(np.uint64, 3))
@@ -104,9 +105,12 @@ class SystemRandomness(_Keystream):
 
     secure = True
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # called again, by threading.local, in every thread
         super().__init__(os.urandom(32), os.urandom(16))
         self._forks = _forks
+
+    def __reduce__(self) -> tuple[type["SystemRandomness"], tuple[()]]:
+        return SystemRandomness, ()
 
     def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
         if self._left <= 0 or self._forks != _forks:
@@ -119,7 +123,8 @@ class SeededRandomness(_Keystream):
     """Repeatable bits for tests and for reproducing a study. NOT PRIVATE.
 
     Whoever knows or guesses the seed can undo the randomization. A release made from this source
-    is marked in its record.
+    is marked in its record. An object belongs to the process and the thread that made it: in
+    another, its bits would be used twice, so there it refuses, as it refuses to be copied.
 
     Args:
         seed: any integer.
@@ -131,6 +136,17 @@ class SeededRandomness(_Keystream):
     def __init__(self, seed: int) -> None:
         digest = hashlib.sha512(b"deniable test keystream " + str(int(seed)).encode()).digest()
         super().__init__(digest[:32], digest[32:48])
+        self._owner = (_forks, threading.get_ident())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a copy of a seeded keystream would repeat it; make one from another seed")
+
+    def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
+        if self._owner != (_forks, threading.get_ident()):
+            raise RuntimeError(
+                "a seeded keystream belongs to the process and thread that made it; make another"
+            )
+        return super().bits(dtype, count)
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger[Any]]:
@@ -238,6 +254,34 @@ class ExactCategorical:
             most = sum(1 for c in self._boundaries if c << bits < low + self._total)
             if least == most:
                 return least
+
+    def draws_by(self, weights: Sequence[int]) -> bool:
+        """Return whether every table that is looked up gives the outcomes these probabilities.
+
+        >>> weights = ExactCategorical([1, 2, 1])
+        >>> weights.draws_by([2, 4, 2]), weights.draws_by([1, 2, 2])
+        (True, False)
+        """
+        edges, total = [0, *accumulate(weights)], sum(weights)
+        stored = [0, *self._boundaries, self._total]
+        if len(edges) != len(stored) or any(
+            c * total != edge * self._total for c, edge in zip(stored, edges, strict=True)
+        ):
+            return False
+        below_one = [c for c in edges[1:-1] if c < total]
+        exact = [divmod(c << 64, total) for c in below_one]
+        if self._floor64.tolist() != [floor for floor, _ in exact]:
+            return False
+        if self._inexact != {floor for floor, rest in exact if rest}:
+            return False
+        if self._table is None:
+            return True
+        # Outcome j is certain after a prefix t if all of [t, t + 1)/2^bits lies within its edges.
+        expected = np.full(1 << self._prefix_bits, self.n_outcomes)
+        for j, (low, high) in enumerate(pairwise(edges)):
+            first = -(-(low << self._prefix_bits) // total)
+            expected[first : max(first, (high << self._prefix_bits) // total)] = j
+        return bool(np.array_equal(self._table, expected))
 
     def probability(self, outcome: int) -> Fraction:
         """Return the exact probability of one outcome."""

@@ -4,11 +4,12 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from deniable import outputs
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.outputs import atomic_output, explain_write_errors, replaced_folder, write_file
 
 
@@ -157,11 +158,116 @@ def test_an_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path,
             raise KeyboardInterrupt
         return rename(path, target)
 
+    monkeypatch.setattr(outputs, "_exchanged", lambda *_: False)
     monkeypatch.setattr(type(tmp_path), "rename", fail_on_the_new_one)
     with pytest.raises(KeyboardInterrupt), replaced_folder(old, overwrite=True):
         pass
     assert (old / "kept").read_text() == "old"
     assert list(tmp_path.iterdir()) == [old]
+
+
+def test_an_old_folder_and_the_new_one_change_places_in_one_step(tmp_path, monkeypatch):
+    old = tmp_path / "r"
+    old.mkdir()
+    (old / "kept").write_text("old")
+    if not outputs._exchanged(old, tmp_path / "r"):
+        pytest.skip("this system cannot swap two names")
+    monkeypatch.setattr(type(tmp_path), "rename", None)  # two steps are never needed
+    with replaced_folder(old, overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert [p.name for p in old.iterdir()] == ["new"]
+    assert list(tmp_path.iterdir()) == [old]
+
+
+def test_of_two_writers_of_one_folder_the_second_is_refused(tmp_path):
+    second = replaced_folder(tmp_path / "r", overwrite=False)
+    (second.__enter__() / "theirs").write_text("second")
+    with replaced_folder(tmp_path / "r", overwrite=False) as folder:
+        (folder / "ours").write_text("first")
+    with pytest.raises(InputError, match="exists already"):
+        second.__exit__(None, None, None)
+    assert [p.name for p in (tmp_path / "r").iterdir()] == ["ours"]
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+
+
+def left_behind(folder: Path, *held: str) -> Path:
+    """What a run that was killed leaves beside the folder r."""
+    left = folder / ".r.ab_12xyz"
+    for name in held:
+        (left / name).parent.mkdir(parents=True, exist_ok=True)
+        (left / name).write_text(name)
+    left.mkdir(exist_ok=True)
+    os.utime(left, (0, 0))
+    return left
+
+
+def test_what_a_killed_run_left_is_named_and_swept_by_the_next(tmp_path):
+    left = left_behind(tmp_path, "new/data.csv", "new/record.json")
+    with (
+        pytest.warns(
+            Notice, match=r"left .*\.r\.ab_12xyz with data\.csv, record\.json; it has been"
+        ),
+        replaced_folder(tmp_path / "r", overwrite=False),
+    ):
+        assert not left.exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]
+
+
+def test_an_old_folder_that_a_killed_run_had_moved_comes_back(tmp_path):
+    left_behind(tmp_path, "old/data.csv")
+    with pytest.warns(Notice) as said, pytest.raises(InputError, match="exists already"):
+        outputs.refuse_existing(tmp_path / "r", overwrite=False)
+    assert "is back" in str(said[0].message)
+    assert (tmp_path / "r" / "data.csv").read_text() == "old/data.csv"
+
+
+def test_what_a_run_is_still_making_and_what_is_not_ours_is_left_alone(tmp_path):
+    with replaced_folder(tmp_path / "r", overwrite=False) as folder:
+        outputs.sweep(tmp_path / "r")
+        assert folder.exists()
+    foreign = left_behind(tmp_path, "new/data.csv", "notes.txt")
+    (tmp_path / ".r.x").mkdir()
+    (tmp_path / ".r.v2.ab_12xyz").mkdir()
+    fresh = tmp_path / ".r.abcdefgh"
+    fresh.mkdir()
+    outputs.sweep(tmp_path / "r")
+    assert foreign.exists()
+    assert fresh.exists()
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+@pytest.mark.usefixtures("way")
+def test_the_name_of_a_file_that_a_killed_run_left_is_swept(tmp_path):
+    left = tmp_path / ".o.12.3.partial"
+    left.write_text("rows")
+    output = atomic_output(tmp_path / "o", overwrite=True)
+    with pytest.warns(Notice, match="had left"):
+        file = output.__enter__()
+    file.write(b"whole")
+    outputs.sweep(tmp_path / "o")  # its own is held
+    output.__exit__(None, None, None)
+    assert [p.name for p in tmp_path.iterdir()] == ["o"]
+
+
+@pytest.mark.usefixtures("way")
+def test_what_fails_before_a_file_is_named_leaves_nothing(tmp_path):
+    def refuse() -> None:
+        raise InputError("the budget does not allow it")
+
+    with (
+        pytest.raises(InputError, match="budget"),
+        atomic_output(tmp_path / "o", before_named=refuse) as file,
+    ):
+        file.write(b"rows")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_locks_nothing_is_called_dead(tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs, "fcntl", None)
+    left = left_behind(tmp_path, "new/data.csv")
+    with replaced_folder(tmp_path / "r", overwrite=False):
+        pass
+    assert left.exists()
 
 
 def test_a_failure_of_the_system_is_said_in_its_words_and_a_closed_pipe_is_left_alone(tmp_path):

@@ -3,8 +3,12 @@
 Whether the bits and the draws are distributed as they should be is asked in tests/statistical.
 """
 
+import copy
+import pickle
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
 
@@ -21,6 +25,7 @@ from deniable.randomness import (
     permutation,
     smallest_unsigned,
 )
+from killing import finished, forked
 from unit.scripted import ScriptedBits, outcome_of_interval
 
 ALL_ONES = (1 << 64) - 1
@@ -42,12 +47,10 @@ def small_weights() -> list[list[int]]:
 def test_every_eight_bit_prefix_decides_exactly_what_it_determines() -> None:
     for weights in small_weights():
         table = ExactCategorical(weights, prefix_bits=8)
+        decided, expected = [], []
         for prefix in range(256):
-            expected = outcome_of_interval(
-                weights, Fraction(prefix, 256), Fraction(prefix + 1, 256)
-            )
-            script: list[tuple[type, list[int]]] = [(np.uint8, [prefix])]
-            if expected is None:
+            outcome = outcome_of_interval(weights, Fraction(prefix, 256), Fraction(prefix + 1, 256))
+            if outcome is None:
                 # Undecided: the rest of the 64 bits, here as low and as high as it can be.
                 for tail in (0, ALL_ONES):
                     source = ScriptedBits((np.uint8, [prefix]), (np.uint64, [tail]), *EXTENSION)
@@ -60,9 +63,11 @@ def test_every_eight_bit_prefix_decides_exactly_what_it_determines() -> None:
                         assert drawn == known
                         assert len(source._requests) == len(EXTENSION)
             else:
-                source = ScriptedBits(*script)
-                assert table.draw(1, source) == [expected]
-                assert source.used_up
+                decided.append(prefix)
+                expected.append(outcome)
+        source = ScriptedBits((np.uint8, decided))
+        assert table.draw(len(decided), source).tolist() == expected
+        assert source.used_up
 
 
 EXTENSION = ((np.uint64, [0]), (np.uint64, [1]), (np.uint64, [2]))
@@ -71,7 +76,8 @@ EXTENSION = ((np.uint64, [0]), (np.uint64, [1]), (np.uint64, [2]))
 @pytest.mark.parametrize("prefix_bits", [8, 16])
 def test_the_prefixes_bracket_every_probability_and_leave_few_undecided(prefix_bits: int) -> None:
     size = 1 << prefix_bits
-    cases = [*small_weights(), [1, (1 << 80)], [3, 1 << 70, 5, 1 << 70], list(range(1, 40))]
+    some = small_weights()[:: 1 if prefix_bits == 8 else 8]
+    cases = [*some, [1, (1 << 80)], [3, 1 << 70, 5, 1 << 70], list(range(1, 40))]
     for weights in cases:
         table = ExactCategorical(weights, prefix_bits=prefix_bits)
         if len(weights) == 1:
@@ -387,3 +393,95 @@ print(len(set(mine.tolist()) | set(theirs.tolist())))
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "8"
+
+
+# --- each bit once -------------------------------------------------------------------------------
+
+# NIST SP 800-38A, F.5.5: CTR-AES256.Encrypt.
+NIST_KEY = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+NIST_COUNTER = bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+NIST_PLAIN = bytes.fromhex(
+    "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+    "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
+)
+NIST_CIPHER = bytes.fromhex(
+    "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5"
+    "2b0930daa23de94ce87017ba2d84988ddfc9c58db67aada613c2dd08457941a6"
+)
+
+
+def keystream(count: int) -> np.ndarray:
+    return randomness._Keystream(NIST_KEY, NIST_COUNTER).bits(np.uint8, count)
+
+
+def test_the_keystream_is_the_one_that_the_standard_prints() -> None:
+    expected = bytes(a ^ b for a, b in zip(NIST_PLAIN, NIST_CIPHER, strict=True))
+    assert keystream(64).tobytes() == expected
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_bits_of_any_requests_are_one_keystream_in_order_each_bit_once(
+    secure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source: randomness.BitSource
+    if secure:
+        keys = iter([NIST_KEY, NIST_COUNTER])
+        monkeypatch.setattr(randomness.os, "urandom", lambda _size: next(keys))
+        source, whole = SystemRandomness(), keystream(1 << 20).tobytes()
+    else:
+        whole = SeededRandomness(3).bits(np.uint8, 1 << 20).tobytes()
+        source = SeededRandomness(3)
+    asked = np.random.default_rng(5)
+    place = 0
+    for kind in [np.uint8, np.uint16, np.uint32, np.uint64] * 5:
+        count = int(asked.integers(0, 12_000))
+        piece = source.bits(kind, count)
+        size = count * np.dtype(kind).itemsize
+        assert (
+            piece.astype(np.dtype(kind).newbyteorder("<")).tobytes()
+            == (whole[place : place + size])
+        )
+        place += size
+    assert place > 1 << 18
+
+
+def drawn_by(source: randomness.BitSource) -> bytes:
+    return source.bits(np.uint8, 32).tobytes()
+
+
+def test_no_copy_of_a_source_repeats_its_bits() -> None:
+    source = SystemRandomness()
+    copies = [
+        source,
+        copy.copy(source),
+        copy.deepcopy(source),
+        pickle.loads(pickle.dumps(source)),
+        pickle.loads(pickle.dumps(source)),
+    ]
+    with ThreadPoolExecutor(4) as threads:
+        in_threads = list(threads.map(drawn_by, [source] * 40))
+    drawn = [*map(drawn_by, copies), *in_threads, drawn_by(source)]
+    assert len(set(drawn)) == len(drawn)
+    assert all(one.secure for one in copies)
+
+
+def test_a_thread_has_a_key_of_its_own() -> None:
+    source = SystemRandomness()
+    encryptors = {id(source._encryptor)}
+    thread = threading.Thread(target=lambda: encryptors.add(id(source._encryptor)))
+    thread.start()
+    thread.join()
+    assert len(encryptors) == 2
+
+
+def test_a_seeded_keystream_is_neither_copied_nor_shared() -> None:
+    source = SeededRandomness(1)
+    for make in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="would repeat it"):
+            make(source)
+    with (
+        ThreadPoolExecutor(1) as threads,
+        pytest.raises(RuntimeError, match="process and thread"),
+    ):
+        threads.submit(drawn_by, source).result()
+    assert not finished(forked(lambda: drawn_by(source)))
