@@ -91,8 +91,8 @@ def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSum:
     dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.123, 0.999])) for _ in n])
     top = float(weights.sum())
     gate = draw(st.sampled_from(["vote", "ramp"]))
-    start = draw(st.floats(0.0, 0.95)) * top
-    width = draw(st.sampled_from([1.0, 0.25 * top, top, 3.0 * top]))
+    start = draw(st.floats(0.0, 0.95, allow_subnormal=False)) * top
+    width = draw(st.sampled_from([1.0, max(1.0, 0.25 * top), top, 3.0 * top]))
     height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
     retention = draw(retentions(k))
     return GatedSum(tuple(n), weights, dither, gate, start, width, height, retention)
@@ -118,7 +118,7 @@ def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
         weights = np.array([draw(st.integers(0, 60)) for _ in n])
         weights[draw(st.integers(0, k - 1))] += 1
         dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.999])) for _ in n])
-        start = draw(st.floats(0.0, 0.95)) * float(weights.sum())
+        start = draw(st.floats(0.0, 0.95, allow_subnormal=False)) * float(weights.sum())
         width = draw(st.sampled_from([1.0, 20.0]))
         parts.append(GatedSum(tuple(n), weights, dither, "vote", start, width, height, np.ones(k)))
     shares = np.array([draw(st.sampled_from([1e-9, 0.5, 1.0])) for _ in range(n_votes)])

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from deniable.estimate.shares import estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import FAMILIES
 from deniable.laws.law import PatternLaw, Ratio, ShiftSampler
+from deniable.laws.plain import PlainLaw
 from deniable.laws.product import ProductLaw
 from deniable.laws.transforms import kernel_of
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -27,11 +28,16 @@ from deniable.randomness import BitSource, ExactCategorical, SeededRandomness
 from deniable.schema import Schema
 
 
+class PlainAllOrNothing(PlainLaw, tag="all-or-nothing"):
+    uniform: int
+
+
 @dataclass(frozen=True)
 class AllOrNothing(PatternLaw):
     """The record as it is, or, of 256 times so many, a uniform one."""
 
     family: ClassVar[str] = "all-or-nothing"
+    Plain = PlainAllOrNothing
 
     n_categories: tuple[int, ...]
     uniform: int
@@ -64,9 +70,14 @@ class AllOrNothingSampler(ShiftSampler):
         self._coin = ExactCategorical([256 - law.uniform, law.uniform])
         self._any = [ExactCategorical([1] * n) for n in law.n_categories]
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+    def draws(self, law: AllOrNothing) -> bool:
+        return self._coin.draws_by([256 - law.uniform, law.uniform]) and all(
+            table.draws_by([1] * n) for table, n in zip(self._any, law.n_categories, strict=True)
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         coin = self._coin.draw(count, source)
-        return [table.draw(count, source) * coin for table in self._any]
+        return (table.draw(count, source) * coin for table in self._any)
 
 
 LAW = AllOrNothing((3, 2), 100)
@@ -98,7 +109,7 @@ def test_its_record_is_written_and_read_back_once_it_is_among_the_families(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     claimed = Mechanism(SCHEMA, BLOCKS, MECHANISM.promise())
-    design = Design(claimed, "kronecker", (None,) * 3, lower_bound(claimed, None))
+    design = Design(claimed, "balanced", (None,) * 3, lower_bound(claimed, None))
     plain = json.loads(json.dumps(mechanism_to_plain(design)))
     with pytest.raises(InputError, match="a family of laws that this version does not know"):
         mechanism_from_plain(plain)

@@ -70,6 +70,7 @@ def test_property_1_is_the_inverse_and_what_the_channel_divides_by(
     np.testing.assert_allclose(found, inverse, rtol=1e-12, atol=1e-12 / attenuation)
 
 
+@pytest.mark.slow
 @given(cases)
 def test_property_2_is_the_dense_inverse_and_the_interaction_transform(
     case: list[tuple[int, float]],

@@ -6,11 +6,14 @@ A new family is a subclass of :class:`~deniable.laws.law.Law` and one entry in `
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from deniable.errors import InputError
 from deniable.laws.designed import DesignedChannel
+from deniable.laws.forms import PublishedForms
 from deniable.laws.invariant import InvariantChannel
 from deniable.laws.joint import JointLaw
-from deniable.laws.law import BoundedLaw, Law, PatternLaw, Ratio
+from deniable.laws.law import BoundedLaw, Law, PatternLaw, Ratio, checked_arithmetic
 from deniable.laws.matrix import Identity, MatrixChannel, ResponseLaw
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.product import ProductLaw
@@ -33,6 +36,7 @@ FAMILIES: dict[str, type[Law]] = {
         VoteBlend,
         GatedSum,
         VoteMixture,
+        PublishedForms,
     )
 }
 
@@ -47,13 +51,19 @@ def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> L
     >>> law_from_plain(law.to_plain(), (2, 4)) == law
     True
     """
-    family = FAMILIES.get(str(plain.get("family")))
+    name = plain.get("family")
+    family = FAMILIES.get(name) if isinstance(name, str) else None
     if family is None:
         raise InputError(
             "the mechanism names a family of laws that this version does not know; "
             "a newer version of deniable may"
         )
-    return family.from_plain(plain, n_categories)
+    try:
+        msgspec.convert(plain, family.Plain)
+    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
+        raise InputError(f"the mechanism's law of the family '{family.family}': {error}") from None
+    with checked_arithmetic():
+        return family.from_plain(plain, n_categories)
 
 
 __all__ = [
@@ -69,6 +79,7 @@ __all__ = [
     "PatternLaw",
     "PatternTable",
     "ProductLaw",
+    "PublishedForms",
     "Ratio",
     "ResponseLaw",
     "SingleChangeMixture",

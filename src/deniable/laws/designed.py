@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.law import Guesses
 from deniable.laws.matrix import MatrixChannel
+from deniable.laws.plain import Bits, Decimal, HexInteger, PlainLaw
 
 _SUM_TOLERANCE = 1e-9
+
+
+class PlainDesigned(PlainLaw, tag="designed matrix"):
+    """The record of such a law."""
+
+    bits: Bits
+    weights: list[list[HexInteger]]
+    prior: list[Decimal]
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class DesignedChannel(MatrixChannel):
     """
 
     family: ClassVar[str] = "designed matrix"
+    Plain = PlainDesigned
 
     prior: tuple[float, ...] = ()
 
@@ -144,11 +154,8 @@ class DesignedChannel(MatrixChannel):
         cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
     ) -> "DesignedChannel":
         matrix = MatrixChannel.from_plain(plain, n_categories)
-        prior = plain.get("prior")
-        if not isinstance(prior, list):
-            raise InputError("a designed matrix has a prior: a list of decimal numbers as text")
         try:
-            values = tuple(float(str(value)) for value in prior)
+            values = tuple(map(float, plain["prior"]))
         except ValueError:
             raise InputError(
                 "the prior of the response matrix holds something that is not a number"

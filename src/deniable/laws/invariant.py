@@ -17,9 +17,18 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.law import UNBOUNDED, Level, Ratio
-from deniable.laws.matrix import MatrixChannel, ResponseLaw
+from deniable.laws.matrix import MatrixChannel, PlainMatrix, ResponseLaw
 from deniable.laws.patterns import code_type
+from deniable.laws.plain import Count, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
+
+
+class PlainInvariant(PlainLaw, tag="invariant"):
+    """The record of such a law."""
+
+    base: PlainMatrix
+    counts: list[Count]
+    share: float
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,7 @@ class InvariantChannel(ResponseLaw):
     """
 
     family: ClassVar[str] = "invariant"
+    Plain = PlainInvariant
 
     base: MatrixChannel
     counts: tuple[int, ...]
@@ -147,14 +157,8 @@ class InvariantChannel(ResponseLaw):
     def from_plain(
         cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
     ) -> "InvariantChannel":
-        base, counts, alpha = plain.get("base"), plain.get("counts"), plain.get("share")
-        if not isinstance(base, Mapping) or not isinstance(counts, list):
-            raise InputError("an invariant response has a base matrix and a list of counts")
-        if any(not isinstance(count, int) or isinstance(count, bool) for count in counts):
-            raise InputError("the counts of an invariant response are whole numbers")
-        if not isinstance(alpha, int | float) or isinstance(alpha, bool):
-            raise InputError("the share α of an invariant response is a number")
-        return cls(MatrixChannel.from_plain(base, n_categories), tuple(counts), float(alpha))
+        base = MatrixChannel.from_plain(plain["base"], n_categories)
+        return cls(base, tuple(plain["counts"]), float(plain["share"]))
 
     def sampler(self) -> "InvariantSampler":
         """Prepare the tables for drawing."""
@@ -171,6 +175,16 @@ class InvariantSampler:
         self._back = [ExactCategorical(row) for row in response.back_weights]
         changed = Fraction(response.alpha)
         self._coin = ExactCategorical([changed.denominator - changed.numerator, changed.numerator])
+
+    def draws(self, law: InvariantChannel) -> bool:
+        """Return whether both stages and the coin are the law's."""
+        changed = Fraction(law.alpha)
+        return (
+            self._answer.draws(law.base)
+            and len(self._back) == len(law.back_weights)
+            and all(map(ExactCategorical.draws_by, self._back, law.back_weights))
+            and self._coin.draws_by([changed.denominator - changed.numerator, changed.numerator])
+        )
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes of one column, shape (n,)."""

@@ -4,7 +4,7 @@ The proofs are in docs/proofs/lambda.md, Theorem 5, and docs/proofs/interactions
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -21,10 +21,10 @@ from deniable.laws.law import (
     Ratio,
     ShiftSampler,
     at_least_one,
-    bits_from_plain,
     integers_from_plain,
 )
 from deniable.laws.patterns import n_records
+from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
 
 _GUARD_BITS = 64
@@ -32,6 +32,13 @@ _GUARD_BITS = 64
 
 MAX_RECORD_BITS = 1 << 16
 """log₂ of the number of possible records up to which the integers stay quick to handle."""
+
+
+class PlainJoint(PlainLaw, tag="joint"):
+    """The record of such a law."""
+
+    bits: Bits
+    keep_weight: HexInteger
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class JointLaw(PatternLaw):
     """
 
     family: ClassVar[str] = "joint"
+    Plain = PlainJoint
 
     n_categories: tuple[int, ...]
     bits: int
@@ -179,8 +187,8 @@ class JointLaw(PatternLaw):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "JointLaw":
-        (weight,) = integers_from_plain([plain.get("keep_weight")], "keep_weight", 1)
-        return cls(n_categories, bits_from_plain(plain), weight)
+        (weight,) = integers_from_plain([plain["keep_weight"]], "keep_weight", 1)
+        return cls(n_categories, plain["bits"], weight)
 
 
 def _check_size(n_categories: Sequence[int]) -> None:
@@ -208,10 +216,15 @@ class JointSampler(ShiftSampler):
         self._changed = ExactCategorical([law.keep_weight, (1 << law.bits) - law.keep_weight])
         self._uniform = {n: ExactCategorical([1] * n) for n in set(law.n_categories)}
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+    def draws(self, law: JointLaw) -> bool:
+        return self._changed.draws_by([law.keep_weight, (1 << law.bits) - law.keep_weight]) and all(
+            self._uniform[n].draws_by([1] * n) for n in set(law.n_categories)
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         shifts = [self._uniform[n].draw(count, source) for n in self.n_categories]
         while (again := np.flatnonzero(~np.logical_or.reduce([s != 0 for s in shifts]))).size:
             for shift, n in zip(shifts, self.n_categories, strict=True):
                 shift[again] = self._uniform[n].draw(again.size, source)
         changed = self._changed.draw(count, source)
-        return [shift * changed.astype(shift.dtype) for shift in shifts]
+        return (shift * changed.astype(shift.dtype) for shift in shifts)

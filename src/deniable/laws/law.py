@@ -8,7 +8,8 @@ what it needs to know of a law is a method here.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.entropy import NotComputedError, entropy_of_eigenvalues, response_entropy
 from deniable.laws.patterns import rotate
+from deniable.laws.plain import PlainLaw
 from deniable.randomness import BitSource
 
 Ratio = tuple[int, int]
@@ -34,11 +36,44 @@ MOST_ENUMERATED = 20
 
 
 class Sampler(Protocol):
-    """Tables prepared once for drawing many records."""
+    """What draws many records."""
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, one array of shape (n,) per attribute."""
         ...
+
+
+class LawSampler(Sampler, Protocol):
+    """A law's tables, prepared once for drawing many records."""
+
+    def draws(self, law: Any) -> bool:
+        """Return whether the stored tables are those of a law of its family.
+
+        They are compared with the law's own numbers, or with the levels that it states, not with
+        tables made again.
+        """
+        ...
+
+
+@contextmanager
+def checked_arithmetic() -> Iterator[None]:
+    """Refuse a law in whose evaluation a number overflows, is divided by 0 or is none.
+
+    Raises:
+        InputError: in place of numpy's warnings and Python's errors of arithmetic.
+
+    >>> with checked_arithmetic():
+    ...     np.exp(np.array(1000.0))
+    Traceback (most recent call last):
+    deniable.errors.InputError: the numbers of the law are beyond what can be accounted for ...
+    """
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
+    except ArithmeticError as error:
+        raise InputError(
+            f"the numbers of the law are beyond what can be accounted for or drawn ({error})"
+        ) from None
 
 
 class Guesses(NamedTuple):
@@ -58,6 +93,9 @@ class Law(ABC):
 
     family: ClassVar[str]
     """The name under which records store it."""
+
+    Plain: ClassVar[type[PlainLaw]]
+    """The fields of its record, with their types and sizes; its tag is the family."""
 
     kept_as_it_is: ClassVar[bool] = False
     """Whether nothing is randomized and nothing promised."""
@@ -133,7 +171,7 @@ class Law(ABC):
         return None
 
     @abstractmethod
-    def sampler(self) -> Sampler:
+    def sampler(self) -> LawSampler:
         """Prepare the tables for drawing."""
 
     @abstractmethod
@@ -143,7 +181,7 @@ class Law(ABC):
     @classmethod
     @abstractmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "Law":
-        """Rebuild a law from plain values.
+        """Rebuild a law from plain values of the types of ``Plain``.
 
         Raises:
             InputError: if they do not describe a law of this family.
@@ -251,12 +289,17 @@ class ShiftSampler(ABC):
         self.n_categories = tuple(n_categories)
 
     @abstractmethod
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
-        """Return one shift per record and attribute: 0 keeps, 1 … a−1 are the other categories."""
+    def draws(self, law: Any) -> bool:
+        """Return whether the stored tables are those of a law of its family."""
+
+    @abstractmethod
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
+        """Yield, attribute by attribute, one shift per record, shape (count,): 0 keeps, 1 … a−1 are
+        the other categories. Each is drawn when it is asked for."""
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, one array of shape (n,) per attribute."""
-        shifts = self.shifts(len(columns[0]), source)
+        shifts = self.walk(len(columns[0]), source)
         return [
             rotate(codes, shift, n)
             for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True)
@@ -277,44 +320,32 @@ def at_least_one(ratio: Ratio) -> Ratio:
     return ratio if ratio[0] >= ratio[1] else (ratio[1], ratio[0])
 
 
-def integers_from_plain(values: Any, what: str, length: int) -> tuple[int, ...]:
+def integers_from_plain(values: Sequence[str], what: str, length: int) -> tuple[int, ...]:
     """Read integers written as hexadecimal text.
 
     Raises:
-        InputError: if there are not ``length`` of them, or one is not such a text.
+        InputError: if there are not ``length`` of them.
     """
-    if not isinstance(values, list) or len(values) != length:
-        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
-    try:
-        return tuple(int(value, 16) for value in values)
-    except (TypeError, ValueError):
-        raise InputError(f"the mechanism's {what} hold something that is not hexadecimal") from None
+    _check_length(values, what, length)
+    return tuple(int(value, 16) for value in values)
 
 
-def floats_from_plain(values: Any, what: str, length: int) -> NDArray[np.float64]:
+def floats_from_plain(values: Sequence[str], what: str, length: int) -> NDArray[np.float64]:
     """Read floating-point numbers written by ``float.hex``, exactly.
 
     Raises:
-        InputError: if there are not ``length`` of them, or one is not such a text.
+        InputError: if there are not ``length`` of them, or one is beyond every double.
     """
-    if not isinstance(values, list) or len(values) != length:
-        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
+    _check_length(values, what, length)
     try:
         return np.array([float.fromhex(value) for value in values], dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"the mechanism's {what} hold something that is not hexadecimal") from None
+    except OverflowError:
+        raise InputError(f"the mechanism's {what} hold a number beyond every double") from None
 
 
-def bits_from_plain(plain: Mapping[str, Any]) -> int:
-    """Read the common width of a law's weights.
-
-    Raises:
-        InputError: if it is missing or not a sensible number of bits.
-    """
-    bits = plain.get("bits")
-    if not isinstance(bits, int) or isinstance(bits, bool) or not 1 <= bits <= 1 << 24:
-        raise InputError("the mechanism's 'bits' should be a whole number of bits")
-    return bits
+def _check_length(values: Sequence[str], what: str, length: int) -> None:
+    if len(values) != length:
+        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
 
 
 def integer_weights(

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,12 +16,12 @@ from deniable.laws.law import (
     Law,
     Level,
     PatternLaw,
-    bits_from_plain,
     integer_weights,
     integers_from_plain,
     largest,
 )
 from deniable.laws.patterns import code_type
+from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, smallest_unsigned
 
 
@@ -34,6 +35,13 @@ class ResponseLaw(Law):
     @abstractmethod
     def left_inverse(self) -> NDArray[np.float64]:
         """Return L with L·M = 1, shape (a, m)."""
+
+
+class PlainMatrix(PlainLaw, tag="matrix"):
+    """The record of such a law."""
+
+    bits: Bits
+    weights: list[list[HexInteger]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class MatrixChannel(ResponseLaw):
     """
 
     family: ClassVar[str] = "matrix"
+    Plain: ClassVar[type[PlainLaw]] = PlainMatrix
 
     n_categories: tuple[int, ...]
     bits: int
@@ -180,11 +189,11 @@ class MatrixChannel(ResponseLaw):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "MatrixChannel":
-        rows = plain.get("weights")
-        if len(n_categories) != 1 or not isinstance(rows, list) or not rows:
+        rows = plain["weights"]
+        if len(n_categories) != 1 or not rows:
             raise InputError("a response matrix is a list of rows, for one attribute")
         weights = tuple(integers_from_plain(row, "matrix row", n_categories[0]) for row in rows)
-        return cls(n_categories, bits_from_plain(plain), weights)
+        return cls(n_categories, plain["bits"], weights)
 
 
 class MatrixSampler:
@@ -216,6 +225,19 @@ class MatrixSampler:
             dtype=np.uint64,
         ).ravel()
 
+    def draws(self, law: MatrixChannel) -> bool:
+        """Return whether the boundaries are the law's, exactly and in their first 64 bits."""
+        m, top = len(law.weights), (1 << 64) - 1
+        stored = self._boundary.reshape(-1, self._width).tolist()
+        return len(self._exact) == len(stored) == law.n_categories[0] and all(
+            exact[: m - 1] == [*accumulate(column)][:-1]
+            and set(exact[m - 1 :]) == {1 << law.bits}
+            and first == [min((edge << 64) >> law.bits, top) for edge in exact]
+            for exact, first, column in zip(
+                self._exact, stored, zip(*law.weights, strict=True), strict=True
+            )
+        )
+
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the outputs for one column of codes, shape (n,)."""
         (codes,) = columns
@@ -245,6 +267,10 @@ class MatrixSampler:
             bits += 64
 
 
+class PlainIdentity(PlainLaw, tag="identity"):
+    """The record of such a law."""
+
+
 @dataclass(frozen=True)
 class Identity(PatternLaw):
     """Attributes released as they are: ε is unbounded, and every statement says so.
@@ -254,6 +280,7 @@ class Identity(PatternLaw):
     """
 
     family: ClassVar[str] = "identity"
+    Plain = PlainIdentity
     kept_as_it_is: ClassVar[bool] = True
 
     n_categories: tuple[int, ...]
@@ -290,6 +317,10 @@ class Identity(PatternLaw):
 
 class IdentitySampler:
     """Hands the codes through."""
+
+    def draws(self, law: Identity) -> bool:
+        """Return whether as many columns are handed through."""
+        return len(self._types) == len(law.n_categories)
 
     def __init__(self, n_categories: Sequence[int]) -> None:
         self._types = [code_type(n) for n in n_categories]

@@ -4,7 +4,7 @@ Its levels are docs/proofs/accounting.md, Theorem 4.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,15 +19,22 @@ from deniable.laws.law import (
     Ratio,
     ShiftSampler,
     at_least_one,
-    bits_from_plain,
     integer_weights,
     integers_from_plain,
     largest,
 )
 from deniable.laws.patterns import other_outputs, pattern_eigenvalues
+from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
 
 MAX_ATTRIBUTES = 20
+
+
+class PlainPatternTable(PlainLaw, tag="pattern-table"):
+    """The record of such a law."""
+
+    bits: Bits
+    weights: list[HexInteger]
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class PatternTable(PatternLaw):
     """
 
     family: ClassVar[str] = "pattern-table"
+    Plain = PlainPatternTable
 
     n_categories: tuple[int, ...]
     bits: int
@@ -170,8 +178,8 @@ class PatternTable(PatternLaw):
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "PatternTable":
         if len(n_categories) > MAX_ATTRIBUTES:
             raise InputError(f"a pattern table holds at most {MAX_ATTRIBUTES} attributes")
-        weights = integers_from_plain(plain.get("weights"), "weights", 1 << len(n_categories))
-        return cls(n_categories, bits_from_plain(plain), weights)
+        weights = integers_from_plain(plain["weights"], "weights", 1 << len(n_categories))
+        return cls(n_categories, plain["bits"], weights)
 
 
 class PatternTableSampler(ShiftSampler):
@@ -187,14 +195,18 @@ class PatternTableSampler(ShiftSampler):
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+    def draws(self, law: PatternTable) -> bool:
+        return self._pattern.draws_by(law.weights) and all(
+            others.draws_by([1] * (n - 1))
+            for others, n in zip(self._others, law.n_categories, strict=True)
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         pattern = self._pattern.draw(count, source)
         k = len(self.n_categories)
-        shifts = []
         for i, others in enumerate(self._others):
             changed = (pattern >> (k - 1 - i)) & 1
             shift = others.draw(count, source)
             shift += 1
             shift *= changed.astype(shift.dtype)
-            shifts.append(shift)
-        return shifts
+            yield shift

@@ -4,7 +4,7 @@ Its levels are docs/proofs/accounting.md, Theorem 4.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 from functools import cached_property
@@ -20,9 +20,9 @@ from deniable.laws.law import (
     Ratio,
     ShiftSampler,
     at_least_one,
-    bits_from_plain,
     integers_from_plain,
 )
+from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.laws.response import keep_of_fall
 from deniable.randomness import BitSource, ExactCategorical
 
@@ -31,6 +31,13 @@ _MANY = 512
 
 MAX_LEVEL = 2000.0
 """The arithmetic is exact to as many digits as e^ε has, and takes seconds beyond this level."""
+
+
+class PlainProduct(PlainLaw, tag="product"):
+    """The record of such a law."""
+
+    bits: Bits
+    keep_weights: list[HexInteger]
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class ProductLaw(PatternLaw):
     """
 
     family: ClassVar[str] = "product"
+    Plain = PlainProduct
 
     n_categories: tuple[int, ...]
     bits: int
@@ -169,8 +177,8 @@ class ProductLaw(PatternLaw):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "ProductLaw":
-        weights = integers_from_plain(plain.get("keep_weights"), "keep_weights", len(n_categories))
-        return cls(n_categories, bits_from_plain(plain), weights)
+        weights = integers_from_plain(plain["keep_weights"], "keep_weights", len(n_categories))
+        return cls(n_categories, plain["bits"], weights)
 
 
 class ProductSampler(ShiftSampler):
@@ -190,5 +198,17 @@ class ProductSampler(ShiftSampler):
                 )
         self._tables = [tables[key] for key in zip(law.keep_weights, law.n_categories, strict=True)]
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
-        return [table.draw(count, source) for table in self._tables]
+    def draws(self, law: ProductLaw) -> bool:
+        total = 1 << law.bits
+        return len(self._tables) == len(law.n_categories) and all(
+            table.draws_by([weight * (n - 1)] + [total - weight] * (n - 1))
+            for table, weight, n in {
+                (id(table), weight, n): (table, weight, n)
+                for table, weight, n in zip(
+                    self._tables, law.keep_weights, law.n_categories, strict=True
+                )
+            }.values()
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
+        return (table.draw(count, source) for table in self._tables)

@@ -5,7 +5,7 @@ Theorem 4.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -21,12 +21,21 @@ from deniable.laws.law import (
     Ratio,
     ShiftSampler,
     at_least_one,
-    bits_from_plain,
     integer_weights,
     integers_from_plain,
     largest,
 )
+from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
+
+
+class PlainSingleChange(PlainLaw, tag="single-change-mixture"):
+    """The record of such a law."""
+
+    bits: Bits
+    uniform_weight: HexInteger
+    unchanged_weight: HexInteger
+    change_weights: list[HexInteger]
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,7 @@ class SingleChangeMixture(PatternLaw):
     """
 
     family: ClassVar[str] = "single-change-mixture"
+    Plain = PlainSingleChange
 
     n_categories: tuple[int, ...]
     bits: int
@@ -207,12 +217,10 @@ class SingleChangeMixture(PatternLaw):
         cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
     ) -> "SingleChangeMixture":
         uniform, unchanged = integers_from_plain(
-            [plain.get("uniform_weight"), plain.get("unchanged_weight")], "mixture weights", 2
+            [plain["uniform_weight"], plain["unchanged_weight"]], "mixture weights", 2
         )
-        changes = integers_from_plain(
-            plain.get("change_weights"), "change_weights", len(n_categories)
-        )
-        return cls(n_categories, bits_from_plain(plain), uniform, unchanged, changes)
+        changes = integers_from_plain(plain["change_weights"], "change_weights", len(n_categories))
+        return cls(n_categories, plain["bits"], uniform, unchanged, changes)
 
 
 def _position_of_largest(ratios: Sequence[Ratio], skip: int | None) -> int:
@@ -240,13 +248,18 @@ class SingleChangeSampler(ShiftSampler):
         self._uniform = {n: ExactCategorical([1] * n) for n in set(law.n_categories)}
         self._other = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
+    def draws(self, law: SingleChangeMixture) -> bool:
+        pieces = [law.uniform_weight, law.unchanged_weight, *law.change_weights]
+        return self._piece.draws_by(pieces) and all(
+            self._uniform[n].draws_by([1] * n) and self._other[n].draws_by([1] * (n - 1))
+            for n in set(law.n_categories)
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         piece = self._piece.draw(count, source)
         anything = piece == 0
-        shifts = []
         for i, n in enumerate(self.n_categories):
             uniform = self._uniform[n].draw(count, source)
             other = self._other[n].draw(count, source).astype(uniform.dtype) + 1
             shift = np.where(anything, uniform, np.where(piece == i + 2, other, 0))
-            shifts.append(shift.astype(uniform.dtype, copy=False))
-        return shifts
+            yield shift.astype(uniform.dtype, copy=False)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any, ClassVar
 
@@ -36,6 +37,11 @@ shares = st.one_of(st.floats(1e-6, 1 - 1e-6), st.floats(1, 14).map(lambda d: 1 -
 
 def entropy_of(chances: Sequence[Fraction]) -> float:
     """−Σ p log₂ p with sixty digits."""
+    return entropy_in_any_order(tuple(sorted(chances)))
+
+
+@cache
+def entropy_in_any_order(chances: tuple[Fraction, ...]) -> float:
     total = Decimal(0)
     for p in chances:
         if p:

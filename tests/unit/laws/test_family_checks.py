@@ -46,7 +46,7 @@ def test_an_unknown_family_is_refused(family: object) -> None:
 @pytest.mark.parametrize("bits", [None, 0, -1, True, 4.0, "4", (1 << 24) + 1])
 @pytest.mark.parametrize("plain", [PRODUCT, TABLE, MIXTURE])
 def test_an_edited_width_is_refused(plain: dict[str, Any], bits: object) -> None:
-    with pytest.raises(InputError, match="'bits' should be a whole number of bits"):
+    with pytest.raises(InputError, match=r"the family '[a-z-]+': Expected `int`.*\$\.bits"):
         law_from_plain({**plain, "bits": bits}, (2, 3))
 
 
@@ -55,11 +55,17 @@ def test_an_edited_width_is_refused(plain: dict[str, Any], bits: object) -> None
 )
 def test_edited_weights_are_refused(plain: dict[str, Any], key: str) -> None:
     right = plain[key]
-    for wrong in (None, right[:-1], [*right, "1"], "".join(right), {}):
+    for wrong in (right[:-1], [*right, "1"]):
         with pytest.raises(InputError, match=f"{key} should be a list of {len(right)} numbers"):
             law_from_plain({**plain, key: wrong}, (2, 3))
-    for entry in (None, 3, 1.5, "g", "", ["1"]):
-        with pytest.raises(InputError, match="not hexadecimal"):
+    for value in (None, "".join(right), {}):
+        with pytest.raises(InputError, match="Expected `array`"):
+            law_from_plain({**plain, key: value}, (2, 3))
+    for entry in (None, 3, 1.5, ["1"]):
+        with pytest.raises(InputError, match="Expected `str`"):
+            law_from_plain({**plain, key: [entry, *right[1:]]}, (2, 3))
+    for entry in ("g", "", "0x1", "١", "f" * 70_000):
+        with pytest.raises(InputError, match=f"family '{plain['family']}': Expected `str`"):
             law_from_plain({**plain, key: [entry, *right[1:]]}, (2, 3))
     with pytest.raises(InputError):
         law_from_plain({**plain, key: ["-1", *right[1:]]}, (2, 3))
@@ -72,3 +78,12 @@ def test_laws_are_equal_if_their_integers_are_and_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         law.bits = 5  # type: ignore[misc]
     assert Identity((2,)) == Identity((2,))
+
+
+@pytest.mark.parametrize("plain", [PRODUCT, TABLE, MIXTURE, MATRIX, {"family": "identity"}])
+def test_a_field_that_no_law_of_the_family_has_is_refused(plain: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="unknown field `note`"):
+        law_from_plain({**plain, "note": "kept twice as often"}, (2, 3))
+    for key in plain.keys() - {"family"}:
+        with pytest.raises(InputError, match=f"missing required field `{key}`"):
+            law_from_plain({k: v for k, v in plain.items() if k != key}, (2, 3))

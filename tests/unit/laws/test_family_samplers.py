@@ -1,5 +1,7 @@
 """Samplers bit by bit: which bits lead to which output."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -8,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import (
+    Identity,
+    InvariantChannel,
+    JointLaw,
+    Law,
+    MatrixChannel,
+    PatternTable,
+    ProductLaw,
+    SingleChangeMixture,
+)
 from deniable.laws.product import _MANY
-from deniable.randomness import SeededRandomness
+from deniable.randomness import ExactCategorical, SeededRandomness
 from laws import strategies
 from unit.scripted import ScriptedBits, outcome_of_interval
 
@@ -89,7 +100,7 @@ def test_a_product_sampler_gives_every_shift_its_exact_share_of_the_prefixes(n: 
     bits = 16
     keep = (1 << bits) - (n - 1) * 7
     law = ProductLaw((n,), bits, (keep,))
-    (drawn,) = law.sampler().shifts(1 << 16, ScriptedBits((np.uint16, range(1 << 16))))
+    (drawn,) = law.sampler().walk(1 << 16, ScriptedBits((np.uint16, range(1 << 16))))
     assert np.bincount(drawn).tolist() == [keep] + [7] * (n - 1)
 
 
@@ -104,7 +115,7 @@ def test_a_pattern_table_sampler_changes_exactly_the_attributes_of_the_pattern()
         (np.uint16, [(100, 30000, 60000)[p % 3] for p in range(256)]),  # four: among three
         (np.uint16, [(p % 2) << 15 for p in range(256)]),  # three: among two
     )
-    shifts = law.sampler().shifts(256, source)
+    shifts = list(law.sampler().walk(256, source))
     assert source.used_up
     changed = np.array([shift != 0 for shift in shifts]).T
     counts = [int((changed == pattern).all(axis=1).sum()) for pattern in product((0, 1), repeat=3)]
@@ -123,7 +134,7 @@ def test_a_single_change_sampler_draws_its_pieces_with_their_exact_weights() -> 
         (np.uint16, [30000] * 256),  # attribute 1, uniform of three: shift 1
         (np.uint16, [1 << 15] * 256),  # attribute 1, among two others: the second, shift 2
     )
-    shifts = [shift.tolist() for shift in law.sampler().shifts(256, source)]
+    shifts = [shift.tolist() for shift in law.sampler().walk(256, source)]
     assert source.used_up
     pairs = list(zip(*shifts, strict=True))
     assert [pairs.count(pair) for pair in ((1, 1), (0, 0), (1, 0), (0, 2))] == [100, 56, 60, 40]
@@ -142,6 +153,54 @@ def test_thousands_of_attributes_share_small_tables() -> None:
     sampler = law.sampler()
     assert len({id(table) for table in sampler._tables}) == 1
     assert sampler._tables[0]._table.size == 256
-    shifts = sampler.shifts(50, SeededRandomness(1))
+    shifts = list(sampler.walk(50, SeededRandomness(1)))
     assert len(shifts) == k
     assert {int(s) for shift in shifts for s in np.unique(shift)} == {0, 1, 2}
+
+
+INVARIANT = InvariantChannel(MatrixChannel((2,), 2, ((3, 1), (1, 3))), (30, 10), 0.5)
+NEIGHBOURS: list[tuple[Law, Law]] = [
+    (ProductLaw((2, 3), 4, (12, 9)), ProductLaw((2, 3), 4, (12, 10))),
+    (PatternTable((2, 3), 4, (9, 3, 3, 1)), PatternTable((2, 3), 4, (9, 3, 2, 2))),
+    (
+        SingleChangeMixture((2, 3), 4, 5, 5, (3, 3)),
+        SingleChangeMixture((2, 3), 4, 5, 5, (4, 2)),
+    ),
+    (JointLaw((2, 3), 4, 9), JointLaw((2, 3), 4, 10)),
+    (MatrixChannel((2,), 2, ((3, 1), (1, 3))), MatrixChannel((2,), 2, ((2, 1), (2, 3)))),
+    (INVARIANT, replace(INVARIANT, alpha=0.25)),
+    (INVARIANT, replace(INVARIANT, counts=(31, 10))),
+    (Identity((2, 3)), Identity((2,))),
+]
+
+
+@pytest.mark.parametrize(("law", "neighbour"), NEIGHBOURS)
+def test_tables_are_told_from_those_of_a_neighbouring_law(law: Law, neighbour: Law) -> None:
+    assert law.sampler().draws(law)
+    assert not law.sampler().draws(neighbour)
+
+
+@pytest.mark.parametrize("law", [law for law, _ in NEIGHBOURS[:5]])
+def test_any_entry_of_a_table_that_changed_in_memory_is_noticed(law: Law) -> None:
+    def tables(value: object) -> Iterator[object]:
+        if isinstance(value, ExactCategorical):
+            yield value
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from tables(item)
+        elif isinstance(value, dict):
+            yield from tables(list(value.values()))
+
+    first = law.sampler()
+    n_tables = sum(1 for value in vars(first).values() for _ in tables(value))
+    for place in range(n_tables):
+        sampler = law.sampler()
+        table = [found for value in vars(sampler).values() for found in tables(value)][place]
+        assert isinstance(table, ExactCategorical)
+        assert table._table is not None
+        table._table[len(table._table) // 3] ^= 1
+        assert not sampler.draws(law)
+    if isinstance(law, MatrixChannel):
+        sampler = law.sampler()
+        sampler._boundary[0] += np.uint64(1)
+        assert not sampler.draws(law)

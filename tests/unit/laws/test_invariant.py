@@ -198,12 +198,12 @@ def test_a_law_survives_being_written_as_json_and_read_back(law: InvariantChanne
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"base": None}, "a base matrix"),
-        ({"counts": 3}, "a list of counts"),
-        ({"counts": [1, "2"]}, "whole numbers"),
-        ({"counts": [1, True]}, "whole numbers"),
+        ({"base": None}, "Expected `object`"),
+        ({"counts": 3}, "Expected `array`"),
+        ({"counts": [1, "2"]}, "Expected `int`"),
+        ({"counts": [1, True]}, "Expected `int`"),
         ({"counts": [1, 2, 3]}, "one count per category"),
-        ({"share": "1"}, "is a number"),
+        ({"share": "1"}, "Expected `float`"),
         ({"share": 2.0}, "α of invariant PRAM"),
     ],
 )

@@ -37,5 +37,5 @@ def test_a_single_change_mixture_with_wrong_weights_is_refused(
 def test_an_edited_mixture_is_refused() -> None:
     for key in ("uniform_weight", "unchanged_weight"):
         for entry in (None, 3, "x"):
-            with pytest.raises(InputError, match="not hexadecimal"):
+            with pytest.raises(InputError, match="Expected `str`"):
                 law_from_plain({**MIXTURE, key: entry}, (2, 3))

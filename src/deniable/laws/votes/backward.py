@@ -14,7 +14,6 @@ States from which g can only be 1, or only e^E, have one common entry at either 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,8 @@ from deniable.laws.patterns import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum
+
+EVERY = slice(None)
 
 
 class Backward:
@@ -42,8 +43,7 @@ class Backward:
         self.dither: list[float] = law.dither[places].tolist()
         most = law.weights[places] + (law.dither[places] > 0)
         self._most = [0, *np.cumsum(most).tolist()]
-        self._bottom = math.floor(law.start)
-        self._top = math.ceil(law.start + law.width)
+        self._bottom, self._top = law.rise
 
     def bounds(self, i: int) -> tuple[int, int]:
         """Return the first and last state that are told apart before attribute i."""
@@ -57,15 +57,18 @@ class Backward:
         s = np.arange(low, high + 1)
         return np.exp(self.law.gate_exponent(s) - 0.5 * self.law.height)
 
-    def parts(self, i: int, back: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def parts(
+        self, i: int, back: FloatArray, states: slice = EVERY
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
-        keeping it without and with dither, on the states of i, from `back` = G_{i+1}."""
+        keeping it without and with dither, on some states of i, from `back` = G_{i+1}."""
         low, high = self.bounds(i)
-        next_low = self.bounds(i + 1)[0]
+        begin, end, _ = states.indices(high - low + 1)
+        shifted = low - self.bounds(i + 1)[0]
         n, theta = self.weights[i], self.dither[i]
 
-        def at(shift: int) -> FloatArray:
-            return _clamped(back, low + shift - next_low, high + 1 + shift - next_low)
+        def at(gain: int) -> FloatArray:
+            return clamped(back, begin + shifted + gain, end + shifted + gain)
 
         plain = (1.0 - theta) * at(n)
         extra = theta * at(n + 1) if theta > 0 else np.zeros_like(plain)
@@ -85,7 +88,7 @@ class Backward:
         return back
 
 
-def _clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
+def clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
     """Return back[begin:end] with indices clamped to the ends of the table."""
     size = len(back)
     left, right = max(0, min(-begin, end - begin)), max(0, min(end - size, end - begin))

@@ -14,16 +14,42 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
+from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes import backward
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
-from deniable.laws.votes.vote_law import Moments, VoteLaw, after_response
+from deniable.laws.votes.vote_law import LEAST_NORMAL, Moments, VoteLaw, after_response
+
+LEAST_ALPHA = 1e-60
+"""So that α_c E_μ[g_c] of every part is a normal number."""
+
+MOST_STATES_OF_PARTS = 1 << 28
+"""The most doubles that `sums` holds for all parts together."""
+
+
+class PlainVote(msgspec.Struct, forbid_unknown_fields=True):
+    """One vote of a blend in a record."""
+
+    start: HexDouble
+    width: HexDouble
+    weights: list[HexInteger]
+    dither: list[HexDouble]
+
+
+class PlainBlend(PlainLaw, tag="blended-votes"):
+    """The record of such a law."""
+
+    height: HexDouble
+    votes: list[PlainVote]
+    shares: list[HexDouble]
+    retention: list[HexDouble]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +76,7 @@ class VoteBlend(VoteLaw):
     """
 
     family: ClassVar[str] = "blended-votes"
+    Plain = PlainBlend
 
     parts: tuple[GatedSum, ...]
     alpha: FloatArray
@@ -60,8 +87,13 @@ class VoteBlend(VoteLaw):
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts or len(self.alpha) != len(self.parts):
             raise InputError("a blend of votes needs one α per vote, and at least one vote")
-        if not (np.all(self.alpha > 1e-200) and math.fsum(self.alpha.tolist()) < 1e200):
-            raise InputError("the α of a blend of votes are positive and finite")
+        if not np.all((self.alpha >= LEAST_ALPHA) & (self.alpha <= 1 / LEAST_ALPHA)):
+            raise InputError(
+                f"the α of a blend of votes lie between {LEAST_ALPHA:g} and its inverse"
+            )
+        held = sum(part.states_held for part in self.parts)
+        if held > MOST_STATES_OF_PARTS:
+            raise InputError("the votes of a blend have too large weights to be held together")
         first = self.parts[0]
         object.__setattr__(self, "n_categories", first.n_categories)
         for part in self.parts:
@@ -70,7 +102,7 @@ class VoteBlend(VoteLaw):
             if part.n_categories != first.n_categories:
                 raise InputError("the parts of a blend of votes are over the same attributes")
         fits = len(self.retention) == first.n_attributes
-        if not fits or not np.all((self.retention > 0) & (self.retention <= 1)):
+        if not fits or not np.all((self.retention >= LEAST_NORMAL) & (self.retention <= 1)):
             raise InputError("retention probabilities lie in (0, 1]")
 
     @property
@@ -177,15 +209,13 @@ class VoteBlend(VoteLaw):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteBlend":
-        votes = plain.get("votes")
-        if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
-            raise InputError("the mechanism's votes should be a list of votes")
-        (height,) = floats_from_plain([plain.get("height")], "height", 1).tolist()
+        votes = plain["votes"]
+        (height,) = floats_from_plain([plain["height"]], "height", 1).tolist()
         ones = np.ones(len(n_categories))
         parts = [
             GatedSum.gate_from_plain(vote, n_categories, "vote", height, ones) for vote in votes
         ]
-        retention = floats_from_plain(plain.get("retention"), "retention", len(n_categories))
+        retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
         return cls(
-            tuple(parts), floats_from_plain(plain.get("shares"), "shares", len(parts)), retention
+            tuple(parts), floats_from_plain(plain["shares"], "shares", len(parts)), retention
         )

@@ -20,6 +20,7 @@ The proofs are in docs/proofs/clipped.md, Theorem 3, and docs/proofs/optimal.md,
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +31,8 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain, integers_from_plain
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes import backward
+from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
+from deniable.laws.votes import backward, frequencies
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
@@ -42,12 +44,27 @@ from deniable.laws.votes.sums import (
     saddle_tilt,
     tilted_sum,
 )
-from deniable.laws.votes.vote_law import MAX_ALL_PAIRS, Moments, VoteLaw, after_response
+from deniable.laws.votes.vote_law import (
+    LARGEST_HEIGHT,
+    LEAST_NORMAL,
+    Moments,
+    VoteLaw,
+    after_response,
+)
 
-LARGEST_HEIGHT = 1200.0
 LEAST_DITHER = 2.0**-60
-"""e^{E/2} and e^{−E/2}, and their products with a dither and 1/a, must be normal double-precision
-numbers, so that no relative error bound is lost to underflow: e^{−600}·2^{−60}/10^6 > 10^{−286}."""
+"""Products of e^{±E} with a dither, 1/a and the tilts of `sums` must be normal double-precision
+numbers, so that no relative error bound is lost to underflow."""
+
+LEAST_WIDTH = 2.0**-52
+"""Of a gate that is exactly a step, so that dividing by it cannot overflow; any other gate rises
+over one unit of the sum or more."""
+
+PAIR_BY_PAIR = 64
+"""Attributes up to which all pairs are summed one by one; beyond, by `frequencies`."""
+
+MOST_STATES = 1 << 26
+"""The most doubles that `sums` holds for a law: the sum of its weights times √k + 8, about."""
 
 
 def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -55,6 +72,18 @@ def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
     whole = np.floor(weights)
     dither = weights - whole
     return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
+
+
+class PlainGatedSum(PlainLaw, tag="gated-sum"):
+    """The record of such a law."""
+
+    gate: Literal["vote", "ramp"]
+    height: HexDouble
+    start: HexDouble
+    width: HexDouble
+    weights: list[HexInteger]
+    dither: list[HexDouble]
+    retention: list[HexDouble]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +100,9 @@ class GatedSum(VoteLaw):
         weights: n_i >= 0, shape (k,).
         dither: θ_i in [0, 1), shape (k,).
         gate: "vote" or "ramp".
-        start: where g starts to rise, in units of the sum, at least 0.
-        width: how long it rises, in units of the sum, above 0.
+        start: where g starts to rise, in units of the sum, at least 0 and below the largest sum.
+        width: how long it rises, in units of the sum, at least 1, or less where it is a step: 0 or
+            1 at every whole sum.
         height: E in nats, above 0 and at most `LARGEST_HEIGHT`.
         retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
 
@@ -86,6 +116,7 @@ class GatedSum(VoteLaw):
     """
 
     family: ClassVar[str] = "gated-sum"
+    Plain = PlainGatedSum
 
     n_categories: tuple[int, ...]
     weights: IntArray
@@ -103,28 +134,54 @@ class GatedSum(VoteLaw):
             raise InputError("a gated sum needs one weight, dither and retention per attribute")
         if not (min(self.n_categories) >= 2 and np.all(self.weights >= 0)):
             raise InputError("a gated sum needs category counts >= 2 and weights >= 0")
-        if int(self.weights.max()) > LARGEST_WEIGHT or not (
-            0 < float(self.weights.sum() + self.dither.sum()) <= LARGEST_WEIGHT
-        ):
-            raise InputError("the weights of a gated sum must add up to more than 0, at most 2^28")
+        if int(self.weights.max()) > LARGEST_WEIGHT or not 0 < self.states_held <= MOST_STATES:
+            raise InputError(
+                "the weights of a gated sum must add up to more than 0, at most to 2^26/(√k + 8)"
+            )
         if not (np.all(self.dither >= 0) and np.all(self.dither < 1)):
             raise InputError("dither probabilities lie in [0, 1)")
-        if not (np.all(self.retention > 0) and np.all(self.retention <= 1)):
+        if not (np.all(self.retention >= LEAST_NORMAL) and np.all(self.retention <= 1)):
             raise InputError("retention probabilities lie in (0, 1]")
         if self.gate not in ("vote", "ramp"):
             raise InputError("the gate of a gated sum is 'vote' or 'ramp'")
-        if not (0 < self.width < math.inf and 0 <= self.start < 2**52):
-            raise InputError("a gate needs a finite start >= 0 and a finite width > 0")
-        if not 0 < self.height <= LARGEST_HEIGHT:
-            raise InputError(f"the height of a gate lies above 0 and at most at {LARGEST_HEIGHT}")
+        if not (LEAST_WIDTH <= self.width < 2**52 and 0 <= self.start < 2**52):
+            raise InputError("a gate needs a finite start >= 0 and a finite width of 1 or more")
+        if 0 < self.start < sys.float_info.min:
+            raise InputError("a gate's start is 0 or a normal number, not one so close to 0")
+        first, last = self.rise
+        if self.width < 1 and last != first + 1:
+            raise InputError("a gate narrower than one unit of the sum must be exactly a step")
+        if 0 < self.start < LEAST_NORMAL:
+            raise InputError("where a gate starts is 0 or a normal number")
+        if not LEAST_NORMAL <= self.height <= LARGEST_HEIGHT:
+            raise InputError(f"the height of a gate lies above 0 and at most at {LARGEST_HEIGHT:g}")
         if np.any((self.dither > 0) & (self.dither < LEAST_DITHER)):
             raise InputError(f"a dither probability is 0 or at least {LEAST_DITHER:.1e}")
         if not self.gate_excess(self.weights.sum() + np.count_nonzero(self.dither)) > 0:
             raise InputError("a gate must be reached by the sum of all weights")
 
+    @property
+    def states_held(self) -> float:
+        """About how many doubles its evaluation holds at once."""
+        return float(self.weights.sum() + self.dither.sum()) * (math.sqrt(self.n_attributes) + 8)
+
+    def place(self, s: IntArray | FloatArray | int) -> FloatArray:
+        """Return x, how far the gate has risen at s, from 0 to 1.
+
+        The one evaluation of the gate that accounting and drawing both read.
+        """
+        x = np.clip((s - self.start) / self.width, 0.0, 1.0)
+        # Where start + width was rounded down, x there is a rounding error short of 1.
+        return np.where(np.asarray(s) >= self.rise[1], 1.0, x)
+
+    @cached_property
+    def rise(self) -> tuple[int, int]:
+        """The last whole sum at which the gate is still 1, and the first at which it is e^E."""
+        return math.floor(self.start), math.ceil(self.start + self.width)
+
     def gate_exponent(self, s: IntArray | FloatArray) -> FloatArray:
         """Return ln g(s), in [0, E], within (4 E + 4) u of the exact value."""
-        x = np.clip((s - self.start) / self.width, 0.0, 1.0)
+        x = self.place(s)
         if self.gate == "ramp":
             return self.height * x
         # ln(1 + (e^E − 1) x) = E + ln(x + (1 − x) e^{−E}), and 0 at x = 0 by definition
@@ -135,8 +192,7 @@ class GatedSum(VoteLaw):
     def gate_excess(self, s: IntArray | FloatArray) -> FloatArray:
         """Return (g(s) − 1) e^{−E}, without cancellation."""
         if self.gate == "vote":
-            x = np.clip((s - self.start) / self.width, 0.0, 1.0)
-            return -math.expm1(-self.height) * x
+            return -math.expm1(-self.height) * self.place(s)
         exponent = self.gate_exponent(s)
         return np.exp(exponent - self.height) * -np.expm1(-exponent)
 
@@ -154,7 +210,7 @@ class GatedSum(VoteLaw):
 
     @property
     def opens(self) -> bool:
-        return bool(self.weights.sum() >= self.start + self.width)
+        return bool(self.place(int(self.weights.sum())) == 1.0)
 
     @property
     def attribute_weights(self) -> FloatArray:
@@ -273,24 +329,30 @@ class GatedSum(VoteLaw):
         return float(np.prod(self.retention[chosen])) * value * factor
 
     def pair_attenuations(self) -> FloatArray:
-        # O(k²) vectors.
+        return self.bounded_pair_attenuations()[0]
+
+    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
         law, _, _, log_factor = self.tilted
-        factor = math.exp(log_factor - self.moments().log_normalizer)
+        if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
+            return frequencies.pair_attenuations(self)
+        # O(k²) vectors; |h_i h_j| ≤ 1, so that the moments' error bounds the pairs'.
+        moments = self.moments()
         pairs = law.pair_expectations(
             self.weighted_excess(),
             np.ones(self.n_attributes),
             np.asarray(-1.0 / (self.counts - 1), dtype=np.float64),
         )
+        factor = math.exp(log_factor - moments.log_normalizer)
         pairs *= factor * np.outer(self.retention, self.retention)
         np.fill_diagonal(pairs, np.nan)
-        return pairs
+        return pairs, moments.relative_error
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         all_kept, all_changed = backward.extremes(self, subset, self.retention)
         return math.log(all_kept / all_changed), 2.02 * path_slack(self.n_attributes, self.height)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
-        if len(subset) == 2 and self.n_attributes <= MAX_ALL_PAIRS:
+        if len(subset) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             single = self._attenuations[list(subset)]
             pair = self._pair_attenuations[subset[0], subset[1]]
             return np.array([[1.0, single[1]], [single[0], pair]])
@@ -328,12 +390,9 @@ class GatedSum(VoteLaw):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "GatedSum":
-        gate = plain.get("gate")
-        if gate not in ("vote", "ramp"):
-            raise InputError("the mechanism's gate should be 'vote' or 'ramp'")
-        (height,) = floats_from_plain([plain.get("height")], "height", 1).tolist()
-        retention = floats_from_plain(plain.get("retention"), "retention", len(n_categories))
-        return cls.gate_from_plain(plain, n_categories, gate, height, retention)
+        (height,) = floats_from_plain([plain["height"]], "height", 1).tolist()
+        retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
+        return cls.gate_from_plain(plain, n_categories, plain["gate"], height, retention)
 
     @classmethod
     def gate_from_plain(
@@ -350,11 +409,11 @@ class GatedSum(VoteLaw):
             InputError: if the values do not describe one.
         """
         k = len(n_categories)
-        ends = floats_from_plain([plain.get("start"), plain.get("width")], "gate", 2)
+        ends = floats_from_plain([plain["start"], plain["width"]], "gate", 2)
         start, width = ends.tolist()
-        weights = integers_from_plain(plain.get("weights"), "weights", k)
+        weights = integers_from_plain(plain["weights"], "weights", k)
         if max(weights, default=0) > 1 << 60:
             raise InputError("the mechanism's weights are too large")
-        dither = floats_from_plain(plain.get("dither"), "dither", k)
+        dither = floats_from_plain(plain["dither"], "dither", k)
         whole = np.array(weights, dtype=np.int64)
         return cls(n_categories, whole, dither, gate, start, width, height, retention)

@@ -18,16 +18,31 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain, integers_from_plain
 from deniable.laws.patterns import FloatArray, IntArray, pattern_eigenvalues
+from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes.halves import Halves, kept_sums, product_masses
 from deniable.laws.votes.sampling import TableSampler, VoteSampler
 from deniable.laws.votes.sums import UNIT
-from deniable.laws.votes.vote_law import Moments, VoteLaw
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, LEAST_NORMAL, Moments, VoteLaw
 
 MAX_ATTRIBUTES = 20
 """All 2^k patterns are held."""
 
 MAX_WEIGHT = 1 << 52
+LEAST_MULTIPLIER = 2.0**-1000
+MOST_MULTIPLIED = math.exp(LARGEST_HEIGHT)
 _LIMIT = 1 << 60
+
+MOST_PATTERNS_OF_VOTES = 1 << 26
+"""Votes times patterns: every vote is counted over all of them."""
+
+
+class PlainMixture(PlainLaw, tag="mixed-votes"):
+    """The record of such a law."""
+
+    votes: list[list[HexInteger]]
+    thresholds: list[HexInteger]
+    multipliers: list[HexDouble]
+    retention: list[HexDouble]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +69,7 @@ class VoteMixture(VoteLaw):
     """
 
     family: ClassVar[str] = "mixed-votes"
+    Plain = PlainMixture
 
     n_categories: tuple[int, ...]
     votes: IntArray
@@ -74,9 +90,15 @@ class VoteMixture(VoteLaw):
             raise InputError("the weights of a vote are at most 2^52")
         if np.any(self.thresholds <= 0) or np.any(self.thresholds > self.votes.sum(axis=1)):
             raise InputError("a vote's threshold lies above 0 and at most at its sum of weights")
-        if not (np.all(self.multipliers > 0) and math.fsum(self.multipliers.tolist()) < 1e300):
-            raise InputError("the multipliers of a mixture of votes are positive and finite")
-        if len(self.retention) != k or not np.all((self.retention > 0) & (self.retention <= 1)):
+        in_range = (self.multipliers >= LEAST_MULTIPLIER) & (self.multipliers <= MOST_MULTIPLIED)
+        if not np.all(in_range) or math.fsum(self.multipliers.tolist()) > MOST_MULTIPLIED:
+            raise InputError(
+                f"the multipliers of a mixture of votes are at least {LEAST_MULTIPLIER:g}, and add "
+                f"up to at most e^{LARGEST_HEIGHT:g}"
+            )
+        if len(self.retention) != k or not np.all(
+            (self.retention >= LEAST_NORMAL) & (self.retention <= 1)
+        ):
             raise InputError("retention probabilities lie in (0, 1]")
 
     @property
@@ -223,17 +245,17 @@ class VoteMixture(VoteLaw):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteMixture":
         k = len(n_categories)
-        votes = plain.get("votes")
-        if not isinstance(votes, list) or not votes:
-            raise InputError("the mechanism's votes should be a list with at least one vote")
+        votes = plain["votes"]
+        if not 0 < len(votes) <= MOST_PATTERNS_OF_VOTES >> min(k, MAX_ATTRIBUTES):
+            raise InputError("a mixture has at least one vote, and at most 2^26 patterns of all")
         weights = [integers_from_plain(vote, "votes", k) for vote in votes]
-        thresholds = integers_from_plain(plain.get("thresholds"), "thresholds", len(votes))
+        thresholds = integers_from_plain(plain["thresholds"], "thresholds", len(votes))
         if max(map(max, weights), default=0) > _LIMIT or max(thresholds) > _LIMIT:
             raise InputError("the mechanism's votes are too large")
         return cls(
             n_categories,
             np.array(weights, dtype=np.int64).reshape(len(votes), k),
             np.array(thresholds, dtype=np.int64),
-            floats_from_plain(plain.get("multipliers"), "multipliers", len(votes)),
-            floats_from_plain(plain.get("retention"), "retention", k),
+            floats_from_plain(plain["multipliers"], "multipliers", len(votes)),
+            floats_from_plain(plain["retention"], "retention", k),
         )

@@ -15,16 +15,18 @@ is within that factor of the ideal law's. Nothing needs a wider table than doubl
 ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2}, far inside the range of doubles, and
 the quotient of two of them is kept as such where it would underflow.
 
-Of the two probabilities of a choice the smaller is stored, so that both are good to 3 u relatively.
-No draw depends on a record. The number of words used is the same for every pattern, but for one
-more in 2^64 where a word leaves a choice open.
+Of the two probabilities of a choice the smaller is the one computed, so that both are good to 3 u
+relatively.
+No draw depends on a record. The number of bits used is the same for every pattern, but for those
+that follow once in 2^16 where the first sixteen leave a choice open.
 
 The proofs are in docs/proofs/optimal.md, Theorem 10.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -32,7 +34,8 @@ from numpy.typing import NDArray
 
 from deniable.laws.law import ShiftSampler
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.backward import Backward
+from deniable.laws.votes import as_drawn
+from deniable.laws.votes.backward import EVERY, Backward, clamped
 from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical
 
@@ -48,10 +51,11 @@ parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twic
 MEMORY = 1 << 28
 """Bytes of tables that a sampler keeps; larger ones are built again for every batch."""
 
-_BYTES_PER_STATE = 66
+_BYTES_PER_STATE = 12
+"""A double, and the first sixteen bits of two choices."""
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
-_FLIP = np.uint64(1 << 63)
+_BITS = 16
 _FULL_PRECISION = 2.0**-960
 """Quotients below this may lose digits to underflow."""
 
@@ -64,22 +68,30 @@ def path_slack(n_attributes: int, height: float) -> float:
 class Choice:
     """A binary choice for each of some states, with probabilities that are exact rationals.
 
+    The smaller of the two probabilities is the rounded quotient, the larger exactly one less it. A
+    quotient too small for a double to hold all its digits is not rounded at all: it is the ratio of
+    the two doubles. So no outcome ever has probability zero.
+
+    Sixteen random bits settle a draw unless they are the first sixteen of the probability. Only
+    these are stored; what else is needed once in 65,536 draws is worked out again, from the same
+    weights by the same operations, hence to the same doubles.
+
     Args:
-        yes, no: positive weights of the two outcomes, shape (n_states,). The smaller of the two
-            probabilities is the rounded quotient, the larger exactly one less it. A quotient too
-            small for a double to hold all its digits is not rounded at all: it is the ratio of the
-            two doubles. So no outcome ever has probability zero.
+        weights: gives the positive weights of yes and of no on a slice of the states.
     """
 
-    def __init__(self, yes: FloatArray, no: FloatArray) -> None:
-        total = yes + no
-        flip = yes > no
-        self._least, self._total = np.where(flip, no, yes), total
-        self.smaller = self._least / total
-        words = np.ldexp(self.smaller, 64).astype(np.uint64)
-        # smaller <= 1/2, except that rounding may give exactly 1/2: as a word that is 2^63, the
-        # bit that marks a flip; take the largest word below, ties then go the exact way.
-        self._words = np.minimum(words, _FLIP - np.uint64(1)) | np.where(flip, _FLIP, np.uint64(0))
+    def __init__(self, weights: Callable[[slice], tuple[FloatArray, FloatArray]]) -> None:
+        self._weights = weights
+        smaller, flip, _, _ = self._quotients()
+        # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is drawn
+        # if what they say as a number is below the one that is stored.
+        first = np.ldexp(smaller, _BITS).astype(np.uint16)
+        self._first = np.where(flip, ~first, first)
+
+    @classmethod
+    def between(cls, yes: FloatArray, no: FloatArray) -> "Choice":
+        """Return a choice of given weights, shapes (n_states,)."""
+        return cls(lambda states: (yes[states], no[states]))
 
     @classmethod
     def of_probability(cls, probability: float) -> "Choice":
@@ -87,42 +99,68 @@ class Choice:
 
         1 − p is exact for p >= 1/2, and below it the smaller is p itself: the two add up to 1.
         """
-        return cls(np.array([probability]), np.array([1.0 - probability]))
+        return cls.between(np.array([probability]), np.array([1.0 - probability]))
+
+    @property
+    def n_states(self) -> int:
+        return len(self._first)
+
+    def _quotients(
+        self, states: slice = EVERY
+    ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray]:
+        # The smaller probability, whether it is that of no, and the doubles it is the quotient of.
+        yes, no = self._weights(states)
+        flip, total = yes > no, yes + no
+        least = np.where(flip, no, yes)
+        return least / total, flip, least, total
 
     def probability(self, state: int) -> Fraction:
         """Return the probability of yes, exactly."""
-        smaller = self._exactly(state)
-        return 1 - smaller if self._words[state] >= _FLIP else smaller
+        smaller, flip = self._exactly(state)
+        return 1 - smaller if flip else smaller
 
-    def _exactly(self, state: int) -> Fraction:
-        quotient = float(self.smaller[state])
-        if quotient >= _FULL_PRECISION:
-            return Fraction(quotient)
-        return Fraction(float(self._least[state])) / Fraction(float(self._total[state]))
+    def _exactly(self, state: int) -> tuple[Fraction, bool]:
+        smaller, flip, least, total = self._quotients(slice(state, state + 1))
+        if smaller[0] < _FULL_PRECISION:
+            return Fraction(least.item()) / Fraction(total.item()), bool(flip[0])
+        return Fraction(smaller.item()), bool(flip[0])
+
+    def both(self) -> tuple[FloatArray, FloatArray]:
+        """Return the probabilities of yes and of no, shapes (n_states,), rounded once."""
+        smaller, flip, _, _ = self._quotients()
+        return np.where(flip, 1.0 - smaller, smaller), np.where(flip, smaller, 1.0 - smaller)
+
+    def words_agree(self) -> bool:
+        """Return whether the bits that draws are compared with are the probabilities' first, and no
+        outcome is impossible."""
+        smaller, flip, least, _ = self._quotients()
+        first = np.floor(smaller * 2.0**_BITS)  # exactly
+        return bool(
+            np.all(least > 0)
+            and np.array_equal(self._first, np.where(flip, 2**_BITS - 1 - first, first))
+        )
 
     def draw(self, states: IntArray, source: BitSource) -> BoolArray:
         """Return whether yes, for one draw at each of `states`, shape (n,)."""
-        entry = self._words[states]
-        flip = entry >= _FLIP
-        level = entry & ~_FLIP
-        word = source.bits(np.uint64, len(states))
-        below = word < level
-        for row in np.flatnonzero(word == level):
-            smaller = self._exactly(int(states[row]))
-            below[row] = _below(smaller, int(level[row]), source)
-        return np.asarray(below ^ flip)
+        stored = self._first.take(states, mode="clip")
+        bits = source.bits(np.uint16, len(states))
+        yes = bits < stored
+        for row in np.flatnonzero(bits == stored):
+            smaller, flip = self._exactly(int(states[row]))
+            first = int(smaller * 2**_BITS)
+            yes[row] = _below(smaller * 2**_BITS - first, source) != flip
+        return yes
 
 
-def _below(probability: Fraction, word: int, source: BitSource) -> bool:
-    """Whether U < probability for a uniform U whose first 64 bits are `word`."""
-    rest = probability * 2**64 - word
-    while 0 < rest < 1:
-        rest *= 2**64
-        digit, more = int(rest), int(source.bits(np.uint64, 1)[0])
-        if more != digit:
-            return more < digit
-        rest -= digit
-    return rest >= 1
+def _below(probability: Fraction, source: BitSource) -> bool:
+    """Whether U < probability for a fresh uniform U."""
+    while probability:
+        probability *= 2**64
+        digit, drawn = int(probability), int(source.bits(np.uint64, 1)[0])
+        if drawn != digit:
+            return drawn < digit
+        probability -= digit
+    return False
 
 
 class SumSampler:
@@ -150,43 +188,144 @@ class SumSampler:
         if n_states * _BYTES_PER_STATE <= memory:
             self._tables = list(self.tables())
 
-    def tables(self) -> Iterator[tuple[Choice, Choice | None]]:
-        """Yield, attribute by attribute, the choice to change it, and that to dither if kept."""
+    def tables(self, *, backwards: bool = False) -> Iterator[tuple[Choice, Choice | None]]:
+        """Yield, attribute by attribute, the choice to change it, and that to dither if kept.
+
+        Args:
+            backwards: from the last attribute to the first.
+        """
         if self._tables is not None:
-            yield from self._tables
+            yield from reversed(self._tables) if backwards else self._tables
             return
-        first = 0
-        for end in sorted(self._checkpoints):
+        ends = sorted(self._checkpoints)
+        blocks = list(pairwise([0, *ends]))
+        for first, end in reversed(blocks) if backwards else blocks:
             back, built = self._checkpoints[end], []
             for i in range(end - 1, first - 1, -1):
                 built.append(self._choices(i, back))
                 back = self.backward.joined(i, *self.backward.parts(i, back))
-            yield from reversed(built)
-            first = end
+            yield from built if backwards else reversed(built)
 
     def _choices(self, i: int, back: FloatArray) -> tuple[Choice, Choice | None]:
-        stay, plain, extra = self.backward.parts(i, back)
         a = self.backward.n_categories[i]
-        changes = Choice((a - 1) / a * stay, plain / a + extra / a)
-        return changes, Choice(extra, plain) if self.backward.dither[i] > 0 else None
 
-    def draw(self, count: int, source: BitSource) -> BoolArray:
-        """Return patterns, True where the attribute is changed, shape (k, count)."""
+        def change(states: slice) -> tuple[FloatArray, FloatArray]:
+            stay, plain, extra = self.backward.parts(i, back, states)
+            return (a - 1) / a * stay, plain / a + extra / a
+
+        def dither(states: slice) -> tuple[FloatArray, FloatArray]:
+            _, plain, extra = self.backward.parts(i, back, states)
+            return extra, plain
+
+        return Choice(change), Choice(dither) if self.backward.dither[i] > 0 else None
+
+    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
+        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         state = np.zeros(count, dtype=np.int64)
-        pattern = np.empty((self.law.n_attributes, count), dtype=np.bool_)
-        low = self.backward.bounds(0)[0]
         for i, (changes, dither) in enumerate(self.tables()):
             changed = changes.draw(state, source)
-            pattern[i] = changed
-            gain = np.full(count, self.backward.weights[i], dtype=np.int64)
+            kept = ~changed
+            gain = np.multiply(kept, self.backward.weights[i], dtype=np.int64)
             if dither is not None:  # drawn for all, so that the work is the same for every pattern
-                gain += dither.draw(state, source)
-            gain *= ~changed
-            next_low, next_high = self.backward.bounds(i + 1)
-            state += gain + (low - next_low)
-            np.clip(state, 0, next_high - next_low, out=state)
-            low = next_low
-        return pattern
+                gain += dither.draw(state, source) & kept
+            state = self._after(i, state, gain)
+            yield changed
+
+    def _after(self, i: int, state: IntArray, gain: IntArray | int) -> IntArray:
+        """Return the states before attribute i + 1, from those before i and what i added."""
+        low = self.backward.bounds(i)[0]
+        next_low, next_high = self.backward.bounds(i + 1)
+        after = state + gain
+        after += low - next_low
+        return np.clip(after, 0, next_high - next_low, out=after)
+
+    def words_agree(self) -> bool:
+        """Return whether all choices are made by their own probabilities."""
+        return all(
+            choice.words_agree() for pair in self.tables() for choice in pair if choice is not None
+        )
+
+    def exact_patterns(self) -> list[Fraction]:
+        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
+        prefixes = [{0: Fraction(1)}]  # per prefix of a pattern: state -> probability
+        for i, (changes, dither) in enumerate(self.tables()):
+            n, states = self.backward.weights[i], np.arange(changes.n_states)
+            moves = [self._after(i, states, gain).tolist() for gain in (0, n, n + 1)]
+            following: list[dict[int, Fraction]] = []
+            for masses in prefixes:
+                fates: tuple[dict[int, Fraction], ...] = ({}, {})
+                for state, mass in masses.items():
+                    change = mass * changes.probability(state)
+                    extra = Fraction(0) if dither is None else dither.probability(state)
+                    for fate, move, part in (
+                        (1, 0, change),
+                        (0, 1, (mass - change) * (1 - extra)),
+                        (0, 2, (mass - change) * extra),
+                    ):
+                        to = moves[move][state]
+                        fates[fate][to] = fates[fate].get(to, Fraction(0)) + part
+                following += fates
+            prefixes = following
+        return [sum(masses.values(), Fraction(0)) for masses in prefixes]
+
+    def fates(self) -> tuple[FloatArray, FloatArray]:
+        """Return how often every attribute is kept, and changed, summing forward, shapes (k,)."""
+        reached, kept, changed = np.ones(1), [], []
+        for i, (changes, dither) in enumerate(self.tables()):
+            yes, no = changes.both()
+            change, keep = reached * yes, reached * no
+            changed.append(float(change.sum()))
+            kept.append(float(keep.sum()))
+            low, high = self.backward.bounds(i + 1)
+            reached = np.zeros(high - low + 1)
+            for gain, mass in self._moves(i, dither, change, keep):
+                _add_clamped(reached, mass, gain)
+        return np.array(kept), np.array(changed)
+
+    def ends(self, retention: FloatArray) -> tuple[float, float]:
+        """Return the largest and the smallest density of an output, by going backward.
+
+        From every state the largest is that of the better fate of the next attribute, averaged over
+        its dither. A maximum of averages is at most the average of maxima, so these are bounds; as
+        one fate is the better one from every state (f falls with every change), they are reached.
+        """
+        low, high = self.backward.bounds(self.law.n_attributes)
+        most = least = np.ones(high - low + 1)
+        for i, (changes, dither) in zip(
+            range(self.law.n_attributes - 1, -1, -1), self.tables(backwards=True), strict=True
+        ):
+            a = self.backward.n_categories[i]
+            yes, no = changes.both()
+            (stay, change), *keeps = self._moves(i, dither, yes * (a / (a - 1)), no * a)
+            ends = []
+            for later, better in ((most, np.maximum), (least, np.minimum)):
+                changed = change * clamped(later, stay, stay + len(yes))
+                kept = np.sum([p * clamped(later, to, to + len(yes)) for to, p in keeps], axis=0)
+                fates = as_drawn.after_response(kept, changed, a, float(retention[i]))
+                ends.append(better(*fates))
+            most, least = ends
+        return float(most[0]), float(least[0])
+
+    def _moves(
+        self, i: int, dither: Choice | None, changed: FloatArray, kept: FloatArray
+    ) -> list[tuple[int, FloatArray]]:
+        """Return by how many places every state moves if i is changed, kept, and kept with dither,
+        each with its part of what is changed or kept."""
+        n = self.backward.weights[i]
+        shift = self.backward.bounds(i)[0] - self.backward.bounds(i + 1)[0]
+        if dither is None:
+            return [(shift, changed), (shift + n, kept)]
+        extra, plain = dither.both()
+        return [(shift, changed), (shift + n, kept * plain), (shift + n + 1, kept * extra)]
+
+
+def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
+    """Add masses to target, so many places further; what would fall off goes to its ends."""
+    first = min(max(-shift, 0), len(mass))
+    last = max(min(len(target) - shift, len(mass)), first)
+    target[0] += mass[:first].sum()
+    target[-1] += mass[last:].sum()
+    target[first + shift : last + shift] += mass[first:last]
 
 
 class TableSampler:
@@ -200,22 +339,59 @@ class TableSampler:
     """
 
     def __init__(self, n_categories: Sequence[int], density: FloatArray) -> None:
+        self._n_categories = tuple(n_categories)
         back = density / math.sqrt(float(density.min()) * float(density.max()))
         choices = []
         for a in reversed(n_categories):
             kept, changed = back[0::2] / a, back[1::2] * ((a - 1) / a)
-            choices.append(Choice(changed, kept))
+            choices.append(Choice.between(changed, kept))
             back = changed + kept
         self.choices = tuple(reversed(choices))
 
-    def draw(self, count: int, source: BitSource) -> BoolArray:
-        """Return patterns, True where the attribute is changed, shape (k, count)."""
+    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
+        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         prefix = np.zeros(count, dtype=np.int64)
-        pattern = np.empty((len(self.choices), count), dtype=np.bool_)
-        for i, choice in enumerate(self.choices):
-            pattern[i] = choice.draw(prefix, source)
-            prefix = 2 * prefix + pattern[i]
-        return pattern
+        for choice in self.choices:
+            changed = choice.draw(prefix, source)
+            prefix = 2 * prefix + changed
+            yield changed
+
+    def words_agree(self) -> bool:
+        """Return whether all choices are made by their own probabilities."""
+        return all(choice.words_agree() for choice in self.choices)
+
+    def exact_patterns(self) -> list[Fraction]:
+        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
+        found = [Fraction(1)]
+        for choice in self.choices:
+            changed = [mass * choice.probability(j) for j, mass in enumerate(found)]
+            found = [
+                part
+                for mass, change in zip(found, changed, strict=True)
+                for part in (mass - change, change)
+            ]
+        return found
+
+    def _patterns(self) -> FloatArray:
+        found = np.ones(1)
+        for choice in self.choices:
+            changed, kept = choice.both()
+            found = np.stack([found * kept, found * changed], axis=-1).ravel()
+        return found.reshape((2,) * len(self.choices))
+
+    def fates(self) -> tuple[FloatArray, FloatArray]:
+        """Return how often every attribute is kept, and changed, shapes (k,)."""
+        q, axes = self._patterns(), set(range(len(self.choices)))
+        sums = np.array([q.sum(axis=tuple(axes - {i})) for i in sorted(axes)])
+        return sums[:, 0], sums[:, 1]
+
+    def ends(self, retention: FloatArray) -> tuple[float, float]:
+        """Return the largest and the smallest density of an output, retention (k,) included."""
+        density = self._patterns()
+        for i, (a, kept) in enumerate(zip(self._n_categories, retention.tolist(), strict=True)):
+            fates = np.take(density, 0, axis=i) * a, np.take(density, 1, axis=i) * (a / (a - 1))
+            density = np.stack(as_drawn.after_response(*fates, a, kept), axis=i)
+        return float(density.max()), float(density.min())
 
 
 class BlendSampler:
@@ -232,33 +408,83 @@ class BlendSampler:
     def __init__(self, parts: Sequence["GatedSum"], weights_of_parts: FloatArray) -> None:
         weights = [float(weight).as_integer_ratio() for weight in weights_of_parts.tolist()]
         common = max(denominator for _, denominator in weights)  # all are powers of two
-        self._vote = ExactCategorical([top * (common // bottom) for top, bottom in weights])
+        self._weights = [top * (common // bottom) for top, bottom in weights]
+        self._vote = ExactCategorical(self._weights)
         memory = MEMORY // len(parts)
         self._patterns = [SumSampler(part, memory) for part in parts]
-        self._n_attributes = parts[0].n_attributes
 
-    def draw(self, count: int, source: BitSource) -> NDArray[np.bool_]:
-        """Return patterns, True where the attribute is changed, shape (k, count)."""
+    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
+        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         vote = self._vote.draw(count, source)
-        pattern = np.empty((self._n_attributes, count), dtype=np.bool_)
-        for c, patterns in enumerate(self._patterns):
-            rows = np.flatnonzero(vote == c)
-            if rows.size:
-                pattern[:, rows] = patterns.draw(rows.size, source)
-        return pattern
+        rows = [np.flatnonzero(vote == c) for c in range(len(self._patterns))]
+        walks = (
+            patterns.walk(each.size, source)
+            for patterns, each in zip(self._patterns, rows, strict=True)
+        )
+        for parts in zip(*walks, strict=True):
+            changed = np.empty(count, dtype=np.bool_)
+            for each, part in zip(rows, parts, strict=True):
+                changed[each] = part
+            yield changed
+
+    def words_agree(self) -> bool:
+        """Return whether votes and patterns are drawn by their own probabilities."""
+        return self._vote.draws_by(self._weights) and all(
+            patterns.words_agree() for patterns in self._patterns
+        )
+
+    def exact_patterns(self) -> list[Fraction]:
+        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
+        parts = [patterns.exact_patterns() for patterns in self._patterns]
+        chances = [self._vote.probability(c) for c in range(len(parts))]
+        return [
+            sum((chance * mass for chance, mass in zip(chances, masses, strict=True)), Fraction(0))
+            for masses in zip(*parts, strict=True)
+        ]
+
+    def fates(self) -> tuple[FloatArray, FloatArray]:
+        """Return how often every attribute is kept, and changed, summing forward, shapes (k,)."""
+        chances = np.array([float(self._vote.probability(c)) for c in range(len(self._patterns))])
+        kept, changed = zip(*(patterns.fates() for patterns in self._patterns), strict=True)
+        return chances @ np.array(kept), chances @ np.array(changed)
+
+    def ends(self, retention: FloatArray) -> tuple[float, float]:
+        """Return the largest and the smallest density of an output: the parts' together, which all
+        are largest where everything is kept."""
+        chances = np.array([float(self._vote.probability(c)) for c in range(len(self._patterns))])
+        ends = np.array([patterns.ends(retention) for patterns in self._patterns])
+        most, least = chances @ ends
+        return float(most), float(least)
 
 
 class PatternDraws(Protocol):
     """Tables for drawing patterns."""
 
-    def draw(self, count: int, source: BitSource) -> NDArray[np.bool_]:
-        """Return patterns, True where the attribute is changed, shape (k, count)."""
+    def words_agree(self) -> bool:
+        """Return whether what random bits are compared with are the stored probabilities."""
+        ...
+
+    def exact_patterns(self) -> list[Fraction]:
+        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
+        ...
+
+    def fates(self) -> tuple[FloatArray, FloatArray]:
+        """Return how often every attribute is kept, and changed, shapes (k,)."""
+        ...
+
+    def ends(self, retention: FloatArray) -> tuple[float, float]:
+        """Return the largest and the smallest density of an output on one scale, retention (k,)
+        included."""
+        ...
+
+    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
+        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         ...
 
 
 class VoteSampler(ShiftSampler):
-    """Draws the pattern, and a uniform other category for every attribute, used where it changed;
-    where retention is below 1 also a uniform category of all, used where it is not retained.
+    """Draws, attribute by attribute, whether it changes, and a uniform other category, used where
+    it does; where retention is below 1 also a uniform category of all, used where it is not kept.
 
     Everything is drawn whether or not it is used, so that the work is the same for every pattern.
 
@@ -282,16 +508,34 @@ class VoteSampler(ShiftSampler):
             Choice.of_probability(kept) if kept < 1.0 else None for kept in retention.tolist()
         ]
 
-    def shifts(self, count: int, source: BitSource) -> list[NDArray[Any]]:
-        pattern = self._patterns.draw(count, source)
+    def draws(self, law: as_drawn.Stated) -> bool:
+        kept = law.retention.tolist()
+        for share, choice in zip(kept, self._retained, strict=True):
+            if (choice is None) != (share == 1.0):
+                return False
+            if choice and not (choice.words_agree() and choice.probability(0) == Fraction(share)):
+                return False
+        for n, share in {*zip(law.n_categories, kept, strict=True)}:
+            if not self._other[n].draws_by([1] * (n - 1)):
+                return False
+            if share < 1.0 and not self._any[n].draws_by([1] * n):
+                return False
+        patterns = self._patterns
+        if len(kept) <= as_drawn.EXACT_UP_TO:
+            exact = patterns.exact_patterns()
+            return patterns.words_agree() and as_drawn.kept_exactly(exact, law)
+        return patterns.words_agree() and as_drawn.kept_within_rounding(
+            patterns.ends(law.retention), patterns.fates(), law
+        )
+
+    def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         only = np.zeros(count, dtype=np.int64)
-        shifts = []
-        for n, changed, retained in zip(self.n_categories, pattern, self._retained, strict=True):
+        walk = self._patterns.walk(count, source)
+        for n, changed, retained in zip(self.n_categories, walk, self._retained, strict=True):
             shift = self._other[n].draw(count, source)
             shift += 1
             shift *= changed
             if retained is not None:
                 uniform = self._any[n].draw(count, source)
                 shift = np.where(retained.draw(only, source), shift, uniform)
-            shifts.append(shift)
-        return shifts
+            yield shift

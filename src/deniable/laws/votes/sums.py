@@ -6,6 +6,8 @@ Every law here that is not a table over patterns depends on the pattern through 
 
 with integers n_i >= 0 and 0 <= θ_i < 1.  The B_i ("dither") let an integer grid carry the real
 weights λ_i = n_i + θ_i exactly on average; what is left of the rounding is independent noise.
+Or the same sum over the *changed* attributes (`changed_sum`): the complement form, in which what
+matters is a sum from 0 to a ceiling, however large a single weight is.
 
 The law of s is needed under the uniform law μ (attribute i kept with probability 1/a_i), far out
 in its tail.  It is computed under the exponentially tilted law ν, dν/dμ ∝ e^{ρ s}, where what
@@ -21,12 +23,13 @@ order of adding is not known; with `careful` products are added in halves (numpy
 blocks of 128 in eight strands, then a binary tree), and N' <= 24 + log2 N.
 States of tiny mass are dropped; their mass is counted, and times the largest |h e^{−ρ(s−t)}| it
 bounds what is missing.  States that cannot reach `floor` any more are left out without any loss
-when h vanishes below `floor`.
+when h vanishes below `floor`, and those above `ceiling` when h vanishes there.
 
 The error bounds are proved in docs/proofs/optimal.md, section 7.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,15 +50,16 @@ DROP = 1e-31
 
 @dataclass(frozen=True)
 class TiltedSum:
-    """The steps of s under ν, in descending order of n_i (so that hopeless states go early)."""
+    """The steps of s under ν, attribute by attribute."""
 
     order: IntArray
     weights: IntArray  # n_i, in that order, like everything below
-    stay: FloatArray  # changed: s stays
-    low: FloatArray  # kept, s += n_i
-    high: FloatArray  # kept, s += n_i + 1
+    stay: FloatArray  # s stays
+    low: FloatArray  # the attribute counts, s += n_i
+    high: FloatArray  # the attribute counts, s += n_i + 1
     tilt: float  # ρ
     log_scale: float  # L
+    of_changed: bool = False  # whether the changed attributes count, not the kept ones
 
     @property
     def n_attributes(self) -> int:
@@ -87,7 +91,7 @@ def relative_error(n_attributes: int, n_states: int) -> float:
 def tilted_sum(
     uniform_keep: FloatArray, weights: IntArray, dither: FloatArray, tilt: float
 ) -> TiltedSum:
-    """Build the steps of s under ν.
+    """Build the steps of s under ν, in descending order of n_i (so that hopeless states go early).
 
     Args:
         uniform_keep: (k,) probability r_i of keeping attribute i under μ.
@@ -110,6 +114,36 @@ def tilted_sum(
     scale = stay + low + high
     log_scale = math.fsum(np.log(scale)) + math.fsum(-argument)
     return TiltedSum(order, n, stay / scale, low / scale, high / scale, tilt, log_scale)
+
+
+def changed_sum(
+    uniform_keep: FloatArray, costs: IntArray, dither: FloatArray, tilt: float, ceiling: int
+) -> TiltedSum:
+    """Build the steps of s = Σ_{i changed} (n_i + B_i) under ν, dν/dμ ∝ e^{−ρ s}, for s <= ceiling.
+
+    In ascending order of n_i, which keeps the sums of the first attributes few. An attribute whose
+    change costs more than the ceiling has no step: under ν it is kept.
+
+    Args:
+        uniform_keep: (k,) probability r_i of keeping attribute i under μ.
+        costs: (k,) integers n_i >= 0.
+        dither: (k,) probabilities θ_i in [0, 1).
+        tilt: ρ >= 0, in nats per unit of s.
+        ceiling: the largest sum that is asked for, at most 2^28.
+    """
+    if tilt != float(np.float32(tilt)) or ceiling > LARGEST_WEIGHT:
+        raise ValueError("the tilt must have 24 bits and the ceiling be at most 2^28")
+    order = np.argsort(costs, kind="stable")
+    n, theta, r = np.minimum(costs, ceiling + 1)[order], dither[order], uniform_keep[order]
+    change = np.where(n > ceiling, 0.0, 1.0 - r)
+    reached = np.minimum(n, ceiling)  # a cost beyond it has a change of 0 already
+    if tilt * float(reached.max()) > 650:
+        raise ValueError("the tilt is too strong for double precision")
+    low = change * (1.0 - theta) * np.exp(-tilt * reached)
+    high = change * theta * np.exp(-tilt * (reached + 1))
+    scale = r + low + high
+    log_scale = math.fsum(np.log(scale))
+    return TiltedSum(order, n, r / scale, low / scale, high / scale, -tilt, log_scale, True)
 
 
 def saddle_tilt(uniform_keep: FloatArray, weights: FloatArray, mean: float) -> float:
@@ -154,10 +188,18 @@ class _Window:
 class SumLaw:
     """The forward pass under ν, kept at every √k-th step, ready for adjoint passes."""
 
-    def __init__(self, steps: TiltedSum, floor: int = 0, *, careful: bool = False) -> None:
-        """Run the forward pass; functions h asked for later must vanish below `floor`."""
+    def __init__(
+        self,
+        steps: TiltedSum,
+        floor: int = 0,
+        *,
+        ceiling: int | None = None,
+        careful: bool = False,
+    ) -> None:
+        """Run the forward pass; functions h asked for must vanish outside `floor` … `ceiling`."""
         self.steps = steps
         self._careful = careful
+        self._end = sys.maxsize if ceiling is None else ceiling + 1
         self._least = floor - steps.reach
         k = steps.n_attributes
         self._stride = max(1, math.isqrt(k))
@@ -209,6 +251,8 @@ class SumLaw:
             kept[:, at] = self.dot(up, window.mass)
             stay += up
             back, back_low = stay, window.low
+        if self.steps.of_changed:
+            kept, changed = changed, kept
         return SumExpectations(total, kept, changed)
 
     def pair_expectations(
@@ -220,6 +264,8 @@ class SumLaw:
         may be negative; entries are then differences, good to `error()` times E_ν[|h c_i c_j|].
         """
         k = self.steps.n_attributes
+        if self.steps.of_changed:
+            if_kept, if_changed = if_changed, if_kept
         pairs = np.zeros((k, k))
         rows: list[int] = []
         back, back_low = np.atleast_2d(values), self._final.low
@@ -244,6 +290,8 @@ class SumLaw:
         for i, window in self._backwards():
             stay, up = self._split(i, window, back, back_low)
             kept, changed = factors.get(int(self.steps.order[i]), (1.0, 1.0))
+            if self.steps.of_changed:
+                kept, changed = changed, kept
             back, back_low = changed * stay + kept * up, window.low
         return float(back[0, 0 - back_low])
 
@@ -259,12 +307,12 @@ class SumLaw:
                 yield i, windows.pop()
 
     def _step(self, i: int, window: _Window) -> tuple[_Window, float]:
-        """Add attribute i to s; leave out states that cannot reach the floor or weigh nothing."""
+        """Add attribute i to s; leave out states that cannot end in range or weigh nothing."""
         steps = self.steps
         n, size = int(steps.weights[i]), len(window.mass)
         stay, low, high = float(steps.stay[i]), float(steps.low[i]), float(steps.high[i])
         first = max(window.low, int(self._least[i + 1]))
-        mass = np.zeros(max(window.high + n + (high > 0) - first, 1))
+        mass = np.zeros(max(min(window.high + n + (high > 0), self._end) - first, 1))
         _add_shifted(mass, first, window, 0, stay)
         _add_shifted(mass, first, window, n, low)
         if high > 0:
@@ -281,7 +329,7 @@ class SumLaw:
     def _split(
         self, i: int, window: _Window, back: FloatArray, back_low: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the adjoint's parts from changing and from keeping attribute i, (m, size)."""
+        """Return the adjoint's parts where attribute i does not count and where it does."""
         steps = self.steps
         n, size = int(steps.weights[i]), len(window.mass)
         stay = steps.stay[i] * _shifted(back, back_low, window.low, size)
@@ -294,9 +342,9 @@ class SumLaw:
 def _add_shifted(mass: FloatArray, first: int, window: _Window, shift: int, factor: float) -> None:
     begin = window.low + shift - first
     skip = max(0, -begin)
-    source = window.mass[skip:]
+    begin = max(begin, 0)
+    source = window.mass[skip : skip + max(len(mass) - begin, 0)]
     if len(source):
-        begin = max(begin, 0)
         mass[begin : begin + len(source)] += factor * source
 
 

@@ -28,7 +28,16 @@ from deniable.laws.rounding import next_above
 from deniable.laws.votes.sampling import path_slack
 from deniable.laws.votes.sums import UNIT
 
-MAX_ALL_PAIRS = 64
+LARGEST_HEIGHT = 600.0
+"""The largest level in nats of a law of votes before its own responses. Up to it e^{±E}, and what
+accounts and samplers multiply these with, are normal double-precision numbers (docs/proofs/
+optimal.md, section 6); beyond, stated levels would fall below the true ones. A level of 600 nats
+protects nothing; a larger one is a slip."""
+
+LEAST_NORMAL = 2.0**-1022
+"""Smaller numbers have fewer digits, and products with them lose what error bounds count on."""
+
+MAX_ALL_PAIRS = 1000
 """Attributes up to which every pair is looked at."""
 
 
@@ -224,15 +233,19 @@ class VoteLaw(BoundedLaw):
         """Return min over pairs of φ_ij/(φ_i φ_j), which own responses do not change; 1 if k = 1.
 
         0 means that a table of two attributes cannot be estimated. All pairs up to `MAX_ALL_PAIRS`
-        attributes; beyond, those among the attributes of the smallest, middle and largest weights:
-        there the ratio is a smooth function of the two weights.
+        attributes, of the law as drawn, rounded down by what they may be off; beyond, those among
+        the attributes of the smallest, middle and largest weights: there the ratio is a smooth
+        function of the two weights.
         """
         k = self.n_attributes
         if k == 1:
             return 1.0
         single = self.attenuations()
         if k <= MAX_ALL_PAIRS:
-            return float(np.nanmin(self.pair_attenuations() / np.outer(single, single)))
+            pairs, wrong = self.bounded_pair_attenuations()
+            # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1.
+            ratios = (pairs - wrong - self.drawing_slack) / np.outer(single, single)
+            return float(np.nanmin(ratios)) * (1.0 - float(self.drawing_slack / single.min()))
         order = np.argsort(self.attribute_weights).tolist()
         chosen = [order[0], order[1], order[k // 2], order[k // 2 + 1], order[-2], order[-1]]
         return min(
@@ -240,6 +253,10 @@ class VoteLaw(BoundedLaw):
             for at, i in enumerate(chosen)
             for j in chosen[at + 1 :]
         )
+
+    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
+        """Return φ({i, j}) for all pairs, (k, k), and how far one of them may be off."""
+        return self.pair_attenuations(), self.moments().relative_error
 
 
 def after_response(

@@ -71,15 +71,18 @@ def test_laws_are_equal_if_all_their_numbers_are() -> None:
     [
         ("weights", [-1, 1], "weights >= 0"),
         ("weights", [0, 0], "more than 0"),
-        ("weights", [2**28, 1], "at most 2"),
-        ("weights", [2**61, 2**61], "at most 2"),
+        ("weights", [2**28, 1], "at most to 2"),
+        ("weights", [2**61, 2**61], "at most to 2"),
         ("weights", [1], "one weight, dither and retention"),
         ("dither", [0.0, 1.0], "dither"),
         ("dither", [0.0, np.nan], "."),
         ("gate", "step", "'vote' or 'ramp'"),
+        ("width", 5e-324, "finite width"),
+        ("width", 0.7, "exactly a step"),
         ("width", 0.0, "finite width"),
         ("width", np.inf, "finite width"),
         ("start", -1.0, "finite start"),
+        ("start", 5e-324, "normal number"),
         ("start", 2.0, "must be reached"),
         ("height", 0.0, "height of a gate"),
         ("height", 1e6, "height of a gate"),
@@ -95,12 +98,13 @@ def test_an_impossible_gated_sum_is_refused(field: str, value: Any, sentence: st
         "weights": np.array([1, 1]),
         "dither": np.zeros(2),
         "gate": "vote",
-        "start": 1.0,
+        "start": 0.5,
         "width": 1.0,
         "height": 1.0,
         "retention": np.ones(2),
     }
     GatedSum(**numbers)
+    GatedSum(**numbers | {"width": 0.5})
     numbers[field] = np.array(value) if isinstance(value, list) else value
     with pytest.raises(InputError, match=sentence):
         GatedSum(**numbers)

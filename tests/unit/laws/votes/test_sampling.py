@@ -104,14 +104,25 @@ def test_the_slack_of_a_thousand_attributes_is_a_few_parts_in_a_trillion() -> No
     assert 1e-12 < path_slack(1000, 10.0) < 2e-12
 
 
-def test_ties_are_settled_by_further_bits() -> None:
-    probability = 3 * 2.0**-70
-    choice = Choice.of_probability(probability)
-    at = np.zeros(1, dtype=np.int64)
-    cases = [(2**60, False), (2**59, True), (3 * 2**58 - 1, True), (3 * 2**58, False)]
-    for further, expected in cases:
-        bits = ScriptedBits((np.uint64, [0]), (np.uint64, [further]))
-        assert choice.draw(at, bits).tolist() == [expected]
+ONE = np.zeros(1, dtype=np.int64)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_ties_are_settled_by_further_bits(flipped: bool) -> None:
+    least, rest = np.array([3 * 2.0**-20]), np.array([1 - 3 * 2.0**-20])
+    choice = Choice.between(rest, least) if flipped else Choice.between(least, rest)
+    prefix = (1 << 16) - 1 if flipped else 0  # where yes is the likelier, 0 is read for 1
+    for further, below in ((1, True), (3 * 2**60 - 1, True), (3 * 2**60, False), (2**62, False)):
+        bits = ScriptedBits((np.uint16, [prefix]), (np.uint64, [further]))
+        assert choice.draw(ONE, bits).tolist() == [below != flipped]
+        assert bits.used_up
+
+
+def test_a_tie_may_take_more_than_one_word() -> None:
+    choice = Choice.of_probability(1.5 * 2.0**-100)
+    for second, below in ((3 * 2**43 - 1, True), (3 * 2**43, False), (2**45, False)):
+        bits = ScriptedBits((np.uint16, [0]), (np.uint64, [0]), (np.uint64, [second]))
+        assert choice.draw(ONE, bits).tolist() == [below]
         assert bits.used_up
 
 
@@ -120,18 +131,20 @@ def test_a_choice_has_exactly_the_stated_probability(probability: float) -> None
     assert Choice.of_probability(probability).probability(0) == Fraction(probability)
 
 
-def test_a_half_is_exactly_a_half() -> None:
-    choice = Choice.of_probability(0.5)
-    words = [2**63 - 2, 2**63, 2**64 - 1]
-    drawn = choice.draw(np.zeros(3, dtype=np.int64), ScriptedBits((np.uint64, words)))
-    assert drawn.tolist().count(True) == 1
-    # The largest word below a half ties with the table's, and is settled without further bits.
-    tie = choice.draw(np.zeros(1, dtype=np.int64), ScriptedBits((np.uint64, [2**63 - 1])))
-    assert tie.tolist() == [drawn.tolist()[0]]
+@pytest.mark.parametrize("probability", [0.5, 0.25, 0.75, 1 / 3, 2 / 3, 2.0**-16, 0.99999, 1e-9])
+def test_every_prefix_decides_what_it_determines(probability: float) -> None:
+    choice = Choice.of_probability(probability)
+    states = np.zeros(1 << 16, dtype=np.int64)
+    counts = []
+    for tail in (0, (1 << 64) - 1):
+        bits = ScriptedBits((np.uint16, range(1 << 16)), (np.uint64, [tail]))
+        counts.append(int(choice.draw(states, bits).sum()))
+    scaled = Fraction(probability) * 2**16
+    assert sorted(counts) == [math.floor(scaled), math.ceil(scaled)]
 
 
 def test_a_quotient_too_small_for_a_double_is_not_rounded_to_zero() -> None:
     # Failed before: above a level of about 708 nats the probability became 0, and ε infinite.
-    choice = Choice(np.array([1e-280]), np.array([1e280]))
+    choice = Choice.between(np.array([1e-280]), np.array([1e280]))
     assert choice.probability(0) == Fraction(1e-280) / (Fraction(1e280))
     assert choice.probability(0) > 0

@@ -1,0 +1,47 @@
+"""The numbers of a law as plain values: integers and doubles as text, so that none is ever rounded.
+
+Every family says in a structure of its own (``Law.Plain``) which fields its record has, of which
+types and sizes. Reading a record converts to it first: what is missing, unknown, of another type or
+too large is refused before a law is built. The published JSON Schemas are made from the same
+structures.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+MOST_BITS = 1 << 18
+"""Width of weights: e^ε of the largest levels, and the number of possible records, fit easily."""
+
+Bits = Annotated[int, msgspec.Meta(ge=1, le=MOST_BITS)]
+"""Width of integer weights: they add up to 2 to this power."""
+
+HexInteger = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[0-9a-f]+$(?!\n)",  # $ alone lets a line feed pass
+        max_length=MOST_BITS // 4 + 1,
+        description="an integer",
+    ),
+]
+"""An integer, not negative, in hexadecimal digits."""
+
+HexDouble = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^-?0x[01]\.?[0-9a-f]{0,13}p[+-][0-9]{1,4}$(?!\n)",
+        max_length=32,
+        description="a double, exactly, as C writes it with %a",
+    ),
+]
+"""A floating-point number as ``float.hex`` writes it."""
+
+Decimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9.e+-]+$(?!\n)", max_length=32)]
+"""A floating-point number in the shortest decimal digits that read back as the same double."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+"""How many of something there are."""
+
+
+class PlainLaw(msgspec.Struct, forbid_unknown_fields=True, tag_field="family"):
+    """The record of a law: its family, and the fields that a subclass adds."""
