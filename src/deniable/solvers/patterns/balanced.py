@@ -2,62 +2,78 @@
 
 Beside the levels, every attribute's `epsilon_given_rest` is capped, and every pair's attenuation is
 at least a part of the product of its singles, so that every table of two attributes can be
-estimated. The law is a clipped ramp (`ramps`): within about 2 % of the exact capped optimum, which
-the linear program finds up to a dozen attributes. Proofs: docs/proofs/clipped.md.
+estimated. Where the linear program is quick its exact optimum is the answer; elsewhere a clipped
+ramp (`ramps`), which is within about 2 % of it unless the floor binds. Proofs:
+docs/proofs/clipped.md.
+
+A law for a stricter request is a law for a looser one. So where no ramp is found for the caps as
+they are, or the floor stands in the way, stricter caps are tried too; and independent responses are
+always among the candidates.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
+from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import optimal
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
+from deniable.solvers.patterns import linear, optimal
 from deniable.solvers.patterns.certificate import weighted_bound
-from deniable.solvers.patterns.landing import land
+from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import (
     OptimalSolution,
     Part,
+    alike,
     delivered,
     independent,
     record_level,
 )
-from deniable.solvers.patterns.ramps import NARROWER, RampFit, RampState
-from deniable.solvers.problem import Problem, SolverError, caps_given_rest
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
+from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
+from deniable.solvers.patterns.ramps import AtLevels, AtTotal, Fit, RampSearch, Target
+from deniable.solvers.problem import (
+    Problem,
+    SolverError,
+    caps_given_rest,
+    checked_problem,
+)
+
+EXACT_ORBITS = 1024
+"""Most orbits for which the capped linear program is tried: ten different attributes."""
+
+EXACT_IN_A_SEARCH = 256
+"""The same where the program is solved several times."""
+
+_PROGRAM_GAP = 0.02
+"""Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
 
 _CAP_EQUALS_LEVEL = 1e-9
 _FLOOR_MARGIN = 1e-9
-_FLOOR_STEPS = 10
-_FLOOR_ROOM = 0.01
-_ABOUT = 1.2
-"""Factor by which the fraction of the caps that keeps the floor may change from levels to levels
-nearby."""
-_FRACTIONS = (1.0, 0.85, 0.7)
-"""Tried in turn on the caps: where no ramp is found, the caps are tightened a little."""
+_AIM = 4e-10
+"""How far below the request levels are aimed at: whatever is drawn must not end above it."""
 
-Method = Literal["optimal", "ramp", "independent", "floor"]
+_SEARCHED_TO, _LANDED_TO, _EXACTLY = 1e-7, 2e-10, 1e-12
+_LOOSEST = 6.0
+"""Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
+_SHARES = (1.0, 2 / 3, 0.5, 1 / 3, 0.25, 1.25 / 6, 1.1 / 6)
+"""Shares of the caps, in turn: of 6x they are 4x, 3x, 2x, 1.5x, 1.25x and 1.1x."""
 
-@dataclass(frozen=True, eq=False)
-class RampPlace:
-    """Where the search for a ramp ended: the start for levels near these, see :func:`solve_near`.
+_PROGRAM_AIM = 2e-11
+_UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
+"""Part of a total that may be left."""
 
-    Attributes:
-        state: the ramp.
-        fraction: the fraction of the caps that its slopes keep.
-        start: where the search began, in nats.
-        reach: how far from its place, as a part of E, the best one may be.
-    """
+_PROGRAMS = 14
 
-    state: RampState
-    fraction: float
-    start: float
-    reach: float = 0.06
+Method = Literal["optimal", "program", "ramp", "independent", "floor"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +84,16 @@ class BalancedSolution:
         parts: one law for the attributes that have room below their cap, and one in which the
             others answer independently.
         optimum: the same levels without caps and floor.
-        lower_bound: no law that delivers as much, capped or not, is below, in nats; rounded down.
-        method: "optimal" if the unrestricted optimum keeps them anyway, "independent" (the
-            Kronecker product) if no ramp was found, "floor" (the same) if ramps were, but none
-            that keeps the floor.
-        place: where the search for the ramp ended, if it found one.
+        method: "optimal" if the unrestricted optimum keeps them anyway, "program" for the capped
+            linear program, "ramp", "independent" (the Kronecker product) if nothing better was
+            found, "floor" (the same) if ramps were, but none that keeps the floor.
+        ramp: where the search for a ramp ended, if it found one: a start for similar requests.
     """
 
     parts: tuple[Part, ...]
     optimum: OptimalSolution
-    lower_bound: float
     method: Method
-    place: RampPlace | None = None
+    ramp: Fit | None = None
 
     @property
     def epsilon(self) -> float:
@@ -90,6 +104,15 @@ class BalancedSolution:
     def weights(self) -> FloatArray:
         """λ ≥ 0 of the lower bound, shape (k,)."""
         return self.optimum.weights
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No law that delivers as much, capped or not, is below, in nats; rounded down."""
+        levels = delivered(self.parts)
+        counts = np.empty(len(levels), dtype=np.int64)
+        for part in self.parts:
+            counts[list(part.attributes)] = part.law.n_categories
+        return weighted_bound(counts.tolist(), levels.tolist(), self.weights.tolist())
 
     @property
     def gap(self) -> float:
@@ -107,12 +130,15 @@ def solve(
     attribute_epsilon: Sequence[float],
     caps: Sequence[float | None] | None,
     pair_floor: float | None,
+    *,
+    start: BalancedSolution | None = None,
+    exact: int = EXACT_ORBITS,
 ) -> BalancedSolution:
     """Find a law of small record level that meets every level and keeps caps and floor.
 
     What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
-    hold for the law as drawn. (The floor is looked at for all pairs up to 64 attributes, and for
-    representative ones beyond; see `VoteLaw.least_pair_ratio`.)
+    hold for the law as drawn. (Which pairs the floor is looked at for:
+    `VoteLaw.least_pair_ratio`.)
 
     Args:
         n_categories: a_i, shape (k,).
@@ -120,6 +146,8 @@ def solve(
         caps: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
             or None for no bound; None for no bounds at all.
         pair_floor: t ≤ 1 such that every pair's φ_ij ≥ t φ_i φ_j; None for no floor.
+        start: for the same levels up to rounding, and other caps: what is known already.
+        exact: most orbits for which the capped program is solved.
 
     Raises:
         InputError: if the lengths differ, a number is out of its range, or a cap is below its
@@ -130,86 +158,78 @@ def solve(
 
     >>> solution = solve([5] * 6, [1.0] * 6, [2.0] * 6, 0.5)
     >>> solution.method, round(solution.epsilon, 4), round(solution.cost, 4)
-    ('ramp', 2.9775, 0.1255)
+    ('program', 2.9775, 0.1255)
     """
     problem, limits = _request(n_categories, attribute_epsilon, caps, pair_floor)
-    optimum = optimal.solve(n_categories, attribute_epsilon)
+    optimum = optimal.solve(n_categories, attribute_epsilon) if start is None else start.optimum
+    near = None
+    if start is not None and start.ramp is not None:  # it may come from the search for a total
+        near = replace(start.ramp, w=start.ramp.ramp.height)
     free, bound = _by_room(problem, limits)
-    parts = [independent(problem, bound)] if bound else []
+    found: list[Part] = []
     method: Method = "independent"
-    place = None
+    ramp = None
     if free:
         inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
-        levels = inner.attribute_epsilon.tolist()
-        start = optimum if not bound else optimal.solve(inner.counts.tolist(), levels)
-        found, method, place = _with_room(inner, limits[free], pair_floor, start)
-        parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found] + parts
-    bound_at = weighted_bound(n_categories, delivered(parts).tolist(), optimum.weights.tolist())
-    return BalancedSolution(tuple(parts), optimum, bound_at, method, place)
-
-
-def solve_near(
-    n_categories: Sequence[int],
-    attribute_epsilon: Sequence[float],
-    caps: Sequence[float | None] | None,
-    pair_floor: float | None,
-    place: RampPlace,
-    *,
-    search: bool = False,
-) -> tuple[tuple[Part, ...], RampPlace] | None:
-    """Find the laws for levels near those of a ramp that was found, by one fit or a short search.
-
-    Levels and caps are kept as by :func:`solve`; the floor is looked at where it stood in the way
-    before (see :func:`keep_floor`). The record's level may be a little higher, the less so the
-    nearer the levels.
-
-    Args:
-        n_categories, attribute_epsilon, caps, pair_floor: as for :func:`solve`.
-        place: where the search at the other levels ended.
-        search: whether to look for a better place next to that one.
-
-    Returns:
-        The laws and the ramp's place; None where no such ramp keeps the levels and caps, where
-        :func:`solve` may find another law.
-
-    Raises:
-        InputError: as :func:`solve`.
-    """
-    problem, limits = _request(n_categories, attribute_epsilon, caps, pair_floor)
-    free, bound = _by_room(problem, limits)
-    if len(free) != len(place.state.slopes):
-        return None
-    inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
-    fit = RampFit(inner, limits[free], place.start)
-    fit.state = place.state
-
-    def at(fraction: float, reach: float = 0.0) -> GatedSum | None:
-        ramp = fit.near(fraction, reach)
-        return None if ramp is None else _landed(inner, ramp, limits[free])
-
-    fraction, law = place.fraction, at(place.fraction, place.reach if search else 0.0)
-    if law is not None and fraction < _FRACTIONS[-1]:
-        floor = pair_floor or 0.0
-        if not keep_floor([law], floor):
-            least = max(fraction / _ABOUT, fit.least_fraction)
-            fraction, law = _largest_fraction(at, least, fraction, floor)
-        elif search and law.least_pair_ratio() >= floor + _FLOOR_ROOM:
-            more, larger = _largest_fraction(at, fraction, min(fraction * _ABOUT, 1.0), floor)
-            fraction, law = (fraction, law) if larger is None else (more, larger)
-    if law is None:
-        return None
-    parts = [Part(tuple(free), law, law.account)]
-    if parts[0].account.epsilon >= independent(inner, range(len(free))).account.epsilon:
-        return None
+        without = optimum
+        if bound:
+            without = optimal.solve(inner.counts.tolist(), inner.attribute_epsilon.tolist())
+            near = None
+        found, method, ramp = _with_room(inner, limits[free], pair_floor, without, near, exact)
+    parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found]
     if bound:
         parts.append(independent(problem, bound))
-    left = place.reach * NARROWER if search else place.reach
-    return tuple(parts), RampPlace(fit.state, fraction, place.start, left)
+        ramp = None
+    return BalancedSolution(tuple(parts), optimum, method, ramp)
 
 
-def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
-    """Return whether every pair's φ_ij ≥ t φ_i φ_j; pairs under two laws have a ratio of 1."""
-    return floor is None or all(law.least_pair_ratio() >= floor + _FLOOR_MARGIN for law in laws)
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """A total divided: levels, and laws that meet them.
+
+    Attributes:
+        levels: ε_i in nats, shape (k,); no law exceeds them.
+        solution: the laws; their record level is at most the total.
+    """
+
+    levels: FloatArray
+    solution: BalancedSolution
+
+
+def spend(
+    n_categories: Sequence[int],
+    total: float,
+    ratios: Sequence[float],
+    at_most: Sequence[float],
+    multiple: float,
+    pair_floor: float | None,
+    *,
+    scale: float | None = None,
+    fair: bool = False,
+) -> Spent:
+    """Find the largest levels in these ratios whose law costs no more than a total.
+
+    Args:
+        n_categories: a_i, shape (k,).
+        total: of the record, in nats.
+        ratios: proportions of the levels, shape (k,), in nats at scale 1.
+        at_most: largest ε_i, infinite for none, shape (k,).
+        multiple: the cap on `epsilon_given_rest` as a multiple of ε_i, above 1; infinite for none.
+        pair_floor: as for :func:`solve`.
+        scale: about where the optimum without cap and floor would spend the total, if known.
+        fair: for few attributes, raise the floor to where no table of two attributes is left less
+            than independent responses of the same total would leave.
+
+    Raises:
+        InputError: if a number is out of its range.
+        SolverError: if no result passes its checks.
+
+    >>> spent = spend([5] * 6, 3.0, [1.0] * 6, [math.inf] * 6, 2.0, 0.5)
+    >>> spent.levels.round(4).tolist()[:2], 0 <= 3.0 - spent.solution.epsilon < 1e-6
+    ([1.0065, 1.0065], True)
+    """
+    search = _TotalSearch(n_categories, total, ratios, at_most, multiple, pair_floor, fair)
+    return search.best(search.about() if scale is None else scale)
 
 
 def _request(
@@ -238,91 +258,52 @@ def _by_room(problem: Problem, limits: FloatArray) -> tuple[list[int], list[int]
 
 
 def _with_room(
-    problem: Problem, limits: FloatArray, floor: float | None, optimum: OptimalSolution
-) -> tuple[list[Part], Method, RampPlace | None]:
+    problem: Problem,
+    limits: FloatArray,
+    floor: float | None,
+    optimum: OptimalSolution,
+    near: Fit | None,
+    exact: int,
+) -> tuple[list[Part], Method, Fit | None]:
     """Solve for attributes that all have room below their caps."""
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
-    if product.account.epsilon > optimum.epsilon * (1 + 1e-9):
-        found, by_floor = _ramp(problem, limits, floor, optimum.epsilon)
-        if found is None and by_floor:
-            return [product], "floor", None
-        if found is not None:
-            law, place = found
-            part = Part(tuple(range(problem.n_attributes)), law, law.account)
-            if part.account.epsilon < product.account.epsilon:
-                return [part], "ramp", place
-    return [product], "independent", None
+    table = _program(problem, limits, floor, exact)
+    if table is not None:
+        if table.account.epsilon < product.account.epsilon:
+            return [table], "program", None
+        return [product], "independent", None
+    level = _tied(problem, limits)
+    aimed = checked_problem(
+        problem.counts.tolist(), (level - np.minimum(_AIM, 1e-3 * level)).tolist()
+    )
+    caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
+
+    def target(groups: list[int]) -> Target:
+        level = aimed.attribute_epsilon[groups]
+        return AtLevels(Problem(aimed.n_categories[groups], level), caps[groups])
+
+    least = float((problem.attribute_epsilon / caps).max())
+    height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
+    ramps = RampLaws(aimed, np.asarray(np.round(caps, 9)), target, height, floor)
+    found = ramps.best([share for share in _SHARES if share > 1.02 * least], near)
+    if found is not None:
+        law, fit = found
+        part = ramps.part(law, fit)
+        if part.account.epsilon < product.account.epsilon:
+            return [part], "ramp", fit
+    return [product], "floor" if ramps.floor_broken else "independent", None
 
 
-def _ramp(
-    problem: Problem, limits: FloatArray, floor: float | None, start: float
-) -> tuple[tuple[GatedSum, RampPlace] | None, bool]:
-    """Return the best ramp found that keeps limits and floor as drawn, and whether only the floor
-    stood in the way of one that keeps the limits."""
-    fit = RampFit(problem, limits, start)
-
-    def at(fraction: float) -> GatedSum | None:
-        ramp = fit.at(fraction)
-        return None if ramp is None else _landed(problem, ramp, limits)
-
-    broken = None
-    for fraction in _FRACTIONS:
-        if fraction <= fit.least_fraction:
-            break
-        law = at(fraction)
-        if law is not None and keep_floor([law], floor):
-            return (law, RampPlace(fit.state, fraction, start)), False
-        if law is not None:
-            broken = fraction
-            break
-    if broken is None:
-        return None, False
-    assert floor is not None
-    fraction, law = _largest_fraction(at, fit.least_fraction, broken, floor)
-    return (None if law is None else (law, RampPlace(fit.state, fraction, start))), True
-
-
-def _largest_fraction(
-    at: Callable[[float], GatedSum | None], low: float, high: float, floor: float
-) -> tuple[float, GatedSum | None]:
-    """Return the largest fraction of the caps, to about 1 %, whose ramp keeps the floor.
-
-    Towards the product law the ratios rise to 1. Where no ramp is found the fraction is too small.
-
-    Args:
-        at: the ramp by fraction; None where none is found.
-        low: a fraction that is too small.
-        high: a fraction that breaks the floor.
-        floor: t.
-
-    Returns:
-        The fraction and its law; None for the law if no fraction keeps the floor.
-    """
-    kept, best = low, None
-    for _ in range(_FLOOR_STEPS):
-        fraction = math.sqrt(low * high)
-        if high - low < 0.01 * high:
-            break
-        law = at(fraction)
-        if law is None:
-            low = fraction
-        elif keep_floor([law], floor):
-            low, kept, best = fraction, fraction, law
-            if law.least_pair_ratio() < floor + _FLOOR_ROOM:
-                break
-        else:
-            high = fraction
-    return kept, best
-
-
-def _landed(problem: Problem, ramp: GatedSum, limits: FloatArray) -> GatedSum | None:
-    try:
-        law = land(problem, ramp)
-    except SolverError:
-        return None
-    return law if bool(np.all(law.account.epsilon_given_rest <= limits)) else None
+def _tied(problem: Problem, limits: FloatArray) -> FloatArray:
+    """Return the levels, with those that differ by rounding made the smallest of them: attributes
+    that are alike then have one slope."""
+    kinds = np.stack([problem.n_categories, np.round(problem.attribute_epsilon, 10), limits])
+    kind = np.unique(np.round(kinds, 9), axis=1, return_inverse=True)[1].ravel()
+    least = np.full(int(kind.max()) + 1, np.inf)
+    np.minimum.at(least, kind, problem.attribute_epsilon)
+    return np.asarray(least[kind])
 
 
 def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) -> bool:
@@ -332,3 +313,307 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
         for part in parts
     )
     return capped and keep_floor((part.law for part in parts), floor)
+
+
+def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
+    """Return whether every pair's φ_ij ≥ t φ_i φ_j; pairs under two laws have a ratio of 1."""
+    return floor is None or all(law.least_pair_ratio() >= floor + _FLOOR_MARGIN for law in laws)
+
+
+def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: int) -> Part | None:
+    """Return the capped linear program's law; None where it is too large or its numbers fail."""
+    k = problem.n_attributes
+    if k > linear.MAX_ATTRIBUTES or len(orbits(problem, limits.tolist()).chance) > exact:
+        return None
+    level = problem.attribute_epsilon
+    aimed = level - np.minimum(_PROGRAM_AIM, 1e-3 * level)
+    # As for the levels, so that rounding ends below the cap; never below the level aimed at.
+    caps = [
+        None if math.isinf(cap) else max(cap - _PROGRAM_AIM, aim)
+        for cap, aim in zip(limits.tolist(), aimed.tolist(), strict=True)
+    ]
+    try:
+        found = linear.solve(
+            problem.counts.tolist(),
+            aimed.tolist(),
+            given_rest_cap=caps,
+            pair_floor=None if floor is None else min(floor + 2 * _FLOOR_MARGIN, 1.0),
+            max_gap=_PROGRAM_GAP,
+        )
+    except (SolverError, InputError, ArithmeticError):
+        return None
+    law = PatternTable.from_probabilities(problem.counts.tolist(), found.pattern_probability)
+    account = Account(found.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, found.epsilon))
+    return Part(tuple(range(k)), law, account)
+
+
+class RampLaws:
+    """Ramps for one problem, and the laws that are drawn from.
+
+    Args:
+        problem: attributes that all have room below their caps; the levels, or for a total about
+            the levels: they say which attributes are alike.
+        also: what else tells attributes apart, shape (k,).
+        target: what is asked of the attributes at these places.
+        w: where the target's last unknown starts.
+        floor: t, or None.
+
+    Attributes:
+        floor_broken: whether a ramp was found that keeps everything but the floor.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        also: FloatArray,
+        target: Callable[[list[int]], Target],
+        w: float,
+        floor: float | None,
+    ) -> None:
+        k = problem.n_attributes
+        self._counts = tuple(problem.counts.tolist())
+        self._tabled, self._alike = k <= MOST_IN_TABLE, alike(problem) and len(set(also)) == 1
+        self._floor, self.floor_broken = floor, False
+        self._whole = target(list(range(k)))
+        self._group_of = np.arange(k)
+        self._sums: RampSums
+        if self._tabled or self._alike:
+            grouped = orbits(problem, also.tolist())
+            self._sums, self._group_of = OrbitRamps(grouped), grouped.group_of
+        else:
+            self._sums = GridRamps(problem.n_categories)
+        first = np.unique(self._group_of, return_index=True)[1].tolist()
+        exactly = isinstance(self._sums, OrbitRamps)
+        tolerance = _EXACTLY if exactly else _SEARCHED_TO
+        self._search = RampSearch(self._sums, target(first), w, tolerance)
+        # A coarse grid tells ratios to about a thousandth.
+        self._margin = _FLOOR_MARGIN if exactly else 2e-3
+
+    def best(self, shares: Sequence[float], near: Fit | None) -> tuple[PatternLaw, Fit] | None:
+        """Return the best law found that keeps caps and floor as drawn, and its ramp.
+
+        Args:
+            shares: of the caps, the largest first; smaller ones are tried where it finds no ramp,
+                or the floor stands in its way.
+            near: a ramp for something similar.
+        """
+        margin = self._margin
+        for _ in range(3):
+            found = self._searched(shares, margin, near)
+            if found is None:
+                return None
+            fit, share = found
+            landed = self._law(fit, share)
+            if landed is None:
+                shares = [other for other in shares if other < share]
+                continue
+            law, fit = landed
+            if keep_floor([law], self._floor):
+                return law, fit
+            assert self._floor is not None
+            margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
+            near = fit
+        return None
+
+    def _searched(
+        self, shares: Sequence[float], margin: float, near: Fit | None
+    ) -> tuple[Fit, float] | None:
+        best: tuple[Fit, float] | None = None
+        worse = 0
+        better = self._whole.better
+        for share in shares:
+            fit = self._search.best(share, near)
+            if fit is None:
+                continue
+            stands = self._floor is not None and (
+                self._search.least_ratio(fit) < self._floor + margin
+            )
+            self.floor_broken |= stands
+            near = None
+            if stands:
+                assert self._floor is not None
+                fit = self._search.keeping(self._floor + margin, fit, share)
+            if fit is not None and (best is None or better * fit.w < better * best[0].w):
+                best, worse = (fit, share), 0
+            else:
+                worse += 1
+            if best is not None and (not stands or worse > 0):
+                break
+        return best
+
+    def _law(self, fit: Fit, share: float) -> tuple[PatternLaw, Fit] | None:
+        """Return the law as drawn, and the ramp that it is; None where it cannot be made to
+        deliver what is asked."""
+        if self._tabled:
+            assert isinstance(self._sums, OrbitRamps)
+            return table_of(self._counts, self._sums, fit), fit
+        whole = replace(
+            fit,
+            ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
+            asked=self._whole.at(fit.w),
+        )
+        landed = gated_sum_of(self._whole, whole, share, _LANDED_TO, alike=self._alike)
+        if landed is None:
+            return None
+        law, settled = landed
+        above = law.attribute_bounds()[0] - settled.asked.problem.attribute_epsilon
+        kept = law.account.epsilon_given_rest <= settled.asked.caps
+        if float(above.max()) > _AIM or not kept.all():
+            return None
+        first = np.unique(self._group_of, return_index=True)[1]
+        ramp = replace(settled.ramp, slopes=settled.ramp.slopes[first])
+        return law, replace(fit, ramp=ramp, w=settled.w)
+
+    def part(self, law: PatternLaw, fit: Fit) -> Part:
+        """Return the law of all attributes with what it promises: for a table, whose exact levels
+        are worked out elsewhere, right to parts in 10^12."""
+        places = tuple(range(len(self._counts)))
+        if isinstance(law, VoteLaw):
+            return Part(places, law, law.account)
+        assert isinstance(self._sums, OrbitRamps)
+        asked = fit.asked
+        density = np.log(self._sums.density(fit.ramp, asked.problem.change_probability))
+        height = float(density.max() - density.min())
+        level = asked.problem.attribute_epsilon[self._group_of]
+        given = np.minimum(fit.ramp.slopes, height)[self._group_of]
+        return Part(places, law, Account(height, level, level * (1.0 - 1e-12), given))
+
+
+class _TotalSearch:
+    """One search for the largest scale of the levels that a total pays for."""
+
+    def __init__(
+        self,
+        n_categories: Sequence[int],
+        total: float,
+        ratios: Sequence[float],
+        at_most: Sequence[float],
+        multiple: float,
+        pair_floor: float | None,
+        fair: bool,
+    ) -> None:
+        self._problem = checked_problem(n_categories, ratios)
+        self._total, self._ratios = total, np.asarray(ratios, dtype=np.float64)
+        self._at_most, self._multiple = np.asarray(at_most, dtype=np.float64), multiple
+        self._floor, self._fair = pair_floor, fair
+
+    def about(self) -> float:
+        """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
+        low = math.log(self._total / math.fsum(self._ratios.tolist()))
+        high = math.log(self._total / float(self._ratios.min()))
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            levels = np.minimum(self._levels(math.exp(middle)), self._total)
+            needed = limit_epsilon(checked_problem(self._problem.counts.tolist(), levels.tolist()))
+            low, high = (middle, high) if needed <= self._total else (low, middle)
+        return math.exp(low)
+
+    def best(self, scale: float) -> Spent:
+        """Return the levels at the largest scale that was found, and their laws."""
+        best = self._independent()
+        ramps = self._by_ramps(scale)
+        if ramps is not None and ramps[0] > best[0] and not self._fair:
+            best = ramps
+        if self._problem.n_attributes <= linear.MAX_ATTRIBUTES:
+            grouped = orbits(self._problem, self._at_most.tolist())
+            if len(grouped.chance) <= EXACT_IN_A_SEARCH:
+                program = self._by_program(best[0] if ramps is None else max(ramps[0], best[0]))
+                if program is not None and program[0] >= best[0] * (1 - 1e-6):
+                    best = program
+        reached, parts, method, ramp = best
+        levels = self._levels(reached)
+        optimum = optimal.solve(self._problem.counts.tolist(), levels.tolist())
+        return Spent(levels, BalancedSolution(tuple(parts), optimum, method, ramp))
+
+    def _levels(self, scale: float) -> FloatArray:
+        return np.minimum(scale * self._ratios, self._at_most)
+
+    def _independent(self) -> "_Reached":
+        """Independent responses: their levels add up to the total."""
+        low, high = 0.0, self._total / float(self._ratios.max()) * len(self._ratios)
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            spends = math.fsum(self._levels(middle).tolist()) > self._total * (1 - 1e-14)
+            low, high = (low, middle) if spends else (middle, high)
+        problem = Problem(self._problem.n_categories, self._levels(low))
+        return low, [independent(problem, range(problem.n_attributes))], "independent", None
+
+    def _by_ramps(self, scale: float) -> "_Reached | None":
+        multiple = min(self._multiple, _LOOSEST)
+        about = self._levels(scale)
+        problem = Problem(self._problem.n_categories, about)
+        height = self._total * (1 - 1e-12) - 1e-11
+        shares = [share for share in _SHARES if share * multiple > 1.02]
+        near: Fit | None = None
+        for _ in range(4):
+            if not 0.0 < height <= LARGEST_HEIGHT:
+                return None
+
+            def target(places: list[int], height: float = height) -> Target:
+                return AtTotal(
+                    self._problem.n_categories[places],
+                    self._ratios[places],
+                    self._at_most[places],
+                    multiple,
+                    height,
+                    _AIM,
+                )
+
+            # No level is above the total, whatever its limit for many attributes says.
+            start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
+            ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
+            found = ramps.best(shares, near)
+            if found is None:
+                return None
+            law, reached = found
+            near, part = reached, ramps.part(law, reached)
+            unspent = self._total - part.account.epsilon
+            if unspent < 0.0:
+                return None
+            if unspent <= _UNSPENT * self._total:
+                break
+            # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
+            height += unspent
+        return math.exp(reached.w), [part], "ramp", reached
+
+    def _by_program(self, scale: float) -> "_Reached | None":
+        """Solve the capped program at scales, by secants of ln ε over ln scale."""
+        best: _Reached | None = None
+        low, high = -math.inf, math.inf
+        at, last = math.log(scale), None
+        for _ in range(_PROGRAMS):
+            part = self._program_at(math.exp(at))
+            if part is None:
+                return best
+            over = math.log(part.account.epsilon / self._total)
+            if over <= 0.0:
+                low, best = max(low, at), (math.exp(at), [part], "program", None)
+                if over > -_UNSPENT_BY_PROGRAM:
+                    return best
+            else:
+                high = min(high, at)
+            slope = 1.3
+            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
+                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
+            last = at, over
+            at -= (over + 0.4 * _UNSPENT_BY_PROGRAM) / slope
+            if not low < at < high:
+                at = 0.5 * (low + high)
+        return best
+
+    def _program_at(self, scale: float) -> Part | None:
+        levels = self._levels(scale)
+        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
+        floor = self._floor
+        if self._fair:
+            # φ_ij ≥ φ'_i φ'_j, with φ' of independent responses that spend the same.
+            fair = Problem(problem.n_categories, self._levels(self._independent()[0]))
+            share = np.sort(fair.keep_excess / problem.keep_excess)[-2:]
+            floor = max(floor or 0.0, min(1.0, float(np.prod(share))))
+        if np.any(self._multiple * levels < levels):
+            return None
+        return _program(problem, self._multiple * levels, floor, EXACT_IN_A_SEARCH)
+
+
+_Reached = tuple[float, list[Part], Method, Fit | None]
+"""A scale, the laws that meet the levels at it, how they were found, and the ramp, if it is one."""

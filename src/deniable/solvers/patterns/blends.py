@@ -1,10 +1,15 @@
 """Several votes at once, for more attributes than can be enumerated.
 
-Where a few attributes have levels far above those of the others, many patterns lie on the optimum's
-threshold, and a single vote, however soft, is up to several nats off. Column generation as in
-`columns`, with votes on a grid: the master mixes them, the dynamic program prices them. What
-remains is the grid: a pattern on the threshold is rounded by up to a unit, which costs about one
-part in `default_resolution` (1e−3 nats, measured), and a bound from the same grid is off as much.
+Where many patterns lie on the optimum's threshold, a single vote, however soft, is up to several
+nats off. Column generation as in `columns`, on votes with whole costs (`complement`): the master
+mixes them, the dynamic program prices them, exactly, and bounds ε by the same whole numbers. It
+starts from the λ and the soft vote of `votes_dual`; from λ = ε a hundred attributes take hundreds
+of columns to get anywhere.
+
+A cost rounds up or down by a fraction that differs from column to column: a small level's cost that
+rounded to 0 in all of them would leave the master infeasible for ever. On a grid of `GRIDS[0]`
+units of θ a pattern on the threshold is rounded by up to a unit, which costs about a part in as
+many of the mass there; what the first grid leaves the second takes up, all columns kept.
 
 The proofs are in docs/proofs/optimal.md, section 5.
 """
@@ -16,26 +21,35 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
-from deniable.solvers.patterns.certificate import default_resolution
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.sums import SumLaw
 from deniable.solvers.patterns.columns import Master, polished
+from deniable.solvers.patterns.complement import complement
 from deniable.solvers.patterns.landing import vote_of
-from deniable.solvers.patterns.votes_dual import VoteFit, VoteSearch
+from deniable.solvers.patterns.votes_dual import VoteFit
 from deniable.solvers.problem import Problem, SolverError
 
-MAX_ATTRIBUTES = 256
-"""Beyond, a vote takes too long to price a few hundred of them."""
+MAX_ATTRIBUTES = 64
+"""Beyond, a soft vote is as near, and columns take too long."""
 
-MAX_COLUMNS = 400
+GRIDS = (4000.0, 20_000.0)
+"""Units of θ, tried in turn."""
 
-PATIENCE = 60
-"""So many votes, and one more per attribute, may pass without the gap falling by a hundredth."""
+PATIENCE = 20
+"""So many votes, and one more per two attributes, may pass without the gap falling by a tenth."""
 
-INSIDE = 0.2
-"""How far from the best multipliers towards the master's to price; see `columns`."""
+INSIDE = 0.1
+"""How far from the best multipliers towards the master's to price; see `columns`. A share of 0.2
+stalls."""
 
 NEGLIGIBLE = 1e-16
 """Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
 vote on one attribute alone can meet its level of 0.001."""
+
+NEARLY = 2e-3
+"""A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,99 +79,121 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     Raises:
         SolverError: if the master problem cannot be solved, or no blend meets the levels.
     """
-    votes = _Votes(problem, fit.lower_bound)
-    gain = problem.keep_excess
-    center = fit.lower_bound_weights / float(fit.lower_bound_weights @ gain)
-    best = votes.begin(fit, center)
-    mark, since = math.inf, 0
-    while True:
-        duals, weights = votes.master.solve()
-        total = float(weights.sum())
-        upper = float(np.logaddexp(0.0, math.log(total) + fit.lower_bound))
-        if math.isinf(upper) or upper - best < 0.99 * mark:
-            mark, since = upper - best, len(votes)
-        settled = upper - best <= gap or len(votes) - since > PATIENCE + problem.n_attributes
-        if settled or len(votes) >= MAX_COLUMNS or not duals.any():
+    # A soft vote that meets every row leaves the multipliers free to swing; where it is nearly the
+    # optimum it is missed, as parts of opposite sign have to cancel to nine digits then.
+    good = fit.gap <= NEARLY * fit.lower_bound
+    tried = []
+    for with_vote in (good, not good):
+        votes = _Votes(problem, fit, with_vote)
+        tried.append(votes)
+        if (
+            any(votes.generate(grid, gap) for grid in GRIDS)
+            or votes.upper - fit.lower_bound < 5 * gap
+        ):
             break
-        before = len(votes)
-        outer = duals / gain
-        outer /= float(outer @ gain)
-        for step in (INSIDE, 1.0):
-            direction = center + step * (outer - center)
-            bound, column = votes.price(direction)
-            if bound > best:
-                best, center = bound, direction
-                break
-            if float(column @ duals) > 1.0 + 1e-9:
-                break  # the master's multipliers are cut off
-        if len(votes) == before:
-            break
-    if math.isinf(upper):
+    best = min(tried, key=lambda votes: votes.upper)
+    if math.isinf(best.upper):
         raise SolverError("no blend of votes was found that meets the levels")
-    law = votes.blend(weights)
-    return BlendFit(law, center, best, law.ideal_epsilon)
+    proof = max(tried, key=lambda votes: votes.lower)
+    law = best.blend()
+    return BlendFit(law, proof.best, proof.lower, law.ideal_epsilon)
 
 
 class _Votes:
     """The votes priced so far, and the master program that mixes them.
 
-    Args:
-        problem: the levels.
-        unit: columns are v/d times e^unit, of order one if this is a lower bound in nats.
+    Rows are in masses: y = w μ(D) of a vote delivers y (1 − π_i/q_i) to row i, π_i the chance that
+    i is changed given D, where (e^{ε_i} − 1)/a_i is due. In units of Z = W μ(D) of the best vote,
+    which is about Σ y, what is due is at most about 1; a row is in units of that or of what the
+    vote delivers, if that is more.
     """
 
-    def __init__(self, problem: Problem, unit: float) -> None:
-        k = problem.n_attributes
+    def __init__(self, problem: Problem, fit: VoteFit, with_vote: bool) -> None:
+        gain = problem.keep_excess
         self.problem = problem
-        self.unit = unit
-        self.master = Master(np.ones(k))
-        self._search = VoteSearch(problem, default_resolution(k))
-        self._votes: list[tuple[FloatArray, float]] = []
+        self.unit = fit.lower_bound  # columns are v/d times e^unit
+        self.lower, self.upper = fit.lower_bound, math.inf
+        self.best = fit.lower_bound_weights
+        self.center = self.best / float(self.best @ gain)
+        self._parts: list[GatedSum] = []
         self._columns: list[FloatArray] = []
-
-    def __len__(self) -> int:
-        return len(self._votes)
-
-    def price(
-        self, direction: FloatArray, softness: float | None = None
-    ) -> tuple[float, FloatArray]:
-        """Add the vote of λ = `direction`; return the lower bound that λ proves, and the column.
-
-        A vote beyond double precision is left out: its bound is −∞ and its column 0.
-        """
-        weights = self._search.scaled(direction)
-        soft = self._search.softness(weights, 0.0) if softness is None else softness
-        point = self._search.at(weights, soft)
-        scale = math.exp(point.log_factor + self.unit)
-        column = point.value * scale / self.problem.keep_excess
-        if not 0 < np.abs(column).max() < math.inf:
-            return -math.inf, np.zeros(len(column))
-        self._votes.append((weights, soft))
-        self._columns.append(column)
+        self._mixture = np.zeros(0)
+        _, won, column = self._vote(self.center, GRIDS[0])
+        due = problem.expm1 / problem.n_categories / (won * math.exp(self.unit))
+        delivered = np.abs(column * due)
+        self._units = np.maximum(due, delivered) / due
+        self.master = Master(self._units)
         self.master.add(column)
-        return point.lower_bound, column
+        # "i kept" meets the level of i, and bounds the multipliers by what it can do alone.
+        for alone in np.eye(problem.n_attributes):
+            self.master.add(self._vote(alone, GRIDS[0])[2])
 
-    def begin(self, fit: VoteFit, center: FloatArray) -> float:
-        """Add the votes to start from; return the lower bound that λ = `center` proves."""
-        self.price(fit.weights, fit.softness)
-        if math.isinf(fit.upper_bound):  # it misses a level: "i kept" meets that of i
-            for alone in np.eye(self.problem.n_attributes):
-                self.price(alone)
-        best, _ = self.price(center)
-        self.price(fit.weights)
-        self.price(self.problem.attribute_epsilon)
-        return best
+        single = fit.vote.law(problem, self.unit)
+        if with_vote and isinstance(single, GatedSum):
+            self._parts.append(single)
+            value = fit.vote.value * math.exp(fit.vote.objective + self.unit)
+            self._columns.append(value / gain)
+            self.master.add(self._columns[-1])
 
-    def blend(self, weights: FloatArray) -> VoteBlend:
-        """Return the mixture of votes with the master's weights, solved in full precision."""
+    def generate(self, grid: float, gap: float) -> bool:
+        """Price votes on one grid until the bounds are within `gap`; return whether they are."""
+        gain = self.problem.keep_excess
+        mark, since = math.inf, 0
+        while len(self._parts) < 12 * self.problem.n_attributes:
+            duals, self._mixture = self.master.solve()
+            total = float(self._mixture.sum())
+            self.upper = float(np.logaddexp(0.0, math.log(total) + self.unit))
+            if math.isinf(self.upper) or self.upper - self.lower < 0.9 * mark:
+                mark, since = self.upper - self.lower, len(self._parts)
+            if self.upper - self.lower <= gap:
+                return True
+            patience = PATIENCE + self.problem.n_attributes // 2
+            if len(self._parts) - since > patience or not duals.any():
+                return False
+            outer = duals / gain
+            outer /= float(outer @ gain)
+            for step in (INSIDE, 1.0):
+                direction = self.center + step * (outer - self.center)
+                bound, _, column = self._vote(direction, grid)
+                self.master.add(column)
+                if bound > self.lower:
+                    self.lower, self.center = bound, direction
+                    break
+                if float(column @ duals) > 1.0 + 1e-9:
+                    break  # the master's multipliers are cut off
+            else:
+                return False
+        return False
+
+    def _vote(self, direction: FloatArray, grid: float) -> tuple[float, float, FloatArray]:
+        """Return the bound that λ proves in whole numbers, μ(D), and the column of its vote."""
         problem = self.problem
-        used = np.flatnonzero(weights > NEGLIGIBLE * float(weights.sum()))
+        unit = float(direction @ problem.change_probability) / grid
+        # A low-discrepancy fraction for every attribute and column.
+        places = np.arange(problem.n_attributes) + len(self._parts) * _GOLDEN
+        whole = np.floor(direction / unit + np.mod(places * _GOLDEN, 1.0))
+        form = complement(problem, whole)
+        law = SumLaw(form.steps, ceiling=form.ceiling)
+        values = np.stack([np.ones(len(law.support)), form.budget - law.support])
+        got = law.expectations(values * form.weigh(law.support))
+        value = problem.change_probability * got.kept[0] - problem.keep_probability * got.changed[0]
+        log_mean = math.log(float(got.total[1])) + form.log_factor
+        bound = float(np.logaddexp(0.0, math.log(form.gain) - log_mean))
+        if bound > self.lower:
+            self.best = whole
+        weights = np.minimum(whole, form.ceiling + 1.0)
+        start = float(weights.sum()) - form.ceiling - 1.0
+        factor = math.exp(form.log_factor)
+        self._parts.append(vote_of(problem, weights, start, 1.0, self.unit))
+        self._columns.append(value * math.exp(form.log_factor + self.unit) / problem.keep_excess)
+        return bound, float(got.total[0]) * factor, self._columns[-1]
+
+    def blend(self) -> VoteBlend:
+        """Return the mixture of votes with the master's weights, solved in full precision."""
+        k = self.problem.n_attributes
+        used = np.flatnonzero(self._mixture > NEGLIGIBLE * float(self._mixture.sum()))
         columns = np.array([self._columns[c] for c in used]).T
-        mixture = polished(columns, weights[used], np.ones(problem.n_attributes))
-        log_height = math.log(float(mixture.sum())) + self.unit
-        parts = []
-        for c in used:
-            at, soft = self._votes[c]
-            start = math.fsum(at * problem.keep_probability) - soft / 2
-            parts.append(vote_of(problem, at, start, soft, log_height))
-        return VoteBlend(tuple(parts), mixture / mixture.sum(), np.ones(problem.n_attributes))
+        mixture = polished(columns, self._mixture[used], self._units)
+        height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
+        parts = tuple(self._parts[c].at_height(height) for c in used)
+        return VoteBlend(parts, mixture / mixture.sum(), np.ones(k))

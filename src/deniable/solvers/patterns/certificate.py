@@ -16,12 +16,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.counts import CountLaw
-from deniable.laws.votes.sums import LARGEST_WEIGHT, UNIT, SumLaw, saddle_tilt, tilted_sum
+from deniable.laws.votes.sums import UNIT
+from deniable.solvers.patterns.complement import complement
 from deniable.solvers.problem import Problem, checked_problem
 
 MAX_ENUMERATED = 20
@@ -90,11 +89,12 @@ def weighted_bound(
     0 = E_μ[f z] ≤ c e^ε E_μ[z_+] − c E_μ[z_−] = c ((e^ε − 1) E_μ[z_+] + E_μ[z]).
     The best λ makes it an equality (linear programming duality): the bound then is the optimum.
 
-    The mean is a sum over all patterns up to `MAX_ENUMERATED` attributes. Beyond, λ is put on a
-    grid of integers n_i with a random rounding B_i of what is left, E B_i = λ_i − n_i, and the mean
-    comes from the law of the dithered sum z' (`deniable.laws.votes.sums`). Given the pattern, z'
-    has mean z, and (·)_+ is convex, so E (z')_+ ≥ E z_+ (Jensen): the bound stays a bound, lower by
-    a part in about 4·`default_resolution`²/k.
+    The mean is a sum over all patterns up to `MAX_ENUMERATED` attributes. Beyond, z is written as a
+    budget less the costs λ_i of the changed attributes, of which only sums up to the budget matter
+    (`deniable.solvers.patterns.complement`). λ that are whole numbers are used as they are; others
+    are put on a grid of integers n_i with a random rounding B_i of what is left, E B_i = λ_i − n_i.
+    Given the pattern the rounded z' has mean z, and (·)_+ is convex, so E (z')_+ ≥ E z_+ (Jensen):
+    the bound stays a bound, a little lower.
 
     Args:
         n_categories: a_i, shape (k,).
@@ -143,67 +143,18 @@ def _weighted(problem: Problem, weights: Sequence[float] | FloatArray) -> float:
     return math.log1p(numerator / denominator) * (1.0 - 16.0 * _ROUNDOFF)
 
 
-def default_resolution(n_attributes: int) -> float:
-    """Return the standard deviation of z in units of the grid: fine enough, and 10^8 additions.
-
-    The dither adds at most k/4 to the variance of z: at 20 √k a relative 1/1600 at worst.
-    """
-    return max(20.0 * math.sqrt(n_attributes), min(6e3, 1.5e6 / n_attributes))
-
-
-def _weighted_by_sums(problem: Problem, scaled: FloatArray) -> float:
-    """Return the bound from the law of the dithered sum, in nats; see `weighted_bound`."""
-    grid = _on_grid(problem, scaled)
-    n = np.floor(grid).astype(np.int64)
-    # z' = s − Σ λ_i p_i with p_i good to 16u: rounded down, z' is rounded up.
-    threshold = math.fsum((grid * problem.keep_probability).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
-    tilt = saddle_tilt(problem.uniform_keep, grid, threshold)
-    steps = tilted_sum(problem.uniform_keep, n, grid - n, tilt)
-    floor = math.floor(threshold)
-    law = CountLaw(steps, floor) if np.all(grid == 1.0) else SumLaw(steps, floor, careful=True)
-    reference = round(threshold)
-    values = _tilted_excess(law.support, threshold, tilt, reference)
-    # What was dropped has mass `dropped` under the tilted law, and x e^{−ρ x} is largest at 1/ρ.
-    peak = math.ceil(min(1.0 / tilt, 2.0**52)) if tilt > 0.0 else LARGEST_WEIGHT
-    nearby = np.array([math.ceil(threshold), reference + peak - 1, reference + peak + 1])
-    worst = float(_tilted_excess(nearby, threshold, tilt, reference).max())
-    worst = max(worst, float(values.max(initial=0.0)))
-    mean = float(law.dot(values, law.mass)) * (1.0 + law.error() + 16.0 * _ROUNDOFF)
-    mean += 2.0 * law.dropped * worst
-    if not 0.0 < mean < math.inf:
+def _weighted_by_sums(problem: Problem, weights: FloatArray) -> float:
+    """Return the bound from the law of the dithered costs, in nats; see `weighted_bound`."""
+    form = complement(problem, weights)
+    log_ratio = math.log(form.gain) - form.log_positive_part()
+    if math.isinf(log_ratio):
         return 0.0
-    # E_μ = e^{L − ρ t} E_ν. L is a sum of k logarithms, each off by less than 20u and 8u of itself.
-    size = abs(steps.log_scale) + tilt * reference + float(np.abs(np.log(steps.low)).sum())
-    log_mean = math.log(mean) + (steps.log_scale - tilt * reference)
-    log_mean += (20.0 * problem.n_attributes + 8.0 * size + 64.0) * _ROUNDOFF
-    lift = math.fsum((grid * problem.keep_excess).tolist()) * (1.0 - 32.0 * _ROUNDOFF)
-    log_ratio = math.log(lift) - log_mean
     bound = max(log_ratio, 0.0) + math.log1p(math.exp(-abs(log_ratio)))
     return max(0.0, bound - 8.0 * _ROUNDOFF * (1.0 + abs(log_ratio) + bound))
 
 
-def _on_grid(problem: Problem, weights: FloatArray) -> FloatArray:
-    """Return λ in units of the grid, all 1 for identical attributes: another λ on another scale."""
-    a = problem.n_categories
-    if np.all(weights == weights[0]) and np.all(a == a[0]):
-        return np.ones_like(weights)
-    deviation = np.sqrt(problem.keep_probability * problem.change_probability)
-    unit = default_resolution(problem.n_attributes) / float(np.linalg.norm(weights * deviation))
-    # A weight so large that its tilt would overflow is cut down; it decides alone either way.
-    return np.minimum(weights * unit, LARGEST_WEIGHT / 2 / problem.n_attributes)
-
-
-def _tilted_excess(
-    s: npt.NDArray[np.int64], threshold: float, tilt: float, reference: int
-) -> FloatArray:
-    """Return (s − threshold)_+ e^{−ρ (s − reference)}; what would underflow is rounded up."""
-    exponent = np.clip(-tilt * (s - reference), -740.0, 600.0)
-    excess: FloatArray = np.maximum(s - threshold, 0.0) * np.exp(exponent)
-    return excess
-
-
 def _usable_weights(problem: Problem, weights: Sequence[float] | FloatArray) -> FloatArray:
-    """Return weights with the largest in [1/2, 1), shape (k,)."""
+    """Return weights of a size that arithmetic can stand, shape (k,)."""
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (problem.n_attributes,):
         raise InputError(
@@ -219,10 +170,9 @@ def _usable_weights(problem: Problem, weights: Sequence[float] | FloatArray) -> 
     # is exact.
     values = np.where(problem.attribute_epsilon > 0.0, values, 0.0)
     largest = float(values.max())
-    if largest == 0.0:
-        return values
-    scaled: FloatArray = np.ldexp(values, -math.frexp(largest)[1])
-    return np.where(scaled < 1e-100, 0.0, scaled)
+    if not 1.0 <= largest <= 2.0**53 and largest > 0.0:
+        values = np.ldexp(values, -math.frexp(largest)[1])
+    return np.where(values < 1e-100 * float(values.max()), 0.0, values)
 
 
 def best_known_bound(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> float:

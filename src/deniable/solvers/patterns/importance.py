@@ -289,13 +289,13 @@ def _limit_levels(
         middle = 0.5 * (low + high)
         low, high = (
             (middle, high)
-            if _limit_epsilon(checked_problem(n_categories, at(middle).tolist())) < epsilon
+            if limit_epsilon(checked_problem(n_categories, at(middle).tolist())) < epsilon
             else (low, middle)
         )
     return at(low)
 
 
-def _limit_epsilon(problem: Problem) -> float:
+def limit_epsilon(problem: Problem) -> float:
     """Return the optimum's level in the limit of many attributes, in nats; see the heading."""
     a, level = problem.n_categories, problem.attribute_epsilon
     kept = problem.keep_probability * np.log1p(problem.keep_excess * a)

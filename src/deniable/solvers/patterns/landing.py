@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
-from deniable.laws.votes.vote_law import VoteLaw
+from deniable.laws.votes.gated import GatedSum, on_grid
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 Law = TypeVar("Law", bound=VoteLaw)
@@ -116,7 +116,7 @@ def vote_of(
     height = max(log_height, 0.0) + math.log1p(math.exp(-abs(log_height)))
     if not 0 < height <= LARGEST_HEIGHT:
         raise SolverError(
-            f"the record's level would exceed {LARGEST_HEIGHT} nats: split the attributes"
+            f"the record's level would exceed {LARGEST_HEIGHT:g} nats: split the attributes"
         )
     return GatedSum(
         tuple(problem.counts.tolist()),

@@ -1,341 +1,467 @@
 """The clipped ramp: every level met, and every attribute protected against those who know the rest.
 
-    f ∝ exp(clip(Σ_{i kept} c_i − τ, 0, E)),   0 < c_i <= γ_i
+    f(S) = exp(clip(z − top + E, 0, E)),    z = Σ_i c_i (q_i − C_i),    0 < c_i <= γ_i
 
-has record level E and `epsilon_given_rest` at most c_i. These laws run from the Kronecker product
-(E = Σ ε_i, c_i = ε_i) to the weighted vote (E = ε*, c → ∞).  The k + 2 unknowns c, τ, E solve
+has record level E and `epsilon_given_rest` at most c_i (`ramp_response` has the letters). These
+laws run from the Kronecker product (E = Σ ε_i, c_i = ε_i) to the weighted vote (E = ε*, c → ∞).
+For a given top the k + 1 unknowns solve
 
-    p_i(c, τ, E) = requested p_i,                 i = 1..k,
-    E_f[s | on the ramp] = E_f[s],                s = Σ_{i kept} c_i,
-    max_i c_i/γ_i = 1:  some cap is just reached.
+    delivered level of i = requested level of i,     i = 1..k,
+    max_i c_i/γ_i = a share of the caps, 1 if nothing stands against it,
 
-The second makes E_f[s] stationary in τ: of all ramps with these slopes the one that tells most. The
-third pins the common scale of c, to which p hardly responds near a vote (scaling c changes nothing
-in a vote), while it responds to E strongly; so E, not the scale, is solved for.  One accelerated
-fixed point does it all, with the exact response to E and the diagonal of the response to c.
+by Newton steps with all derivatives. For given top and E the levels alone determine the c_i: they
+make the convex function E_μ[G(z)] − c·d stationary, G' = f − 1 ≥ 0 rising, d_i = p_i − 1/a_i. The
+last unknown is E where the levels are given (`AtLevels`), and their common scale where E is
+(`AtTotal`): a total is divided in one search. The same system, solved once more with the derivative
+by the top on its right side, says how the unknown moves with the top, so that the best top is
+where that derivative vanishes.
 
 The proofs are in docs/proofs/clipped.md, Theorem 3 and section 4.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.gated import LARGEST_HEIGHT, GatedSum, on_grid
-from deniable.solvers.patterns.certificate import default_resolution
-from deniable.solvers.problem import Problem
+from deniable.solvers.patterns.ramp_response import Ramp, RampSums
+from deniable.solvers.problem import Problem, checked_problem
 
-SETTLED = 1e-3
-"""A relative miss of the levels that landing can mend."""
+_NORM = 20_000.0
+"""The largest share of a cap as a smooth function of all: their norm of this order."""
 
-SEARCHED = 24
-"""Attributes up to which the place of the ramp is searched for."""
+_VETO = 0.003
+"""How far above b, in ln c, a slope is placed that need not be known."""
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_ROUNDING = 1e-10
+"""Part of a cap that is left to rounding."""
 
-_STEP = 0.06
-"""Distance of the places tried first."""
+_STEPS = 24
+_STALLED = 5
+_FASTEST = 0.8
+"""Largest move of ln c in a step."""
 
-NARROWER = 0.15
-"""What a search leaves of the interval in which the best place may lie; the place moves with the
-levels, too."""
+_WORTH = 3e-5
+"""Part of E, or of the scale, for which the top is not moved any more."""
 
+_ORDINARY = 4.0
+"""Levels up to which there is one best top, wherever the search starts."""
 
-@dataclass
-class RampState:
-    """A ramp before it is put on a grid."""
+_FLOOR_ROOM = 2e-3
+"""How far above its floor the least ratio may end."""
 
-    slopes: FloatArray  # c_i, nats
-    # Top of the ramp minus Σ c_i p_i, nats: there the mass is, if E is large. Over E it is called
-    # the ramp's place.
-    offset: float
-    height: float  # E
-
-
-@dataclass
-class _Response:
-    law: GatedSum
-    miss: FloatArray  # requested p − p, (k,)
-    by_height: FloatArray  # ∂p_i/∂E with the ramp's top in place
-    by_slope: FloatArray  # E_f[on the ramp (Y_i − p_i)²], the diagonal of ∂p_i/∂c_i
-    shift: float  # Σ c_i p_i − E_f[s | on the ramp], nats
+_SLACK = 8.0
+"""Slopes of so many E are a vote: where nothing is capped, the scale of the slopes is fixed there,
+since nothing depends on it."""
 
 
-class _Fitter:
-    def __init__(self, problem: Problem, resolution: float) -> None:
-        self.problem = problem
-        self.resolution = resolution
-        a, epsilon = problem.n_categories, problem.attribute_epsilon
-        self._alike = bool(np.all(a == a[0]) and np.all(epsilon == epsilon[0]))
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a ramp has to deliver at one value of the last unknown, w; shapes (m,).
 
-    @property
-    def searched(self) -> bool:
-        """Whether the ramp's place is to be searched for."""
-        return self.problem.n_attributes <= SEARCHED or self._alike
+    Attributes:
+        problem: categories and levels of the groups.
+        caps: γ.
+        height: E.
+        levels_move: d level/dw.
+        caps_move: d ln γ/dw.
+        height_moves: dE/dw.
+    """
 
-    def law(self, state: RampState) -> tuple[GatedSum, float]:
-        """Return the ramp on its grid and the number of grid units in a nat."""
-        problem, slopes = self.problem, state.slopes
-        deviation = math.sqrt(
-            float(slopes**2 @ (problem.keep_probability * problem.change_probability))
-        )
-        unit = min(self.resolution / deviation, 2.0**27 / float(slopes.sum()))
-        if self._alike:
-            unit = 1.0 / float(slopes[0])  # then all weights are 1 and only their number counts
-        weights = np.ones(len(slopes)) if self._alike else slopes * unit
-        n, dither = on_grid(weights)
-        width = state.height * unit
-        top = float(weights @ problem.keep_probability) + state.offset * unit
-        start = max(min(top, float(weights.sum())) - width, 0.0)
-        law = GatedSum(
-            tuple(problem.counts.tolist()),
-            n,
-            dither,
-            "ramp",
-            start,
-            width,
-            state.height,
-            np.ones(problem.n_attributes),
-        )
-        return law, unit
-
-    def response(self, state: RampState) -> _Response:
-        """Evaluate one ramp and how its keep probabilities respond."""
-        problem = self.problem
-        law, unit = self.law(state)
-        sums, steps, reference, log_factor = law.tilted
-        s = sums.support
-        back = np.exp(np.clip(-steps.tilt * (s - reference), -740.0, 600.0))
-        full = np.exp(law.gate_exponent(s) - state.height) * back
-        on_ramp = np.where((s > law.start) & (s < law.start + law.width), full, 0.0)
-        top = np.where(s >= law.start + law.width, full, 0.0)
-        got = sums.expectations(np.stack([law.gate_excess(s) * back, on_ramp, top]))
-        scale = max(log_factor, 0.0)
-        base, part = math.exp(-scale), math.exp(log_factor - scale)
-        total = base + part * float(got.total[0])
-        # E_μ[h (Y_i − p_i)] = (1−p_i) E_μ[h; kept] − p_i E_μ[h; changed]
-        value = (problem.change_probability * got.kept - problem.keep_probability * got.changed) * (
-            part / total
-        )
-        square = (
-            (
-                problem.change_probability**2 * got.kept[1]
-                + problem.keep_probability**2 * got.changed[1]
-            )
-            * part
-            / total
-        )
-        mass = float(got.total[1])
-        shift = 0.0
-        if mass > 0:
-            mean = float(sums.dot(on_ramp * s, sums.mass)) / mass
-            shift = (float((law.weights + law.dither) @ problem.keep_probability) - mean) / unit
-        return _Response(
-            law,
-            problem.keep_excess * (base / total) - value[0],
-            value[1] + value[2],
-            np.maximum(square, 1e-300),
-            shift,
-        )
-
-    def fit(
-        self,
-        state: RampState,
-        rescale: Callable[[RampState], float],
-        target: float,
-        *,
-        centring: bool,
-        steps: int = 60,
-    ) -> tuple[RampState, _Response, float]:
-        """Solve for c and E, and for τ if `centring`.
-
-        `rescale` says by what factor all slopes must be multiplied.
-        """
-        problem = self.problem
-        k = problem.n_attributes
-        states: list[FloatArray] = []
-        moves: list[FloatArray] = []
-        best: tuple[RampState, _Response, float] | None = None
-        worse = 0
-        for _ in range(steps):
-            # The scale is a gauge: put it right first, so that the fixed point never sees it.
-            factor = rescale(state)
-            state = RampState(state.slopes * factor, state.offset, state.height)
-            now = self.response(state)
-            size = float(
-                np.abs(now.miss / (problem.keep_excess * problem.change_probability)).max()
-            )
-            if best is None or size < best[2]:
-                best, worse = (state, now, size), 0
-            else:
-                worse += 1
-            settled = not centring or abs(now.shift) <= 0.01 * state.height
-            if (size <= target and settled) or worse > 8:
-                break
-            c = state.slopes
-            reach = float(c @ now.by_height)
-            climb = float(c @ now.miss) / reach if reach > 0 else 0.1 * state.height
-            climb = min(max(climb, -0.25 * state.height), 0.25 * state.height)
-            rest = now.miss - climb * now.by_height
-            move = np.concatenate(
-                [
-                    np.clip(rest / (now.by_slope * c), -0.5, 0.5),
-                    [centring * 0.7 * now.shift / state.height, climb / state.height],
-                ]
-            )
-            states.append(np.concatenate([np.log(c), [state.offset, math.log(state.height)]]))
-            states[-1][k] /= state.height
-            moves.append(move)
-            del states[:-7], moves[:-7]
-            new = states[-1] + move
-            if len(states) > 1:
-                d_state, d_move = np.diff(states, axis=0).T, np.diff(moves, axis=0).T
-                weight = np.append(np.sqrt(now.by_slope) * c, [0.3, 1.0])
-                mix = np.linalg.lstsq(d_move * weight[:, None], move * weight, rcond=1e-9)[0]
-                new = new - (d_state + d_move) @ mix
-            new = states[-1] + np.clip(new - states[-1], -0.4, 0.4)
-            height = min(
-                math.exp(float(new[k + 1])), float(problem.attribute_epsilon.sum()), LARGEST_HEIGHT
-            )
-            slopes = np.minimum(np.exp(new[:k]), 3.0 * height)
-            state = RampState(slopes, float(new[k]) * height, height)
-        assert best is not None
-        return best
-
-    def best(
-        self, state: RampState, rescale: Callable[[RampState], float]
-    ) -> tuple[RampState, _Response, float]:
-        """Solve, with the ramp placed where E is least.
-
-        Many attributes: s is all but continuous and the stationary place is the best.  Few: E has
-        kinks where an end of the ramp meets a value of s, and the place is searched for.
-        """
-        state, now, miss = self.fit(state, rescale, 1e-3, centring=True, steps=30)
-        if not self.searched:
-            return self.fit(state, rescale, 1e-11, centring=False)
-        first = state.offset / state.height if miss < 0.1 else 0.5
-        places = [first + _STEP * i for i in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)]
-        search = _PlaceSearch(self, state, rescale)
-        place = min(places, key=search.height)
-        return search.between(place - _STEP, place + _STEP) or (state, now, math.inf)
+    problem: Problem
+    caps: FloatArray
+    height: float
+    levels_move: FloatArray
+    caps_move: FloatArray
+    height_moves: float
 
 
-class _PlaceSearch:
-    """The search for the place of least E, place being the ramp's top over E as in `RampState`."""
+class Target(Protocol):
+    """What is asked, as a function of the last unknown w."""
+
+    better: float
+    """1 if a smaller w is better, −1 if a larger one."""
+
+    def at(self, w: float) -> Asked:
+        """Return what is asked at w."""
+        ...
+
+
+class AtLevels:
+    """Levels and caps are given; w is E.
+
+    Args:
+        problem: of the groups.
+        caps: γ, infinite for none, shape (m,).
+    """
+
+    better = 1.0
+
+    def __init__(self, problem: Problem, caps: FloatArray) -> None:
+        self._problem, self._caps, self._still = problem, caps, np.zeros(len(caps))
+
+    def at(self, w: float) -> Asked:
+        return Asked(self._problem, self._caps, w, self._still, self._still, 1.0)
+
+
+class AtTotal:
+    """E and the proportions of the levels are given; w is ln s, levels are min(s·ratio, at_most).
+
+    Args:
+        n_categories: of the groups, shape (m,).
+        ratios: shape (m,), nats.
+        at_most: largest levels, shape (m,).
+        multiple: caps as a multiple of the levels; infinite for none.
+        height: E.
+        below: how far below these levels to aim, in nats.
+    """
+
+    better = -1.0
 
     def __init__(
-        self, fitter: _Fitter, start: RampState, rescale: Callable[[RampState], float]
+        self,
+        n_categories: FloatArray,
+        ratios: FloatArray,
+        at_most: FloatArray,
+        multiple: float,
+        height: float,
+        below: float = 0.0,
     ) -> None:
-        self._fitter, self._start, self._rescale = fitter, start, rescale
-        self._tried: dict[float, tuple[RampState, _Response, float]] = {}
+        self._n_categories = n_categories.tolist()
+        self._ratios, self._at_most = ratios, at_most
+        self._multiple, self._height, self._below = multiple, height, below
 
-    def height(self, place: float) -> float:
-        """Return E of the ramp at a place, warm from the nearest one tried; infinite for none."""
-        tried = self._tried
-        nearest = min(tried, key=lambda x: abs(x - place)) if tried else None
-        warm = tried[nearest][0] if nearest is not None else self._start
-        warm = RampState(warm.slopes, place * warm.height, warm.height)
-        trial = self._fitter.fit(warm, self._rescale, 1e-6, centring=False, steps=40)
-        if trial[2] > 1e-4:
-            return math.inf
-        tried[place] = trial
-        return trial[0].height
+    def at(self, w: float) -> Asked:
+        free = math.exp(min(w, 50.0)) * self._ratios
+        levels = np.minimum(free, np.minimum(self._at_most, 2.0 * self._height))
+        moving = (levels == free).astype(np.float64)
+        caps = self._multiple * levels
+        aimed = levels - np.minimum(self._below, 1e-3 * levels)
+        problem = checked_problem(self._n_categories, aimed.tolist())
+        return Asked(problem, caps, self._height, moving * levels, moving, 0.0)
 
-    def between(self, low: float, high: float) -> tuple[RampState, _Response, float] | None:
-        """Return the best ramp tried, after a golden section of this interval to a fiftieth.
 
-        No smoothness is assumed: E has a kink where it is least.
-        """
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left, at_right = self.height(left), self.height(right)
-        for _ in range(8):
-            if at_left < at_right:
-                high, right, at_right = right, left, at_left
-                left = high - _GOLDEN * (high - low)
-                at_left = self.height(left)
-            else:
-                low, left, at_left = left, right, at_right
-                right = low + _GOLDEN * (high - low)
-                at_right = self.height(right)
-        if not self._tried:
-            return None
-        best = min(self._tried.values(), key=lambda trial: trial[0].height)
-        return self._fitter.fit(best[0], self._rescale, 1e-11, centring=False)
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A ramp that delivers what is asked, up to `miss`.
+
+    Attributes:
+        ramp: slopes by group, top and height.
+        w: the last unknown; see :class:`Target`.
+        asked: what was asked there.
+        by_top: dw/d top along the solutions.
+        miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
+        veto: whether a slope could rest above b instead of a cap being reached.
+    """
+
+    ramp: Ramp
+    w: float
+    asked: Asked
+    by_top: float
+    miss: float
+    veto: bool
 
 
 class RampFit:
-    """Ramps for given levels and caps, each search warm from the last.
+    """Newton steps to ramps for one target.
 
     Args:
-        problem: the levels, all above 0, of at least two attributes.
-        caps: γ_i in nats, each above its ε_i, shape (k,); infinite for none.
-        start_height: the optimum without caps, in nats: where to start looking.
-
-    Attributes:
-        state: the ramp found last; where the next search starts.
+        sums: of the groups that the target speaks of.
+        target: what is asked.
+        tolerance: the miss at which a fit has settled.
+        relative: whether levels below one nat may miss only such a part of themselves.
     """
 
-    def __init__(self, problem: Problem, caps: FloatArray, start_height: float) -> None:
-        self._fitter = _Fitter(problem, 0.5 * default_resolution(problem.n_attributes))
-        # Where there is no cap at all the scale is a gauge; slopes of several E are a vote.
-        self._caps = np.minimum(caps, 8.0 * start_height)
-        self.state = RampState(
-            1.5 * problem.attribute_epsilon,
-            min(2.0, 0.5 * start_height),
-            start_height + min(0.05 * start_height, 0.5),
-        )
+    def __init__(
+        self, sums: RampSums, target: Target, tolerance: float, *, relative: bool = True
+    ) -> None:
+        self.sums, self.target, self.tolerance, self.relative = sums, target, tolerance, relative
 
-    @property
-    def least_fraction(self) -> float:
-        """Below this fraction of the caps some attribute is left less than its own level."""
-        return float((self._fitter.problem.attribute_epsilon / self._caps).max())
+    def at(
+        self, slopes: FloatArray, w: float, top: float, share: float, *, veto: bool = True
+    ) -> Fit | None:
+        """Return the ramp with this top whose steepest slope keeps this share of its cap.
 
-    def at(self, fraction: float) -> GatedSum | None:
-        """Return the ramp of least record level whose slopes keep this fraction of the caps.
+        Args:
+            slopes, w: where the steps start.
+            top: of the ramp, in nats.
+            share: of the caps, above 0.
+            veto: whether a slope may rest just above b, instead of a cap being reached: the case
+                of one level far above the others, which then decides E by itself.
 
-        None if the search does not settle.
+        Returns:
+            None if the steps do not settle.
         """
-        state, response, miss = self._fitter.best(
-            self.state, lambda state: self._factor(state, fraction)
-        )
-        if not miss < SETTLED:
-            return None
-        self.state = state
-        return response.law
+        now = _Step(self, slopes, w, top, share, veto)
+        stalled, least = 0, now.miss
+        for _ in range(_STEPS):
+            if now.miss <= self.tolerance:
+                return now.fit()
+            if not math.isfinite(now.miss) or stalled > _STALLED:
+                return None
+            move = now.newton()
+            if move is None:
+                return None
+            length = 1.0
+            for _ in range(4):
+                new = _Step(
+                    self,
+                    now.slopes * np.exp(length * move[:-1]),
+                    now.w + length * float(move[-1]),
+                    top,
+                    share,
+                    veto,
+                )
+                if new.miss < 1.5 * now.miss:
+                    break
+                length *= 0.4
+            now = new
+            stalled = 0 if now.miss < 0.7 * least else stalled + 1
+            least = min(least, now.miss)
+        return None
 
-    def near(self, fraction: float, reach: float = 0.0) -> GatedSum | None:
-        """Return the ramp that keeps this fraction of the caps and lies about where `state` does.
 
-        One fit at its place, or a search within ``reach`` of that, instead of one through all
-        places. None if it does not settle.
-        """
+class _Step:
+    """The equations at one point, and the Newton step from it."""
 
-        def rescale(state: RampState) -> float:
-            return self._factor(state, fraction)
-
-        if reach and self._fitter.searched:
-            search = _PlaceSearch(self._fitter, self.state, rescale)
-            place = self.state.offset / self.state.height
-            search.height(place)
-            trial = search.between(place - reach, place + reach)
-        else:
-            centring = not self._fitter.searched
-            trial = self._fitter.fit(self.state, rescale, 1e-11, centring=centring)
-        if trial is None or not trial[2] < SETTLED:
-            return None
-        self.state = trial[0]
-        return trial[1].law
-
-    def _factor(self, at: RampState, fraction: float) -> float:
-        """By what all slopes must be multiplied for the steepest to just keep its cap."""
-        # A cap at or above E holds whatever c_i is.
-        bound = np.where(self._caps < at.height * (1 - 1e-9), self._caps, math.inf)
+    def __init__(
+        self, fit: RampFit, slopes: FloatArray, w: float, top: float, share: float, veto: bool
+    ) -> None:
+        self._fit, self.slopes, self.w, self._veto_allowed = fit, slopes, w, veto
+        self.asked = fit.target.at(w)
+        self.ramp = Ramp(slopes, top, self.asked.height)
+        problem, size = self.asked.problem, fit.sums.size
+        with np.errstate(all="ignore"):
+            got = fit.sums.response(self.ramp, problem.change_probability)
+        self._answer = got
+        level = problem.attribute_epsilon
+        caps = share * (1.0 - _ROUNDING) * self.asked.caps
+        bound = np.where(caps < self.asked.height, caps, np.inf)
         if not np.isfinite(bound).any():
-            return 1.0
-        # What the slopes come to on the grid: dither makes them a shade steeper.
-        law, _unit = self._fitter.law(at)
-        steepest = law.slope_bounds() / bound
-        return fraction * (1 - 2e-6) / float(steepest.max())
+            bound = np.full_like(caps, _SLACK * self.asked.height)
+        # The largest of c_i/γ_i is in nats of a logarithm, from which no power overflows.
+        used = np.log(slopes) - np.log(bound)
+        power = size * np.exp(_NORM * (used - used.max()))
+        self._parts = power / power.sum()
+        over = float(used.max()) + math.log(float(power.sum())) / _NORM
+        # Changing an attribute whose slope is above b brings z below the bottom wherever it was.
+        self._bottom = float((slopes * size) @ problem.change_probability) - top + self.ramp.height
+        self._veto = int(np.argmax(slopes))
+        beyond = math.inf
+        if self._bottom > 0.0:
+            beyond = math.log(float(slopes[self._veto]) / self._bottom) - _VETO
+        self.vetoed = veto and beyond > over
+        self._residual = np.append(got.level - level, beyond if self.vetoed else over)
+        unit = np.minimum(level, 1.0) if fit.relative else np.ones_like(level)
+        miss = np.abs(self._residual) / np.append(unit, 1.0)
+        self.miss = float(miss.max()) if np.isfinite(miss).all() else math.inf
+
+    def _matrix(self) -> FloatArray:
+        got, asked = self._answer, self.asked
+        m = len(self.slopes)
+        # Levels that move take the mean of z along: d q_i = −p_i q_i d level_i.
+        problem = asked.problem
+        moved = problem.keep_probability * problem.change_probability * asked.levels_move
+        shift = -float((self.slopes * self._fit.sums.size) @ moved)
+        matrix = np.empty((m + 1, m + 1))
+        matrix[:m, :m] = got.by_slope
+        matrix[:m, m] = got.by_height * asked.height_moves - got.by_top * shift - asked.levels_move
+        if self.vetoed:
+            matrix[m, :m] = -self.slopes * self._fit.sums.size * problem.change_probability
+            matrix[m, m] = shift - asked.height_moves
+            matrix[m] /= self._bottom
+            matrix[m, self._veto] += 1.0
+        else:
+            matrix[m, :m] = self._parts
+            matrix[m, m] = -float(self._parts @ asked.caps_move)
+        return matrix
+
+    def newton(self) -> FloatArray | None:
+        """Return the step of (ln c, w), shortened where it is long."""
+        move = _solved(self._matrix(), -self._residual)
+        if move is None:
+            return None
+        reach = 0.4 * (min(self.asked.height, 2.5) if self.asked.height_moves else 1.0)
+        longest = max(float(np.abs(move[:-1]).max()) / _FASTEST, abs(float(move[-1])) / reach)
+        return move / max(1.0, longest)
+
+    def fit(self) -> Fit:
+        """Return the point as a fit."""
+        along = _solved(self._matrix(), np.append(-self._answer.by_top, 0.0))
+        by_top = math.nan if along is None else float(along[-1])
+        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, self._veto_allowed)
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Solve, rows scaled to one; with a little damping where the matrix is singular."""
+    size = np.abs(matrix).max(axis=1)
+    if not (np.isfinite(size).all() and (size > 0).all()):
+        return None
+    matrix, right = matrix / size[:, None], right / size
+    try:
+        with np.errstate(all="ignore"):
+            found = np.linalg.solve(matrix, right)
+        if np.isfinite(found).all() and np.abs(found).max() < 1e3:
+            return np.asarray(found)
+        damped = matrix.T @ matrix + 1e-6 * np.eye(len(matrix))
+        found = np.linalg.solve(damped, matrix.T @ right)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(found) if np.isfinite(found).all() else None
+
+
+class RampSearch:
+    """The search for the best ramp at one target: its top, and the share of its caps.
+
+    Args:
+        sums: of the groups.
+        target: what is asked.
+        w: where the last unknown starts.
+        tolerance: see :class:`RampFit`.
+    """
+
+    def __init__(self, sums: RampSums, target: Target, w: float, tolerance: float) -> None:
+        self._fit, self._target, self._w = RampFit(sums, target, tolerance), target, w
+
+    def best(self, share: float, near: Fit | None = None) -> Fit | None:
+        """Return the best ramp found at a share of the caps; None if there is none.
+
+        Args:
+            share: of the caps.
+            near: a ramp for something similar, from which to start.
+        """
+        found = None
+        if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
+            found = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
+        if found is None:
+            tried = [fit for fit in self._starts(share) if fit is not None]
+            if not tried:
+                return None
+            found = min(tried, key=self._cost)
+        return self._placed(found, share)
+
+    def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
+        """Return the best ramp that keeps a floor on pairs, by moving the top up; None if no top
+        does.
+
+        Args:
+            floor: t.
+            fit: the best ramp without it.
+            share: of the caps.
+        """
+        low, step, middle, end = fit, 0.15 * fit.ramp.top + 0.02, True, math.inf
+        below, kept, above = self.least_ratio(fit), None, math.inf
+        for _ in range(40):
+            if kept is None:
+                end = float((low.ramp.slopes * self._fit.sums.size) @ _change(low))
+                top = min(low.ramp.top + step, end)
+                if step < 1e-3 * top:
+                    return None
+            else:
+                reach = kept.ramp.top - low.ramp.top
+                if above < floor + _FLOOR_ROOM or reach < 1e-3 * kept.ramp.top:
+                    break
+                # By turns a secant and the middle: the ratio may rise steeply.
+                part = (floor + 0.5 * _FLOOR_ROOM - below) / (above - below)
+                middle = not middle
+                top = low.ramp.top + (0.5 if middle else min(max(part, 0.05), 0.95)) * reach
+            new = self._moved(low, top, share)
+            if new is None:
+                if kept is not None:
+                    break
+                step *= 0.4
+                continue
+            ratio = self.least_ratio(new)
+            if ratio >= floor:
+                kept, above, middle = new, ratio, True
+            elif ratio <= below and top >= end * (1.0 - 1e-9):
+                return None
+            else:
+                low, below, step = new, ratio, 1.5 * step
+        return kept
+
+    def least_ratio(self, fit: Fit) -> float:
+        """Return the least φ_ij/(φ_i φ_j)."""
+        return float(self._fit.sums.pair_ratios(fit.ramp, _change(fit)).min())
+
+    def _cost(self, fit: Fit) -> float:
+        return self._target.better * fit.w
+
+    def _starts(self, share: float) -> Iterator[Fit | None]:
+        """Yield ramps with tops and slopes that have proved good starts."""
+        asked = self._target.at(self._w)
+        level = asked.problem.attribute_epsilon
+        slopes = np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * asked.caps)
+        height = asked.height
+        tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
+        for place, top in enumerate(tops):
+            found = self._fit.at(slopes, self._w, top, share)
+            yield found
+            if found is not None and place < 2 and float(level.max()) <= _ORDINARY:
+                return
+        for top in tops:
+            yield self._fit.at(slopes, self._w, top, share, veto=False)
+
+    def _followed(self, fit: Fit, share: float) -> Fit | None:
+        """Go from a ramp to another share in small steps."""
+        asked = self._target.at(fit.w)
+        used = float((fit.ramp.slopes / np.minimum(asked.caps, asked.height)).max())
+        steps = math.ceil(abs(math.log(share / used)) / 0.12)
+        now: Fit | None = fit
+        for part in np.arange(steps) / max(steps, 1):
+            if now is None:
+                return None
+            now = self._again(now, now.w, now.ramp.top, used * (share / used) ** float(part))
+        return None if now is None else self._again(now, now.w, now.ramp.top, share)
+
+    def _moved(self, fit: Fit, top: float, share: float) -> Fit | None:
+        w = fit.w
+        if math.isfinite(fit.by_top):
+            w += float(np.clip(fit.by_top * (top - fit.ramp.top), -0.3, 0.3))
+        return self._again(fit, w, top, share)
+
+    def _again(self, fit: Fit, w: float, top: float, share: float) -> Fit | None:
+        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
+
+    def _placed(self, fit: Fit, share: float) -> Fit:
+        """Move the top to where w is best: where its derivative changes its sign."""
+        better = self._target.better
+        best = fit
+        ends: dict[bool, Fit] = {}  # by whether w gets worse with the top
+        step = 0.3 * fit.ramp.top
+        now = fit
+        for _ in range(14):
+            slope = better * now.by_top
+            if not math.isfinite(slope):
+                break
+            ends[slope > 0.0] = now
+            if len(ends) == 2:
+                low, high = ends[False].ramp.top, ends[True].ramp.top
+                rise = better * (ends[True].by_top - ends[False].by_top)
+                part = -better * ends[False].by_top / rise
+                top = low + min(max(part, 0.15), 0.85) * (high - low)
+                gain = abs(slope) * abs(top - now.ramp.top)
+            else:
+                top = now.ramp.top + (-step if slope > 0.0 else step)
+                top = max(top, 0.3 * now.ramp.top)
+                gain = abs(slope) * abs(top - now.ramp.top)
+                step *= 1.7
+            if gain < _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1):
+                break
+            new = self._moved(now, top, share)
+            if new is None:
+                step *= 0.2
+                if step < 0.01 * now.ramp.top or len(ends) == 2:
+                    break
+                continue
+            if self._cost(new) < self._cost(best):
+                best = new
+            now = new
+        return best
+
+
+def _change(fit: Fit) -> FloatArray:
+    return fit.asked.problem.change_probability

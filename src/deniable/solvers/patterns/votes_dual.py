@@ -1,19 +1,22 @@
 """One weighted vote that meets every level, for many attributes.
 
-Minimise over λ >= 0 the smoothed dual ln E_μ[Φ_T(z)] − ln λ·d, z = Σ λ_i (Y_i − p_i), where Φ_T is
-(·)_+ rounded off over a width T: Φ_T' = clip(z/T + 1/2, 0, 1).  Its stationarity v_i = c d_i, with
-v_i = E_μ[Φ_T'(z) (Y_i − p_i)], says that the law f ∝ 1 + Φ_T'(z)/c meets every level *exactly*:
-a single vote with a soft threshold is primal and dual at once, for every T, also where the
-unsmoothed optimum is a mixture of many votes; T → 0 closes the gap.
+Minimise over λ ≥ 0 the smoothed dual ln E_μ[Φ_T(z)] − ln λ·d, z = Σ λ_i (Y_i − p_i), where Φ_T is
+(·)_+ rounded off over a width of about T.  With x = Φ_T'(z) and v_i = E_μ[x (Y_i − p_i)] its
+stationarity, v_i = c d_i, says that the law f ∝ 1 + x/c meets every level *exactly*: a single vote
+with a soft threshold is primal and dual at once, for every T, also where the unsmoothed optimum is
+a mixture of many votes; T → 0 closes the gap.
 
-All expectations are of a dithered sum on a grid (see `sums`), whose unit is chosen so that the
-standard deviation of z is `resolution` units.  Steps:
+Steps:
 
-Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii with
-  H_ii = E_μ[Φ_T''(z) (Y_i − p_i)²] (the curvature's diagonal; its off-diagonal part is near rank
-  one for many attributes, which acceleration absorbs), T shrinking in stages;
-Newton steps with the full H where that does not converge (levels that differ by orders of
-  magnitude: then few attributes decide, and the curvature is far from diagonal).
+Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii from λ = ε, with a gate one unit of the
+  grid wide; H_ii = E_μ[Φ_T''(z) (Y_i − p_i)²] is the curvature's diagonal. Its off-diagonal part is
+  near rank one for many attributes at ordinary levels, which acceleration absorbs.
+Newton steps in ln λ on a logistic gate, Φ_T' = σ(z/T), where that does not settle (levels that
+  differ by orders of magnitude, or of many nats), with the whole curvature by Fourier inversion
+  (`fourier`), T falling in steps from a width at which everything is smooth; each T starts from the
+  λ of the last. A gate that is linear in pieces would do for neither: strips of z without a pattern
+  make its curvature singular.
+A few more such steps with the gate that is drawn, linear and 4 T wide, on its grid (`sums`).
 
 The proofs are in docs/proofs/optimal.md, Theorem 9.
 """
@@ -25,247 +28,408 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import MOST_STATES, GatedSum
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.patterns.certificate import default_resolution
+from deniable.solvers.patterns.complement import (
+    LEAST_RESOLUTION,
+    complement,
+    default_resolution,
+    units_of_budget,
+)
+from deniable.solvers.patterns.fourier import LogisticVote, logistic_vote, usual_tilt
+from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.problem import Problem
 
-STAGES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0)
-"""The widths T tried in turn, in standard deviations of z; 0 means one unit of the grid."""
+LARGEST_NEWTON = 1500
+"""Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""
 
-LARGEST_NEWTON = 64
-"""Attributes up to which a full curvature (k² vectors) is affordable."""
+GOOD_ENOUGH = 2e-5
+"""A gap, as a part of ε, at which Newton steps end."""
 
-GOOD_ENOUGH = 5e-5
-"""Newton steps take long; they are taken only while the gap exceeds this, in nats."""
+
+CHEAP_PAIRS = 64
+"""Attributes up to which a whole curvature on the grid costs no more than by Fourier."""
+
+_HOPELESS = 0.2
+"""Where v is off by more than this part of what it was off at first, or of d, after five steps, the
+fixed point will not settle."""
+
+_COARSE = 10_000.0
+"""Units of θ with which λ are compared on the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """A mixture of linear gates about one middle: widths, on the scale of λ, and shares."""
+
+    widths: FloatArray
+    shares: FloatArray
+
+
+NARROWEST = Gate(np.zeros(1), np.ones(1))
+
+
+def linear(softness: float) -> Gate:
+    """Return the linear gate as steep as a logistic one of this T."""
+    return Gate(np.array([4.0 * softness]), np.ones(1))
+
+
+def mixed(softness: float) -> Gate:
+    """Return about the logistic gate of this T, tails and all.
+
+    A linear gate rises by a uniform density; the logistic density f falls on either side: it is a
+    mixture of uniform ones on [−a, a], with −2 a f'(a) da of a; up to A there are
+    2 (σ(A) − 1/2) − 2 A f(A).
+    """
+    ends = np.array([0.0, 1.5, 3.0, 4.5, 6.5, 9.0, 13.0, 20.0, 30.0])
+    risen = 1.0 / (1.0 + np.exp(-ends))
+    below = 2.0 * (risen - 0.5) - 2.0 * ends * risen * (1.0 - risen)
+    shares = np.diff(below)
+    return Gate(softness * (ends[1:] + ends[:-1]), shares / shares.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class VotePoint:
+    """A soft vote on its grid, and what it and its λ prove.
+
+    Attributes:
+        weights: λ, with λ·d = 1, shape (k,).
+        unit: of the grid, on the same scale.
+        on_grid: what the kept attributes count, in units; a change that loses by itself counts no
+            more than that takes. Shape (k,).
+        middle: of the gate, in units of the kept attributes' sum.
+        widths, shares: of the linear gates that it is a mixture of, in units and adding up to 1.
+        objective: ln E_μ[Φ_T(z)].
+        value: v_i over E_μ[Φ_T(z)], shape (k,).
+        diagonal: of the curvature over E_μ[Φ_T(z)], shape (k,).
+        lower_bound: what λ proves, in nats.
+        pairs: gives the whole curvature over E_μ[Φ_T(z)], shape (k, k), in O(k² states).
+    """
+
+    weights: FloatArray
+    unit: float
+    on_grid: FloatArray
+    middle: float
+    widths: FloatArray
+    shares: FloatArray
+    objective: float
+    value: FloatArray
+    diagonal: FloatArray
+    lower_bound: float
+    pairs: Callable[[], FloatArray]
+
+    def law(self, problem: Problem, log_height: float) -> GatedSum | VoteBlend:
+        """Return the law of height E, ln(e^E − 1) given.
+
+        Raises:
+            SolverError: the height is beyond what a law can have.
+        """
+        parts = [
+            vote_of(problem, self.on_grid, self.middle - width / 2, width, log_height)
+            for width in self.widths.tolist()
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return VoteBlend(tuple(parts), self.shares, np.ones(problem.n_attributes))
 
 
 @dataclass(frozen=True, eq=False)
 class VoteFit:
-    """The best vote found: real weights in grid units, its softness, and both bounds (nats)."""
+    """The best vote found, and both bounds in nats.
 
-    weights: FloatArray  # λ, (k,)
-    threshold: float  # Σ λ_i p_i
-    softness: float  # T >= 1, grid units
-    log_height: float  # ln(e^E − 1) that makes every keep probability at least the requested one
+    Attributes:
+        vote: the vote, whose `log_height` makes every keep probability at least the requested one.
+        log_height: ln(e^E − 1).
+        lower_bound: the best that was proved, not rounded.
+        lower_bound_weights: by this λ, shape (k,).
+        upper_bound: E, infinite if the vote misses a level at any height.
+        tried: votes near the last logistic ones; none if these were not needed.
+    """
+
+    vote: VotePoint
+    log_height: float
     lower_bound: float
     lower_bound_weights: FloatArray
     upper_bound: float
-    n_evaluations: int
+    tried: tuple[VotePoint, ...]
 
     @property
     def gap(self) -> float:
         return self.upper_bound - self.lower_bound
 
+    def law(self, problem: Problem) -> GatedSum | VoteBlend:
+        """Return the law, before its height is set exactly.
 
-@dataclass
-class VotePoint:
-    """A soft vote with its v_i = E_μ[Φ_T'(z) (Y_i − p_i)], and what it and its λ prove."""
-
-    weights: FloatArray
-    softness: float
-    threshold: float
-    objective: float  # ln E[Φ_T(z)] − ln λ·d
-    lower_bound: float
-    log_height: float
-    upper_bound: float
-    value: FloatArray  # v e^{−L}, shape (k,)
-    log_factor: float  # L
-    miss: FloatArray  # c d − v, on the scale of v
-    relative_miss: float
-    curvature: FloatArray  # H_ii
-    full: Callable[[], FloatArray]
+        Raises:
+            SolverError: the height is beyond what a law can have.
+        """
+        return self.vote.law(problem, self.log_height)
 
 
 class VoteSearch:
-    """Evaluates soft votes on a grid, and remembers the best bounds.
+    """Evaluates soft votes, and remembers the best bounds.
 
     Args:
         problem: the levels.
-        resolution: standard deviation of z in grid units.
+        resolution: standard deviation of z in units of the grid.
     """
 
     def __init__(self, problem: Problem, resolution: float) -> None:
         self.problem = problem
         self.resolution = resolution
-        self.spread = np.sqrt(problem.keep_probability * problem.change_probability)
         self.n_evaluations = 0
-        self.best_lower: tuple[float, FloatArray] = (-math.inf, problem.attribute_epsilon)
+        self.lower_bound, self.lower_bound_weights = -math.inf, problem.attribute_epsilon
+        self.upper_bound = math.inf
         self.best: VotePoint | None = None
-
-    def scaled(self, weights: FloatArray) -> FloatArray:
-        """Return the weights in grid units, none so large that its tilt would overflow."""
-        deviation = float(np.linalg.norm(weights * self.spread))
-        weights = weights * (self.resolution / deviation)
-        return np.minimum(weights, 2.0**27 / len(weights))
-
-    def softness(self, weights: FloatArray, stage: float) -> float:
-        return max(stage * float(np.linalg.norm(weights * self.spread)), 1.0)
-
-    def at(self, weights: FloatArray, softness: float) -> VotePoint:
-        """Evaluate the smoothed dual, both bounds, the stationarity and the curvature."""
-        problem = self.problem
-        self.n_evaluations += 1
-        keep, change, gain = (
-            problem.keep_probability,
-            problem.change_probability,
-            problem.keep_excess,
-        )
-        n = np.floor(weights).astype(np.int64)
-        threshold = math.fsum(weights * keep)
-        tilt = saddle_tilt(problem.uniform_keep, weights, threshold)
-        steps = tilted_sum(problem.uniform_keep, n, weights - n, tilt)
-        law = SumLaw(steps, floor=math.floor(threshold - softness / 2))
-        z = law.support - threshold
-        tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
-        log_factor = steps.log_scale - tilt * threshold
-        slope = np.clip(z / softness + 0.5, 0.0, 1.0) * tilted_back
-        bend = np.where(np.abs(z) < softness / 2, tilted_back / softness, 0.0)
-        smooth = np.where(
-            z > softness / 2, z, np.clip(z + softness / 2, 0.0, softness) ** 2 / (2 * softness)
-        )
-        got = law.expectations(np.stack([slope, bend]))
-        # E[h (Y_i − p_i)] as (1−p) E[h; kept] − p E[h; changed]: d_i may be tiny beside p_i.
-        value = change * got.kept[0] - keep * got.changed[0]
-        curvature = change**2 * got.kept[1] + keep**2 * got.changed[1]
-        reward = float(weights @ gain)
-        scale = float(weights @ value) / reward
-        excess = float(np.maximum(z, 0.0) * tilted_back @ law.mass)
-        missing = law.dropped * float((np.maximum(z, 0.0) * tilted_back).max(initial=0.0))
-        if not (excess > 1e9 * missing and reward > 0.0):  # what matters was dropped: not usable
-            return self._void(weights, softness, threshold)
-        log_ratio = math.log(reward) - math.log(excess) - log_factor
-        least = float((value / gain).min())
-        log_height = -math.log(least) - log_factor if least > 0 else math.inf
-        miss = scale * gain - value
-        point = VotePoint(
-            weights,
-            softness,
-            threshold,
-            math.log(float(smooth * tilted_back @ law.mass)) + log_factor - math.log(reward),
-            float(np.logaddexp(0.0, log_ratio)),
-            log_height,
-            float(np.logaddexp(0.0, log_height)),
-            value,
-            log_factor,
-            miss,
-            float(np.abs(miss / (scale * gain)).max()),
-            np.maximum(curvature, 1e-300),
-            lambda: law.pair_expectations(bend, change, -keep),
-        )
-        if point.lower_bound > self.best_lower[0]:
-            self.best_lower = (point.lower_bound, weights)
-        if self.best is None or point.upper_bound < self.best.upper_bound:
-            self.best = point
-        return point
-
-    def _void(self, weights: FloatArray, softness: float, threshold: float) -> VotePoint:
-        zero, infinite = np.zeros_like(weights), math.inf
-        return VotePoint(
-            weights,
-            softness,
-            threshold,
-            infinite,
-            -infinite,
-            infinite,
-            infinite,
-            zero,
-            0.0,
-            zero,
-            infinite,
-            zero + 1.0,
-            lambda: np.eye(len(weights)),
-        )
+        self.tried: list[VotePoint] = []
 
     @property
     def gap(self) -> float:
-        assert self.best is not None
-        return self.best.upper_bound - self.best_lower[0]
+        return self.upper_bound - self.lower_bound
 
-    def accelerate(
-        self, weights: FloatArray, stage: float, target: float, gap: float, steps: int
-    ) -> tuple[FloatArray, bool]:
-        """Run the accelerated fixed point at one T; returns the weights and whether it settled."""
+    def normed(self, weights: FloatArray) -> FloatArray:
+        """Return λ scaled to λ·d = 1."""
+        return np.asarray(weights / float(weights @ self.problem.keep_excess))
+
+    def log_height(self, vote: VotePoint | LogisticVote) -> float:
+        """Return ln(e^E − 1) that makes every keep probability at least the requested one."""
+        least = float((vote.value / self.problem.keep_excess).min())
+        return -math.log(least) - vote.objective if least > 0 else math.inf
+
+    def prove(self, weights: FloatArray, resolution: float | None = None) -> None:
+        """Remember what λ proves, if it is more than what is known."""
+        form = complement(self.problem, weights, resolution)
+        bound = float(np.logaddexp(0.0, math.log(form.gain) - form.log_positive_part()))
+        if bound > self.lower_bound:
+            self.lower_bound, self.lower_bound_weights = bound, weights
+
+    def at(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VotePoint:
+        """Evaluate linear gates of these widths, and at least one unit, on the grid.
+
+        Args:
+            weights: λ ≥ 0, with λ·d = 1, shape (k,).
+            gate: widths, on the scale of λ, and shares.
+            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for.
+        """
+        problem = self.problem
+        self.n_evaluations += 1
+        keep, change = problem.keep_probability, problem.change_probability
+        budget = math.fsum((weights * change).tolist())
+        widest = min(float(gate.widths.max()), budget)
+        unit = unit or budget / units_of_budget(problem, weights, self.resolution)
+        # A law holds no more states than this.
+        most = 0.9 * MOST_STATES / (math.sqrt(problem.n_attributes) + 8)
+        unit = max(unit, float(np.minimum(weights, budget + widest).sum()) / most)
+        widths, budget = np.clip(gate.widths, unit, budget) / unit, budget / unit
+        on_grid = np.minimum(weights / unit, math.floor(budget + widths.max() / 2) + 1.0)
+        n = np.floor(on_grid).astype(np.int64)
+        threshold = math.fsum(on_grid.tolist()) - budget
+        tilt = saddle_tilt(problem.uniform_keep, on_grid, threshold)
+        steps = tilted_sum(problem.uniform_keep, n, on_grid - n, tilt)
+        law = SumLaw(steps, floor=math.floor(threshold - widths.max() / 2))
+        z = law.support - threshold
+        tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
+        slope, bend, smooth = np.zeros(len(z)), np.zeros(len(z)), np.zeros(len(z))
+        for width, share in zip(widths.tolist(), gate.shares.tolist(), strict=True):
+            risen = np.clip(z + width / 2, 0.0, width)
+            slope += share / width * risen
+            bend += share / width * (np.abs(z) < width / 2)
+            smooth += share * np.where(z > width / 2, z, risen**2 / (2 * width))
+        slope, bend = slope * tilted_back, bend * tilted_back
+        got = law.expectations(np.stack([slope, bend]))
+        # E[h (Y_i − p_i)] as (1−p) E[h; kept] − p E[h; changed]: d_i may be tiny beside p_i.
+        value = change * got.kept[0] - keep * got.changed[0]
+        diagonal = change**2 * got.kept[1] + keep**2 * got.changed[1]
+        mean = float(smooth * tilted_back @ law.mass)
+        excess = float(np.maximum(z, 0.0) * tilted_back @ law.mass)
+        missing = law.dropped * float((np.maximum(z, 0.0) * tilted_back).max(initial=0.0))
+        if not excess > 1e9 * missing:  # what matters was dropped: not usable
+            mean, excess = math.nan, math.nan
+        log_factor = steps.log_scale - tilt * threshold + math.log(unit)
+        point = VotePoint(
+            weights,
+            unit,
+            on_grid,
+            threshold,
+            widths,
+            gate.shares,
+            math.log(mean) + log_factor,
+            value / mean / unit,
+            np.maximum(diagonal / mean / unit**2, 1e-300),
+            float(np.logaddexp(0.0, -math.log(excess) - log_factor)),
+            lambda: law.pair_expectations(bend, change, -keep) / (mean * unit**2),
+        )
+        if point.lower_bound > self.lower_bound:
+            self.lower_bound, self.lower_bound_weights = point.lower_bound, weights
+        upper = float(np.logaddexp(0.0, self.log_height(point)))
+        if upper < self.upper_bound or self.best is None:
+            self.upper_bound, self.best = upper, point
+        return point
+
+    def accelerate(self, weights: FloatArray, target: float, gap: float, steps: int) -> bool:
+        """Run the accelerated fixed point with the narrowest gate; return whether it settled."""
         logs: list[FloatArray] = []
         moves: list[FloatArray] = []
-        best_miss, worse = math.inf, 0
-        weights = self.scaled(weights)
-        kept = weights
+        best_miss, first_miss, worse = math.inf, 0.0, 0
+        weights = self.normed(weights)
         for _ in range(steps):
-            point = self.at(weights, self.softness(weights, stage))
-            if point.relative_miss < best_miss:
-                best_miss, worse, kept = point.relative_miss, 0, weights
-            else:
-                worse += 1
-            if point.relative_miss <= target or self.gap <= gap:
-                return weights, True
-            if worse >= 5:
-                return kept, best_miss < 1e-6
-            move = np.log(np.clip(1.0 + point.miss / (point.curvature * weights), 0.5, 2.0))
+            point = self.at(weights, NARROWEST)
+            miss = self.miss(point)
+            size = float(np.abs(miss / self.problem.keep_excess).max())
+            size /= float(weights @ point.value)
+            best_miss, worse = (size, 0) if size < best_miss else (best_miss, worse + 1)
+            if size <= target or self.gap <= gap:
+                return True
+            first_miss = first_miss or size
+            hopeless = len(logs) >= 5 and best_miss > _HOPELESS * min(first_miss, 1.0)
+            if worse == 5 or hopeless or not math.isfinite(size):
+                break
+            move = np.log(np.clip(1.0 + miss / (point.diagonal * weights), 0.5, 2.0))
             logs.append(np.log(weights))
             moves.append(move)
             del logs[:-9], moves[:-9]
             new = logs[-1] + move
             if len(logs) > 1:
                 d_log, d_move = np.diff(logs, axis=0).T, np.diff(moves, axis=0).T
-                metric = np.sqrt(point.curvature) * weights
+                metric = np.sqrt(point.diagonal) * weights
                 mix = np.linalg.lstsq(d_move * metric[:, None], move * metric, rcond=1e-9)[0]
                 new = new - (d_log + d_move) @ mix
-            weights = self.scaled(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
-        return kept, best_miss < 1e-6
+            weights = self.normed(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
+        return best_miss < 1e-6
 
-    def newton(self, weights: FloatArray, stage: float, gap: float, steps: int) -> FloatArray:
-        """Run damped Newton steps on the hyperplane λ·d = const at one T."""
-        gain = self.problem.keep_excess
-        weights = self.scaled(weights)
-        # T in proportion to λ·d makes the objective depend on the direction of λ only.
-        unit = self.softness(weights, stage) / float(weights @ gain)
-        point = self.at(weights, max(unit * float(weights @ gain), 1.0))
+    def miss(self, vote: VotePoint | LogisticVote) -> FloatArray:
+        """Return c d − v, with c = λ·v as λ·d = 1, shape (k,)."""
+        scale = float(vote.weights @ vote.value)
+        return np.asarray(scale * self.problem.keep_excess - vote.value)
+
+    def step(
+        self, vote: VotePoint | LogisticVote, curvature: FloatArray, damping: float
+    ) -> tuple[FloatArray, float]:
+        """Return a Levenberg–Newton step in ln λ at λ·d = 1, (k,), and the fall that it promises.
+
+        The curvature in ln λ is λ_i λ_j H_ij, and −λ_i miss_i on the diagonal, of which only what
+        is positive is kept.
+        """
+        weights, gain = vote.weights, self.problem.keep_excess
+        k = len(weights)
+        slope, reward = weights * self.miss(vote), weights * gain
+        quadratic = curvature * np.outer(weights, weights)
+        own = np.maximum(np.diag(quadratic), 0.0)
+        damped = own + np.maximum(-slope, 0.0)
+        damped += damping * (own + float(weights @ vote.value) * reward)
+        scale = 1.0 / np.sqrt(np.maximum(damped, 1e-300))
+        system = np.zeros((k + 1, k + 1))
+        system[:k, :k] = quadratic * np.outer(scale, scale)
+        system[np.arange(k), np.arange(k)] = damped * scale**2 + 1e-13
+        side = reward * scale
+        system[:k, k] = system[k, :k] = side / np.linalg.norm(side)
+        try:
+            move = scale * np.linalg.solve(system, np.append(slope * scale, 0.0))[:k]
+        except np.linalg.LinAlgError:
+            move = np.zeros(k)
+        move = np.where(np.isfinite(move).all(), move, 0.0)  # no step: the damping then grows
+        return move, float(slope @ move) - 0.5 * float(move @ quadratic @ move)
+
+    def follow(self, gap: float) -> list[LogisticVote]:
+        """Minimise on logistic gates of falling T, from the λ that proves most.
+
+        Ends where the bounds are within `gap`, frequencies run out, or the gate is about as narrow
+        as a unit of the grid.
+
+        Returns:
+            The votes that were resolved, one for every T.
+        """
+        weights = self.normed(self.lower_bound_weights)
+        softness = 0.7 / usual_tilt(self.problem, weights)
+        damping = 1e-2
+        found: list[LogisticVote] = []
+        while True:
+            vote = logistic_vote(self.problem, weights, softness)
+            if not vote.resolved:
+                return found
+            vote, damping, steps = self.descend(vote, damping)
+            self.prove(vote.weights, _COARSE)
+            found.append(vote)
+            weights = vote.weights
+            unit = float(weights @ self.problem.change_probability) / LEAST_RESOLUTION
+            if self.above(vote) <= gap or 4.0 * softness < unit:
+                return found
+            softness *= 0.4 if steps <= 4 else 0.55 if steps <= 8 else 0.75
+
+    def above(self, vote: LogisticVote) -> float:
+        """Return how far the height that this vote needs is above the lower bound, in nats."""
+        return float(np.logaddexp(0.0, self.log_height(vote))) - self.lower_bound
+
+    def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float, int]:
+        """Take Newton steps at one T until v is near proportional to d."""
+        damping = max(damping, 1e-4)
+        for count in range(14):
+            miss, scale = self.miss(vote), float(vote.weights @ vote.value)
+            near = float(np.abs(vote.weights * miss).sum()) < 1e-3 * scale
+            if near and float(np.abs(miss / self.problem.keep_excess).max()) < 0.05 * scale:
+                return vote, damping, count
+            move, promise = self.step(vote, vote.curvature, damping)
+            new = self.normed(vote.weights * np.exp(np.clip(move, -2.0, 2.0)))
+            trial = logistic_vote(self.problem, new, vote.softness)
+            fall = vote.objective - trial.objective
+            if fall > 0 or (fall > -1e-12 and promise < 1e-10):
+                damping *= 0.2 if fall > 0.5 * promise else 2.0 if fall < 0.1 * promise else 1.0
+                vote = trial
+            else:
+                damping *= 8.0
+        return vote, damping, 14
+
+    def polish(self, vote: LogisticVote, gate: Gate, gap: float, steps: int = 12) -> bool:
+        """Take steps with a gate that can be drawn; return whether they led to the optimum for it.
+
+        Args:
+            vote: where to start, and the curvature.
+            gate: about the logistic gate of that vote.
+            gap: the distance of the bounds, in nats, at which to stop.
+            steps: so many at most.
+        """
+        self.resolution = 0.0  # the gate is wide: as few units as may be
+        point, damping, curvature = self.at(vote.weights, gate), 1e-6, vote.curvature
+        fresh, failed = self.problem.n_attributes > CHEAP_PAIRS, 0
+        self.tried.append(point)
         for _ in range(steps):
-            if self.gap <= gap:
+            if self.off(point) < 1e-9 or self.gap <= gap or failed == 3:
                 break
-            direction = _newton_direction(point, gain)
-            # The decrease of ln E[Φ] that the quadratic model promises, twice.
-            promise = float(point.miss @ direction) / max(float(point.weights @ gain), 1e-300)
-            if promise <= 0 or point.relative_miss < 1e-11:
-                break
-            size, better = 1.0, None
-            for _ in range(10):
-                new = np.clip(
-                    point.weights + size * direction, 0.05 * point.weights, 20.0 * point.weights
-                )
-                new = self.scaled(new)
-                trial = self.at(new, max(unit * float(new @ gain), 1.0))
-                if trial.objective < point.objective or (
-                    trial.objective <= point.objective + 1e-13
-                    and trial.relative_miss < point.relative_miss
-                ):
-                    better = trial
-                    break
-                size *= 0.3
-            if better is None:
-                break
-            settled = point.objective - better.objective < 1e-13
-            point = better
-            if settled:
-                break
-        return point.weights
+            if not math.isfinite(point.objective):
+                return False
+            move, _ = self.step(point, curvature, damping)
+            new = self.normed(point.weights * np.exp(np.clip(move, -1, 1)))
+            trial = self.at(new, gate, point.unit)  # on another grid E[Φ] is another, by 1e-6
+            self.tried.append(trial)
+            fall = point.objective - trial.objective
+            if fall > 1e-9 or (fall > -1e-5 and self.off(trial) < 0.9 * self.off(point)):
+                damping, point, failed = max(0.2 * damping, 1e-12), trial, 0
+                fresh = self.problem.n_attributes > CHEAP_PAIRS
+            elif fresh:
+                damping, failed = 30.0 * damping, failed + 1
+            else:
+                curvature, fresh = point.pairs(), True
+        return self.off(point) < 1e-4
+
+    def off(self, vote: VotePoint | LogisticVote) -> float:
+        """Return how far v is from being proportional to d, relatively."""
+        miss = np.abs(self.miss(vote) / self.problem.keep_excess)
+        return float(miss.max()) / float(vote.weights @ vote.value)
 
 
-def _newton_direction(point: VotePoint, gain: FloatArray) -> FloatArray:
-    """Solve H x − μ d = miss, d·x = 0, scaled to a unit diagonal and slightly regularised."""
-    full = point.full()
-    # Attributes that nothing near the threshold depends on get a curvature that keeps steps finite.
-    own = np.diag(full) * point.weights**2
-    scale = point.weights / np.sqrt(np.maximum(own, 1e-24 * max(float(own.max()), 1e-250)))
-    k = len(gain)
-    system = np.zeros((k + 1, k + 1))
-    system[:k, :k] = full * np.outer(scale, scale) + 1e-11 * np.eye(k)
-    side = gain * scale
-    side /= np.linalg.norm(side)
-    system[:k, k] = system[k, :k] = side
-    right = np.append(point.miss * scale, 0.0)
-    solved: FloatArray = np.linalg.lstsq(system, right, rcond=1e-15)[0][:k]
-    return scale * solved
+def starts(problem: Problem) -> list[FloatArray]:
+    """Return λ to start from: the levels, also cut, also the largest raised to a share of θ."""
+    level, change = problem.attribute_epsilon, problem.change_probability
+    found = [level, np.minimum(level, 2.0)]
+    order = np.argsort(-level)
+    for count in (1, 2, 4, 8):
+        if 2 * count < len(level):
+            most, raised = order[:count], level.copy()
+            rest = float((level * change).sum() - (level * change)[most].sum())
+            raised[most] = np.maximum(level[most], 0.5 * rest / count / change[most])
+            found.append(raised)
+    return found
 
 
 def fit_vote(
@@ -273,43 +437,32 @@ def fit_vote(
     *,
     gap: float = 1e-7,
     resolution: float | None = None,
-    start: FloatArray | None = None,
 ) -> VoteFit:
-    """Fit one soft vote; stops when the two bounds are within `gap` (nats) or nothing improves.
+    """Fit one soft vote; stops when the two bounds are near or nothing improves.
 
     Args:
         problem: the levels, all above 0.
-        gap: the distance of the bounds at which to stop early.
-        resolution: standard deviation of z in grid units.
-        start: weights to start from; ε_i otherwise (right to 1 % from k = 50 on).
+        gap: the distance of the bounds, in nats, at which to stop early.
+        resolution: standard deviation of z in units of the grid.
     """
     k = problem.n_attributes
     search = VoteSearch(problem, resolution or default_resolution(k))
-    weights = problem.attribute_epsilon if start is None else start
-    # Many attributes: smooth enough as it is.
-    weights, settled = search.accelerate(weights, 0.0, 1e-11, 0.0, 24)
-    if not settled and search.gap > gap:
-        weights = search.scaled(problem.attribute_epsilon if start is None else start)
-        for stage in STAGES:
-            last = stage == STAGES[-1]
-            new, settled = search.accelerate(weights, stage, 1e-12 if last else 0.03, gap, 25)
-            if not settled and not last:
-                break
-            weights = new
-            if search.gap <= gap:
-                break
-        if search.gap > max(gap, GOOD_ENOUGH) and not settled and k <= LARGEST_NEWTON:
-            for later in STAGES[STAGES.index(stage) :]:
-                weights = search.newton(weights, later, max(gap, GOOD_ENOUGH), 8)
+    settled = search.accelerate(problem.attribute_epsilon, 1e-11, gap, 24)
+    if not settled and k <= LARGEST_NEWTON:
+        for weights in starts(problem):
+            search.prove(weights, _COARSE)
+        enough = max(gap, GOOD_ENOUGH * search.lower_bound)
+        if search.gap > enough:
+            found = search.follow(enough)
+            if found and not search.polish(found[-1], linear(found[-1].softness), enough):
+                search.polish(found[-1], mixed(found[-1].softness), enough)
     best = search.best
     assert best is not None
     return VoteFit(
-        best.weights,
-        best.threshold,
-        best.softness,
-        best.log_height,
-        search.best_lower[0],
-        search.best_lower[1],
-        best.upper_bound,
-        search.n_evaluations,
+        best,
+        search.log_height(best),
+        search.lower_bound,
+        search.lower_bound_weights,
+        search.upper_bound,
+        tuple(search.tried),
     )

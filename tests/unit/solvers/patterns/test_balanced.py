@@ -8,11 +8,23 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.pattern_table import PatternTable
+from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
+from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
-from deniable.solvers.patterns import balanced, linear, optimal, ramps
+from deniable.laws.votes.vote_law import VoteLaw
+from deniable.solvers.patterns import balanced, linear, optimal
+from deniable.solvers.patterns.ramps import Fit, RampSearch
 from unit.laws.votes import whole_law as oracle
+
+
+def law_of(part: optimal.Part) -> FloatArray:
+    """The probability of every pattern, shape (2^k,)."""
+    if isinstance(part.law, PatternTable):
+        return np.array([weight / 2**part.law.bits for weight in part.law.weights])
+    assert isinstance(part.law, VoteLaw)
+    return oracle.pattern_law(part.law)
 
 
 def request(seed: int, k: int) -> tuple[list[int], list[float]]:
@@ -40,10 +52,9 @@ def _each_optimum_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_ramp_is_close_to_the_capped_linear_program(seed: int, factor: float) -> None:
     counts, levels = request(seed, 4 + seed % 3)
     caps = [factor * level for level in levels]
-    solution = balanced.solve(counts, levels, caps, None)
+    solution = balanced.solve(counts, levels, caps, None, exact=0)
     (part,) = solution.parts
-    assert isinstance(part.law, GatedSum | VoteMixture)
-    assert np.all(oracle.given_rest(counts, oracle.pattern_law(part.law)) <= caps)
+    assert np.all(oracle.given_rest(counts, law_of(part)) <= caps)
     assert np.all(part.account.attribute_epsilon <= levels)
     assert np.all(part.account.attribute_epsilon >= np.array(levels) - 1e-9)
     optimum = linear.solve(counts, levels, given_rest_cap=caps).epsilon
@@ -53,12 +64,14 @@ def test_the_ramp_is_close_to_the_capped_linear_program(seed: int, factor: float
     assert solution.cost == solution.epsilon - solution.optimum.epsilon
 
 
+@pytest.mark.parametrize("exact", [0, balanced.EXACT_ORBITS])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_pair_floor_holds_for_every_pair(seed: int) -> None:
+def test_the_pair_floor_holds_for_every_pair(seed: int, exact: int) -> None:
     counts, levels = request(seed, 5)
-    (part,) = balanced.solve(counts, levels, [3 * level for level in levels], 0.5).parts
-    assert isinstance(part.law, GatedSum | VoteMixture)
-    q = oracle.pattern_law(part.law)
+    (part,) = balanced.solve(
+        counts, levels, [3 * level for level in levels], 0.5, exact=exact
+    ).parts
+    q = law_of(part)
     single = [oracle.attenuation(counts, q, (i,)) for i in range(5)]
     for i, j in itertools.combinations(range(5), 2):
         assert oracle.attenuation(counts, q, (i, j)) >= 0.5 * single[i] * single[j]
@@ -136,77 +149,77 @@ def test_an_impossible_request_is_refused(
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-def recorded_fractions(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The fractions of the caps that are searched from here on."""
-    fractions: list[float] = []
-    search = ramps.RampFit.at
+@pytest.mark.parametrize("fails", [(1.0,), (1.0, 2 / 3)])
+def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
+    monkeypatch: pytest.MonkeyPatch, fails: tuple[float, ...]
+) -> None:
+    counts, levels = request(3, 7)
+    caps = [3.0 * level for level in levels]
+    right = balanced.solve(counts, levels, caps, None, exact=0).epsilon
+    search = RampSearch.best
 
-    def recorded(self: ramps.RampFit, fraction: float) -> GatedSum | None:
-        fractions.append(fraction)
-        return search(self, fraction)
+    def failing(self: RampSearch, share: float, near: Fit | None = None) -> Fit | None:
+        return None if share in fails else search(self, share, near)
 
-    monkeypatch.setattr(ramps.RampFit, "at", recorded)
-    return fractions
+    monkeypatch.setattr(RampSearch, "best", failing)
+    solution = balanced.solve(counts, levels, caps, None, exact=0)
+    assert solution.method == "ramp"
+    stricter = [3.0 * (2 / 3 if len(fails) == 1 else 0.5) * level for level in levels]
+    assert (solution.parts[0].account.epsilon_given_rest <= stricter).all()
+    assert right < solution.epsilon < math.fsum(levels)
 
 
-# No law caps an attribute below its own level: looking there cost minutes.
-NEAR_THEIR_CAPS = [3] * 6 + [1000] * 2, [1.4] * 6 + [0.04] * 2
-
-
-def test_no_fraction_of_the_caps_below_the_levels_themselves_is_searched(
+def test_where_no_ramp_keeps_the_floor_the_answer_is_independent_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    counts, levels = NEAR_THEIR_CAPS
-    # Ramps that are found at once and never keep the floor: the search goes as low as it will.
-    ramp = object()
-    monkeypatch.setattr(ramps.RampFit, "at", lambda *_: ramp)
-    fractions = recorded_fractions(monkeypatch)
-    monkeypatch.setattr(balanced, "_landed", lambda *_: ramp)
-    monkeypatch.setattr(balanced, "keep_floor", lambda *_: False)
-    solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
+    counts, levels = request(3, 7)
+    monkeypatch.setattr(RampSearch, "keeping", lambda *_: None)
+    solution = balanced.solve(counts, levels, [3.0 * level for level in levels], 1.0, exact=0)
     assert solution.method == "floor"
-    assert 0.5 < min(fractions) < 0.51
-    assert len(fractions) <= 11
+    assert solution.epsilon == pytest.approx(math.fsum(levels), rel=1e-15)
 
 
-@pytest.mark.slow
-def test_nor_where_ramps_are_really_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, levels = NEAR_THEIR_CAPS
-    fractions = recorded_fractions(monkeypatch)
-    solution = balanced.solve(counts, levels, [2 * level for level in levels], 1.0)
-    assert min(fractions) > 0.5
-    assert len(fractions) <= 11
-    assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12)
-
-
-@functools.cache
-def place_of_seven() -> balanced.RampPlace:
+def test_the_search_for_other_caps_starts_where_one_ended() -> None:
     counts, levels = request(3, 7)
-    place = balanced.solve(counts, levels, [2.0 * level for level in levels], 0.5).place
-    assert place is not None
-    return place
+    first = balanced.solve(counts, levels, [2.0 * level for level in levels], 0.5, exact=0)
+    caps = [1.5 * level for level in levels]
+    again = balanced.solve(counts, levels, caps, 0.5, start=first, exact=0)
+    alone = balanced.solve(counts, levels, caps, 0.5, exact=0)
+    assert again.optimum is first.optimum
+    assert again.epsilon == pytest.approx(alone.epsilon, rel=1e-3)
 
 
-@pytest.mark.parametrize("factor", [0.97, 1.05])
-def test_near_levels_that_are_solved_a_ramp_is_found_that_costs_hardly_more(factor: float) -> None:
-    counts, levels = request(3, 7)
-    moved = [factor * level for level in levels]
-    caps = [2.0 * level for level in moved]
-    best = balanced.solve(counts, moved, caps, 0.5).epsilon
-    for search, most in ((False, 2e-3), (True, 2e-5)):
-        near = balanced.solve_near(counts, moved, caps, 0.5, place_of_seven(), search=search)
-        assert near is not None
-        (part,), _ = near
-        assert part.attributes == tuple(range(7))
-        over = part.account.attribute_epsilon - moved
-        assert over.max() <= 0
-        assert over.min() >= -1e-9
-        assert np.all(part.account.epsilon_given_rest <= caps)
-        assert balanced.keep_floor([part.law], 0.5)
-        assert abs(part.account.epsilon / best - 1) <= most
+@pytest.mark.parametrize(("k", "floor"), [(6, 0.5), (9, None), (14, 0.5)])
+def test_a_total_is_spent_and_every_promise_kept(k: int, floor: float | None) -> None:
+    counts, ratios = request(5, k)
+    most = [math.inf] * (k - 1) + [0.4]
+    spent = balanced.spend(counts, 3.0, ratios, most, 2.0, floor)
+    (part,) = spent.solution.parts
+    assert 3.0 * (1 - 1e-6) <= spent.solution.epsilon <= 3.0
+    np.testing.assert_allclose((spent.levels / ratios)[:-1], spent.levels[0] / ratios[0])
+    assert spent.levels[-1] <= 0.4
+    drawn = part.account.attribute_epsilon
+    assert (drawn <= spent.levels).all()
+    assert (drawn >= spent.levels - 1e-9).all()
+    assert (part.account.epsilon_given_rest <= 2.0 * spent.levels).all()
+    assert balanced.keep_floor([part.law], floor)
+    # At these levels there is no law that costs clearly less.
+    again = balanced.solve(counts, spent.levels.tolist(), (2.0 * spent.levels).tolist(), floor)
+    assert again.epsilon == pytest.approx(3.0, rel=5e-3)
 
 
-def test_a_place_of_other_attributes_is_no_start() -> None:
-    counts, levels = request(3, 7)
-    caps = [levels[0], *(2.0 * level for level in levels[1:])]  # the first has no room left
-    assert balanced.solve_near(counts, levels, caps, 0.5, place_of_seven()) is None
+@pytest.mark.parametrize("total", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize("counts", [(5, 5), (2, 3, 7), (2, 3, 5, 7, 9)])
+def test_few_attributes_lose_nothing_against_independent_responses(
+    counts: tuple[int, ...], total: float
+) -> None:
+    k = len(counts)
+    spent = balanced.spend(counts, total, [1.0] * k, [math.inf] * k, 2.0, 0.5, fair=True)
+    assert total * (1 - 1e-6) <= spent.solution.epsilon <= total
+    assert (spent.levels >= total / k * (1 - 1e-6)).all()
+    (part,) = spent.solution.parts
+    q = law_of(part) if not isinstance(part.law, ProductLaw) else None
+    for i, j in itertools.combinations(range(k), 2):
+        singles = [attenuation(counts[place], total / k) for place in (i, j)]
+        if q is not None:
+            assert oracle.attenuation(counts, q, (i, j)) >= math.prod(singles) * (1 - 1e-6)

@@ -32,10 +32,10 @@ def test_a_blend_meets_the_levels_and_its_bounds_hold_the_exact_optimum(seed: in
     assert blend.law.ideal_epsilon == pytest.approx(blend.upper_bound, rel=1e-9)
 
 
-def test_of_22_attributes_one_vote_is_most_of_a_nat_off_and_a_blend_a_thousandth() -> None:
+def test_of_22_attributes_a_blend_is_the_optimum_to_six_digits() -> None:
     problem = spread(1, 22)
     vote = fit_vote(problem)
     blend = fit_blend(problem, vote)
-    assert vote.gap > 0.5
-    assert blend.upper_bound - blend.lower_bound < 5e-3
+    assert blend.upper_bound - blend.lower_bound < 2e-5
+    assert blend.upper_bound < vote.upper_bound
     assert blend.lower_bound >= vote.lower_bound

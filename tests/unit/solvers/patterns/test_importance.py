@@ -69,6 +69,7 @@ def test_caps_hold_as_drawn_and_free_the_budget_for_others(epsilon: float) -> No
     assert capped.attribute_epsilon[0] > free.attribute_epsilon[0]
 
 
+@pytest.mark.slow
 def test_many_attributes_get_levels_that_use_up_the_budget_in_the_limit() -> None:
     random = np.random.default_rng(2)
     counts, weights = random.integers(2, 9, 400).tolist(), random.uniform(0.5, 3, 400)

@@ -1,77 +1,98 @@
-"""Clipped ramps against their enumerated laws: levels, slopes, and how they respond."""
+"""Ramps meet levels, caps, floors and totals, and the search finds the best top."""
+
+import math
 
 import numpy as np
 import pytest
 
 from deniable.solvers.patterns import optimal
-from deniable.solvers.patterns.ramps import SETTLED, RampFit, RampState, _Fitter
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramp_response import OrbitRamps
+from deniable.solvers.patterns.ramps import AtLevels, AtTotal, RampFit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
-from unit.laws.votes import whole_law as oracle
 
 
-def request(seed: int, k: int) -> Problem:
+def request(seed: int, k: int) -> tuple[Problem, OrbitRamps, float]:
     random = np.random.default_rng(seed)
-    return checked_problem(random.integers(2, 7, k).tolist(), random.uniform(0.4, 1.5, k).tolist())
+    levels = random.uniform(0.3, 1.5, k).tolist()
+    problem = checked_problem(random.integers(2, 7, k).tolist(), levels)
+    return problem, OrbitRamps(orbits(problem)), optimal.solve(problem.counts, levels).epsilon
 
 
-def residual(problem: Problem, state: RampState, fitter: _Fitter) -> tuple[np.ndarray, float]:
-    """E_μ[f (Y_i − p_i)] and E_μ[f] of the ramp with f = 1 at its bottom."""
-    law, _ = fitter.law(state)
-    mass = oracle.uniform_law(problem.counts.tolist()) * oracle.density(law)
-    kept = 1 - oracle.patterns(problem.n_attributes)
-    return mass @ (kept - problem.keep_probability), float(mass.sum())
+@pytest.mark.parametrize("share", [1.0, 0.8])
+def test_a_fit_meets_the_levels_and_the_steepest_slope_its_share_of_the_cap(share: float) -> None:
+    problem, sums, least = request(1, 7)
+    caps = 2.0 * problem.attribute_epsilon
+    fit = RampFit(sums, AtLevels(problem, caps), 1e-12)
+    found = fit.at(1.5 * problem.attribute_epsilon, least + 0.3, 1.3, share)
+    assert found is not None
+    level = sums.response(found.ramp, problem.change_probability).level
+    np.testing.assert_allclose(level, problem.attribute_epsilon, rtol=1e-11)
+    assert (found.ramp.slopes / caps).max() == pytest.approx(share, rel=2e-3)
+    assert least < found.w < problem.attribute_epsilon.sum()
+    # How the height moves with the top, by a difference.
+    near = fit.at(found.ramp.slopes, found.w, 1.3 + 1e-6, share)
+    assert near is not None
+    assert (near.w - found.w) / 1e-6 == pytest.approx(found.by_top, abs=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_miss_and_response_are_those_of_the_enumerated_law(seed: int) -> None:
-    problem = request(seed, 4)
-    fitter = _Fitter(problem, 200.0)
-    state = RampState(1.4 * problem.attribute_epsilon, 0.4, 2.2)
-    now = fitter.response(state)
-    value, total = residual(problem, state, fitter)
-    np.testing.assert_allclose(now.miss, -value / total, atol=1e-11)
-    # The response to E with the ramp's top in place, by a central difference.
-    step = 1e-5
-    higher, lower = (
-        residual(problem, RampState(state.slopes, state.offset, state.height + d), fitter)[0]
-        for d in (step, -step)
-    )
-    response = (higher - lower) / (2 * step * total)
-    np.testing.assert_allclose(now.by_height, response, rtol=1e-3, atol=1e-7)
-    assert (now.by_slope > 0).all()
+def test_the_search_ends_at_a_top_that_no_other_top_beats() -> None:
+    problem, sums, least = request(2, 8)
+    target = AtLevels(problem, 2.0 * problem.attribute_epsilon)
+    best = RampSearch(sums, target, least + 0.3, 1e-12).best(1.0)
+    assert best is not None
+    fit = RampFit(sums, target, 1e-12)
+    for top in np.linspace(0.5, 2.0, 7) * best.ramp.top:
+        other = fit.at(best.ramp.slopes, best.w, float(top), 1.0)
+        assert other is None or other.w >= best.w * (1 - 2e-3)
 
 
-def test_identical_attributes_have_weights_of_one() -> None:
-    problem = checked_problem([5] * 6, [1.0] * 6)
-    law, unit = _Fitter(problem, 200.0).law(RampState(np.full(6, 1.5), 0.5, 3.0))
-    assert law.weights.tolist() == [1] * 6
-    assert unit == pytest.approx(1 / 1.5)
+def test_a_total_and_its_levels_are_two_ways_to_the_same_ramp() -> None:
+    problem, sums, _ = request(1, 8)
+    ratios = problem.attribute_epsilon
+    total = AtTotal(problem.n_categories, ratios, np.full(8, np.inf), 2.0, 3.0)
+    spent = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
+    assert spent is not None
+    levels = math.exp(spent.w) * ratios
+    at_levels = AtLevels(checked_problem(problem.counts, levels), 2.0 * levels)
+    again = RampFit(sums, at_levels, 1e-12).at(spent.ramp.slopes, 3.0, spent.ramp.top, 1.0)
+    assert again is not None
+    assert again.w == pytest.approx(3.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_ramp_meets_the_levels_and_its_steepest_slope_keeps_the_fraction_of_its_cap(
-    seed: int,
-) -> None:
-    problem = request(seed, 4)
-    counts, levels = problem.counts.tolist(), problem.attribute_epsilon
-    caps = 1.8 * levels
-    start = optimal.solve(counts, levels.tolist()).epsilon
-    fit = RampFit(problem, caps, start)
-    assert fit.least_fraction == pytest.approx(1 / 1.8)
-    law = fit.at(0.9)
-    assert law is not None
-    q = oracle.pattern_law(law)
-    kept = q @ (1 - oracle.patterns(4))
-    scale = problem.keep_excess * problem.change_probability
-    assert np.abs((kept - problem.keep_probability) / scale).max() < SETTLED
-    steepest = (law.slope_bounds() / caps).max()
-    assert steepest == pytest.approx(0.9, rel=1e-4)
-    assert (oracle.given_rest(counts, q) <= 0.9 * caps * (1 + 1e-3)).all()
-    assert start * (1 - 1e-6) < law.height < float(levels.sum())
+def test_a_largest_level_binds_within_a_total() -> None:
+    problem, sums, _ = request(1, 6)
+    most = np.where(np.arange(6) == 0, 0.3, np.inf)
+    total = AtTotal(problem.n_categories, problem.attribute_epsilon, most, 2.0, 3.0)
+    spent = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
+    assert spent is not None
+    level = sums.response(spent.ramp, spent.asked.problem.change_probability).level
+    assert level[0] == pytest.approx(0.3, abs=1e-10)
 
 
-def test_without_caps_the_scale_is_left_alone() -> None:
-    problem = request(2, 3)
-    fit = RampFit(problem, np.full(3, np.inf), 2.0)
-    state = RampState(problem.attribute_epsilon, 0.3, 2.0)
-    assert fit._factor(state, 0.5) == 1.0
+@pytest.mark.parametrize("floor", [0.7, 0.9])
+def test_moving_the_top_up_keeps_a_floor_on_pairs(floor: float) -> None:
+    problem, sums, least = request(3, 7)
+    search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
+    best = search.best(1.0)
+    assert best is not None
+    assert search.least_ratio(best) < floor
+    kept = search.keeping(floor, best, 1.0)
+    assert kept is not None
+    assert floor <= search.least_ratio(kept) < floor + 0.05
+    assert kept.ramp.top > best.ramp.top
+    assert kept.w > best.w
+
+
+def test_one_level_far_above_the_others_decides_the_height_by_itself() -> None:
+    # Whatever the others do, a change of the first loses everything: its slope rests above b.
+    levels = [14.0, 0.5, 0.8, 1.1, 0.4, 0.9, 1.0]
+    problem = checked_problem([3] * 7, levels)
+    sums = OrbitRamps(orbits(problem))
+    least = optimal.solve([3] * 7, levels).epsilon
+    caps = 2.0 * problem.attribute_epsilon
+    best = RampSearch(sums, AtLevels(problem, caps), least + 0.3, 1e-12).best(1.0)
+    assert best is not None
+    assert least < best.w < least + 1.0
+    level = sums.response(best.ramp, problem.change_probability).level
+    np.testing.assert_allclose(level, levels, rtol=1e-9)

@@ -1,0 +1,439 @@
+"""Forms: which questions to ask whom, if it is published which questions a person was asked.
+
+A form asks some attributes J and answers by a pattern law on them; people get form c with
+probability w_c, whatever their record, and the release says who got which. Every form then brings
+its own information, and information adds: of the interaction T a person tells
+
+    I_T = Σ_c w_c φ_c(T)²,     φ_c(T) = 0 unless T ⊆ J_c,
+
+and the variance of an unbiased cell at the uniform truth is a sum of κ_T/I_T over a person's worth
+of rows (docs/proofs/forms.md, Theorem 2). Wanted are forms of record level ε and their shares that
+minimise
+
+    F = Σ_T κ_T/I_T
+
+over single attributes and pairs. F is convex in w; the columns are found one by one.
+
+*Master.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
+
+*Pricing.* For prices C_T = κ_T/I_T² the best form is a vote: its density against the uniform law is
+proportional to 1 + (e^ε − 1) 1_D for a set D of patterns, and
+
+    D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T},   w̄_T = E_D[z_T],
+
+never lowers Σ C_T I_T (Theorem 3). z_T are the products of the normalised hits, t_T = ∏ (a_i − 1).
+The ascent ends in a local maximum, so it is started from random votes on random sets J, and from
+the forms at hand.
+
+*Largest levels.* A form that would give an attribute alone more than it may has that attribute's
+answer go through an independent response: that lowers the other promises only.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
+
+BoolArray = NDArray[np.bool_]
+
+MOST_ASKED = 12
+"""A form's pattern table has 2^asked entries."""
+
+DEFAULT_ASKED = 9
+DEFAULT_PAIRS = 0.2
+
+_LEAST_SHARE = 1e-4
+_LEAST_PART = 0.05
+_STARTS = 48
+_SETS = 12
+_HELD = 64
+_SWEEPS = 2000
+_DENSE = 200
+_NEW_FORMS = 12
+_ASCENT = 60
+_ROUNDS = 120
+_FRUITLESS = 4
+_GAIN = 1e-3
+_SEED = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A form as it was found.
+
+    Args:
+        share: of the people who get it.
+        asked: positions of the attributes that it asks, ascending, shape (m,).
+        pattern_probability: of every pattern of changed attributes among these, shape (2,)·m,
+            index 0 for kept.
+    """
+
+    share: float
+    asked: tuple[int, ...]
+    pattern_probability: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FormsSolution:
+    """Forms and what they tell.
+
+    Args:
+        forms: the most frequent first; their shares add up to 1.
+        shares: mean variance of a cell of an attribute, times the number of rows, weighted by
+            importance.
+        pairs: the same of tables of two attributes; inf if a pair cannot be estimated.
+    """
+
+    forms: tuple[Form, ...]
+    shares: float
+    pairs: float
+
+
+def solve(
+    n_categories: Sequence[int],
+    epsilon: float,
+    *,
+    importance: Sequence[float] | None = None,
+    pairs: float = DEFAULT_PAIRS,
+    asked: int = DEFAULT_ASKED,
+    at_most: Sequence[float | None] | None = None,
+) -> FormsSolution:
+    """Find forms of a record level for which shares and pairs have the least variance.
+
+    The same arguments give the same forms.
+
+    Args:
+        n_categories: a_i, shape (k,).
+        epsilon: of the record, in nats.
+        importance: how much each attribute counts, shape (k,); of a pair the product counts.
+        pairs: how much pair tables count against shares, 0 to 1.
+        asked: most attributes that a form may ask, 1 to `MOST_ASKED`.
+        at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
+
+    Raises:
+        InputError: if an argument is out of its range.
+
+    >>> found = solve((2, 5), 2.0, pairs=0.0)
+    >>> sorted(form.asked for form in found.forms)
+    [(0,), (1,)]
+    """
+    k = checked_problem(n_categories, [1.0] * len(n_categories)).n_attributes
+    if not 0 < epsilon <= MAX_LEVEL:
+        raise InputError(f"forms are for a total above 0 and up to {MAX_LEVEL:g} nats")
+    if not 0 <= pairs <= 1:
+        raise InputError(f"the importance of pairs lies between 0 and 1, not at {pairs:g}")
+    if not 1 <= asked <= MOST_ASKED:
+        raise InputError(f"a form asks 1 to {MOST_ASKED} attributes, not {asked}")
+    weights = np.ones(k) if importance is None else np.asarray(importance, dtype=np.float64)
+    limits = optional_limits(at_most, k, "at_most")
+    search = _Search(_Interactions(n_categories), epsilon, min(asked, k), limits)
+    share_costs, pair_costs = search.of.costs(weights)
+    search.minimise(share_costs)
+    if pairs > 0 and k > 1 and asked > 1:
+        best = search.information
+        scale = float((share_costs[:k] / best[:k]).sum())
+        against = float((pair_costs / search.of.one_law(best)).sum())
+        search.minimise((1 - pairs) * share_costs / scale + pairs * pair_costs / against)
+    return search.solution(share_costs, pair_costs)
+
+
+class _Interactions:
+    """The sets T that count: single attributes first, then pairs."""
+
+    def __init__(self, n_categories: Sequence[int]) -> None:
+        self.n = np.asarray(n_categories, dtype=np.float64)
+        self.k = len(self.n)
+        self.pairs = np.array(list(combinations(range(self.k), 2)), dtype=np.int64).reshape(-1, 2)
+        self.dimension = np.concatenate([self.n - 1, (self.n - 1)[self.pairs].prod(axis=1)])
+        self.place = np.zeros((self.k, self.k), dtype=np.int64)
+        numbers = self.k + np.arange(len(self.pairs))
+        self.place[self.pairs[:, 0], self.pairs[:, 1]] = numbers
+        self.place[self.pairs[:, 1], self.pairs[:, 0]] = numbers
+
+    def costs(self, importance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return κ of the mean variance of a cell, of attributes and of pairs of them."""
+        k, pairs = self.k, self.pairs
+        shares = np.zeros(len(self.dimension))
+        shares[:k] = importance / importance.sum() * (self.n - 1) / self.n**2
+        of_pairs = np.zeros(len(self.dimension))
+        if len(pairs):
+            each = importance[pairs].prod(axis=1)
+            each = each / each.sum() / self.n[pairs].prod(axis=1) ** 2
+            of_pairs[k:] = each * self.dimension[k:]
+            for side in range(2):
+                np.add.at(of_pairs, pairs[:, side], each * (self.n - 1)[pairs[:, side]])
+        return shares, of_pairs
+
+    def one_law(self, information: FloatArray) -> FloatArray:
+        """Return what the importance of pairs is measured against, so that it means the same at
+        every ε: about what one law for all tells of pairs.
+
+        That is the product of what it tells of their attributes where nearly everything is kept,
+        and a ninth of that where little is: such laws have about two thirds of the information on
+        shares, and φ_ij half of φ_i φ_j.
+        """
+        singles = information[: self.k]
+        pairs = singles[self.pairs].prod(axis=1)
+        return np.concatenate([singles, pairs * 9.0 ** (pairs**0.25 - 1)])
+
+    def of(self, asked: IntArray) -> IntArray:
+        """Return the numbers of the sets T within some attributes, shape (…, m + m(m − 1)/2)."""
+        first, second = np.triu_indices(asked.shape[-1], 1)
+        pairs = self.place[asked[..., first], asked[..., second]]
+        return np.concatenate([asked, pairs], axis=-1)
+
+
+class _Search:
+    """Columns found so far, and their shares.
+
+    A column is a set of attributes, as many as a form may ask, and a set D of their patterns, as a
+    row of booleans. D need not depend on all of them.
+    """
+
+    def __init__(
+        self, interactions: _Interactions, epsilon: float, most: int, limits: FloatArray
+    ) -> None:
+        self.of = interactions
+        self._odds = math.expm1(epsilon)
+        self._most = most
+        self._random = np.random.default_rng(_SEED)
+        patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
+        self._kept = (patterns & 1) == 0
+        self._uniform: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+        # φ of an attribute alone may lie between these.
+        n, limited = interactions.n, np.minimum(limits, MAX_LEVEL)
+        self._high = np.where(np.isinf(limits), 1.0, 1 / (1 + n / np.expm1(limited)))
+        self._low = np.expm1(-limited) / (np.expm1(-limited) + n)
+        self._limited = bool(np.isfinite(limits).any())
+        self._asked = np.empty((0, most), dtype=np.int64)
+        self._yes = np.empty((0, 1 << most), dtype=np.bool_)
+        self._told = np.empty((0, len(interactions.dimension)))
+        self._weights = np.empty(0)
+
+    @property
+    def information(self) -> FloatArray:
+        """I_T of the forms together, for every T."""
+        return np.asarray(self._weights @ self._told)
+
+    def minimise(self, costs: FloatArray) -> None:
+        """Find columns and their shares until no start of the search finds better ones."""
+        self._add_simple(bool(costs[self.of.k :].any()))
+        fruitless = 0
+        for _ in range(_ROUNDS):
+            self._weights = shares_of(self._told, costs, self._weights, 1e-4)
+            value, prices = _value(costs, self.information)
+            found = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
+            worth = np.concatenate([each[0] for each in found])
+            order = np.argsort(-worth, kind="stable")[:_NEW_FORMS]
+            new = order[worth[order] > value * (1 + _GAIN)]
+            fruitless = 0 if len(new) else fruitless + 1
+            if fruitless == _FRUITLESS:
+                break
+            asked = np.concatenate([each[1] for each in found])[new]
+            yes = np.concatenate([each[2] for each in found])[new]
+            self._keep(self._weights > 1e-7)
+            self._add(asked, yes, 0.1)
+        for part in (0.25, 1.0):
+            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+            frequent = self._weights >= part * min(_LEAST_SHARE, _LEAST_PART / len(self._weights))
+            if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
+                self._keep(frequent)
+        self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+
+    def _add_simple(self, with_pairs: bool) -> None:
+        """Add the forms of one attribute, and those that ask whether a pair of values is right."""
+        sets: list[tuple[int, ...]] = [(i,) for i in range(self.of.k)]
+        if with_pairs:
+            sets += [(i, j) for i, j in self.of.pairs.tolist()]
+        asked, yes = [], []
+        for chosen in sets:
+            rest = [i for i in range(self.of.k) if i not in chosen][: self._most - len(chosen)]
+            asked.append(sorted([*chosen, *rest]))
+            yes.append(self._kept[:, [asked[-1].index(i) for i in chosen]].all(axis=1))
+        self._add(np.array(asked), np.array(yes), 0.5 if len(self._weights) else 1.0)
+
+    def _add(self, asked: IntArray, yes: BoolArray, weight: float) -> None:
+        """Add columns, which together get a weight from those there are."""
+        if not len(asked):
+            return
+        self._asked = np.concatenate([self._asked, asked])
+        self._yes = np.concatenate([self._yes, yes])
+        told = [self._information(*column) for column in zip(asked, yes, strict=True)]
+        self._told = np.concatenate([self._told, told])
+        added = np.full(len(asked), weight / len(asked))
+        self._weights = np.concatenate([(1 - weight) * self._weights, added])
+
+    def _keep(self, chosen: BoolArray) -> None:
+        self._asked, self._yes = self._asked[chosen], self._yes[chosen]
+        self._told, weights = self._told[chosen], self._weights[chosen]
+        self._weights = weights / weights.sum()
+
+    def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
+        """Return the forms, each with the attributes only that it depends on."""
+        found: dict[tuple[tuple[int, ...], bytes], Form] = {}
+        for asked, yes, share in zip(self._asked, self._yes, self._weights, strict=True):
+            form = self._form(asked, yes, float(share))
+            key = form.asked, form.pattern_probability.tobytes()
+            before = found[key].share if key in found else 0.0
+            found[key] = replace(form, share=form.share + before)
+        forms = sorted(found.values(), key=lambda form: (-form.share, form.asked))
+        information = self.information
+        return FormsSolution(
+            tuple(forms), *(_value(costs, information)[0] for costs in (share_costs, pair_costs))
+        )
+
+    def _starts(self, prices: FloatArray) -> Iterator[tuple[IntArray, BoolArray]]:
+        """Yield attributes and votes on them to start from: random ones, and the heaviest columns
+        with a change."""
+        generator, m, k = self._random, self._most, self.of.k
+        heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
+        if m == k:
+            starts = [(np.arange(k), self._yes[heavy])]
+        else:
+            starts = [(np.sort(generator.permutation(k)[:m]), self._yes[:0]) for _ in range(_SETS)]
+            picked = generator.choice(heavy, min(_SETS, len(heavy)), replace=False)
+            starts += [(self._asked[i], self._yes[i : i + 1]) for i in picked]
+        for asked, known in starts:
+            n = _STARTS // (1 if m == k else 4)
+            weights = generator.exponential(size=(n, m))
+            # Every other start weighs the attributes by what is paid for them.
+            weights[::2] *= np.sqrt(prices[asked] / self.of.dimension[asked])
+            weights *= generator.random((n, m)) < generator.random((n, 1))
+            scores = weights @ self._kept.T
+            highest = scores.max(axis=1, keepdims=True)
+            thresholds = np.maximum(generator.random((n, 1)) * highest, 1e-9 * highest)
+            changed = known ^ (generator.random(known.shape) < 1 / (1 << m))
+            yield asked, np.concatenate([(scores >= thresholds) & (highest > 0), changed])
+
+    def _hits(self, asked: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the uniform law of the patterns, shape (2^m,), and their normalised hits and
+        products of two, shape (2^m, m + m(m − 1)/2)."""
+        key = asked.tobytes()
+        if key not in self._uniform:
+            r = (1 / self.of.n)[asked]
+            hits = (self._kept - r) / np.sqrt(r * (1 - r))
+            first, second = np.triu_indices(self._most, 1)
+            hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
+            if len(self._uniform) >= _HELD:
+                self._uniform.clear()
+            self._uniform[key] = np.where(self._kept, r, 1 - r).prod(axis=1), hits
+        return self._uniform[key]
+
+    def _means(self, asked: IntArray, yes: BoolArray) -> FloatArray:
+        """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), before largest
+        levels."""
+        uniform, hits = self._hits(asked)
+        law = uniform * yes
+        return np.asarray(
+            self._odds * (law @ hits) / (1 + self._odds * law.sum(axis=1, keepdims=True))
+        )
+
+    def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
+        """Return the factor on φ_T that brings each attribute below its largest level."""
+        single = means[:, : self._most] / np.sqrt(self.of.n[asked] - 1)
+        limit = np.where(single > 0, self._high[asked], self._low[asked])
+        above = np.abs(single) > np.abs(limit)
+        factor = np.where(above, limit / np.where(above, single, 1.0), 1.0)
+        first, second = np.triu_indices(self._most, 1)
+        return np.concatenate([factor, factor[:, first] * factor[:, second]], axis=1)
+
+    def _information(self, asked: IntArray, yes: BoolArray) -> FloatArray:
+        """Return I_T of a column for every T; exactly zero where it does not depend on T."""
+        means = self._means(asked, yes[None])
+        if self._limited:
+            means = means * self._damping(asked, means)
+        table = yes.reshape((2,) * self._most)
+        depends = np.array([(table != np.flip(table, i)).any() for i in range(self._most)])
+        first, second = np.triu_indices(self._most, 1)
+        means = np.where(np.concatenate([depends, depends[first] & depends[second]]), means[0], 0.0)
+        numbers = self.of.of(asked)
+        told = np.zeros(len(self.of.dimension))
+        told[numbers] = means**2 / self.of.dimension[numbers]
+        return told
+
+    def _ascend(
+        self, prices: FloatArray, asked: IntArray, yes: BoolArray
+    ) -> tuple[FloatArray, IntArray, BoolArray]:
+        """Return what the best column near each start is worth, and the columns."""
+        numbers = self.of.of(asked)
+        paid = prices[numbers] / self.of.dimension[numbers]
+        _, hits = self._hits(asked)
+        worth, best = np.full(len(yes), -1.0), yes
+        for _ in range(_ASCENT):
+            means = self._means(asked, yes)
+            damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
+            value = (damped * means**2).sum(axis=1)
+            better = value > worth * (1 + 1e-12)
+            if not better.any():
+                break
+            worth = np.where(better, value, worth)
+            best = np.where(better[:, None], yes, best)
+            yes = (damped * means) @ hits.T > value[:, None]
+        return worth, np.broadcast_to(asked, (len(yes), self._most)), best
+
+    def _form(self, asked: IntArray, yes: BoolArray, share: float) -> Form:
+        shape = (2,) * self._most
+        uniform, _ = self._hits(asked)
+        means = self._means(asked, yes[None])
+        damping = self._damping(asked, means)[0, : self._most]
+        yes = yes.reshape(shape)
+        probability = uniform.reshape(shape) * (1 + self._odds * yes)
+        probability = probability / probability.sum()
+        places = list(range(self._most))
+        for axis in reversed(range(self._most)):
+            if np.array_equal(np.take(yes, 0, axis=axis), np.take(yes, 1, axis=axis)):
+                yes, probability = np.take(yes, 0, axis=axis), probability.sum(axis=axis)
+                places.remove(axis)
+            elif damping[axis] < 1:
+                kept, changed = (np.take(probability, i, axis=axis) for i in (0, 1))
+                answered = damping[axis] * kept
+                answered += (1 - damping[axis]) / self.of.n[asked[axis]] * (kept + changed)
+                probability = np.stack([answered, kept + changed - answered], axis=axis)
+        return Form(share, tuple(asked[places].tolist()), probability)
+
+
+def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArray]:
+    """Return Σ κ_T/I_T, infinite if something that counts is not told at all, and the prices."""
+    used = costs > 0
+    if (information[used] <= 0).any():
+        return math.inf, np.zeros(len(costs))
+    prices = np.zeros(len(costs))
+    prices[used] = costs[used] / information[used] ** 2
+    return float((costs[used] / information[used]).sum()), prices
+
+
+def shares_of(
+    told: FloatArray, costs: FloatArray, start: FloatArray, tolerance: float
+) -> FloatArray:
+    """Return the shares of forms that minimise Σ κ_T/I_T, shape (n,).
+
+    Args:
+        told: I_T(c), shape (n, number of T).
+        costs: κ_T.
+        start: shares to start from.
+        tolerance: relative, of Σ κ_T/I_T.
+    """
+    used = costs > 0
+    costs, shares = costs[used], start
+    told = told[:, used]
+    # With many attributes a form tells of few of the pairs.
+    by_form: Any = told if told.shape[1] < _DENSE else sparse.csr_array(told)
+    by_interaction: Any = told.T if told.shape[1] < _DENSE else sparse.csr_array(told.T)
+    for sweep in range(_SWEEPS):
+        information: FloatArray = by_interaction @ shares
+        slope: FloatArray = by_form @ (costs / information**2)
+        value = float((costs / information).sum())
+        if slope.max() <= value * (1 + tolerance):
+            break
+        shares = shares * (slope / value) ** (0.5 if sweep < 50 else 0.9)
+        shares = shares / shares.sum()
+    return np.asarray(shares)

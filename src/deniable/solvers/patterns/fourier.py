@@ -1,0 +1,127 @@
+"""A vote with a logistic gate: its expectations by Fourier inversion, without a grid.
+
+With z = θ − Σ_{changed} λ_i as in `complement`, a gate x = σ(z/T) = Φ_T'(z), where
+Φ_T(z) = T ln(1 + e^{z/T}) ≥ z_+, and 0 < ρ < 1/T, e^{−ρz} σ(z/T) has the Fourier transform
+
+    S(ρ + iω) = ∫ e^{−(ρ + iω) z} σ(z/T) dz = πT/sin(πT (ρ + iω)),
+
+that of e^{−ρz} Φ_T is S/(ρ + iω), and that of e^{−ρz} σ'(z/T)/T is S·(ρ + iω). So with
+dν ∝ e^{ρz} dμ, e^L = E_μ[e^{ρz}] and φ(ω) = E_ν[e^{iωz}],
+
+    E_μ[h(z)] = e^L (1/2π) ∫ φ(ω) ĥ(ω) dω,
+
+and an attribute that is changed puts U_i(ω) = π_i e^{−iωλ_i}/(1 − π_i + π_i e^{−iωλ_i}) under the
+integral, π_i = ν(i changed): all first moments are a product of a matrix and a vector, all second
+moments a product of two matrices. The trapezoid rule is exact but for what comes around from a
+period away, and for frequencies left out. Nothing here is a bound: it is for searching.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.sums import saddle_tilt
+from deniable.solvers.problem import Problem
+
+MOST_NODES = 6000
+"""Frequencies at most; a gate so steep that it needs more is not resolved."""
+
+_BLOCK = 256
+_NEGLIGIBLE = 1e-12
+"""A block of frequencies that adds less than this part of the largest is the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticVote:
+    """What a vote with a logistic gate is worth, and how that changes with λ.
+
+    Attributes:
+        weights: λ, with λ·d = 1, shape (k,).
+        softness: T, on the same scale.
+        objective: ln E_μ[Φ_T(z)], which is ln(1/(e^ε − 1)) where T → 0.
+        value: v_i = E_μ[x (q_i − C_i)] over E_μ[Φ_T(z)], shape (k,).
+        curvature: E_μ[x' (q_i − C_i)(q_j − C_j)] over E_μ[Φ_T(z)], shape (k, k).
+        resolved: whether the frequencies were enough for this T.
+    """
+
+    weights: FloatArray
+    softness: float
+    objective: float
+    value: FloatArray
+    curvature: FloatArray
+    resolved: bool
+
+
+def usual_tilt(problem: Problem, weights: FloatArray) -> float:
+    """Return the saddle point ρ, at which the costs of changes average the budget; it is above 0.
+
+    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ.
+    """
+    budget = float(weights @ problem.change_probability)
+    live = weights < budget
+    kept = float(weights[live].sum()) - budget
+    tilt = saddle_tilt(problem.uniform_keep[live], weights[live], kept) if kept > 0 else 0.0
+    return max(tilt, 0.3 / budget)
+
+
+def logistic_vote(problem: Problem, weights: FloatArray, softness: float) -> LogisticVote:
+    """Evaluate one vote.
+
+    Args:
+        problem: the levels.
+        weights: λ ≥ 0 with λ·d = 1, shape (k,).
+        softness: T > 0.
+    """
+    keep, q = problem.uniform_keep, problem.change_probability
+    budget = float(weights @ q)
+    tilt = min(usual_tilt(problem, weights), 0.9 / softness)
+    odds = (1.0 - keep) * np.exp(-np.minimum(tilt * weights, 700.0))
+    change = odds / (keep + odds)
+    log_factor = tilt * budget + float(np.log(keep + odds).sum())
+    deviation = math.sqrt(float(weights**2 @ (change * (1.0 - change))))
+    # What comes around from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
+    period = 8.0 * deviation + max(40.0 / tilt, 36.0 / (1.0 / softness - tilt))
+    spacing = 2.0 * math.pi / period
+    needed = max(64, math.ceil(36.0 / (math.pi * softness * spacing)))  # S falls as e^{−πTω}
+    k = problem.n_attributes
+    smooth, gate, bend = 0.0, 0.0, 0.0
+    gate_changed, bend_changed, pairs = np.zeros(k), np.zeros(k), np.zeros((k, k))
+    largest, done = 0.0, False
+    for first in range(0, min(needed, MOST_NODES), _BLOCK):
+        omega = spacing * np.arange(first, first + _BLOCK)
+        turned = np.exp(-1j * np.outer(omega, weights)) * change
+        both = (1.0 - change) + turned
+        at = tilt + 1j * omega
+        wave = np.exp(1j * omega * budget) * np.prod(both, axis=1) * (spacing / math.pi)
+        wave *= math.pi * softness / np.sin(math.pi * softness * at)
+        if first == 0:
+            wave[0] *= 0.5  # the integral over all ω is twice the real part of that over ω > 0
+        bent = wave * at
+        smooth += float((wave / at).real.sum())
+        gate += float(wave.real.sum())
+        bend += float(bent.real.sum())
+        part = turned / both
+        gate_changed += (wave @ part).real
+        bend_changed += (bent @ part).real
+        weighed = part * bent[:, None]
+        pairs += part.real.T @ weighed.real - part.imag.T @ weighed.imag
+        sizes = np.abs(bent)
+        largest = max(largest, float(sizes.max()))
+        done = float(sizes[-_BLOCK // 4 :].max()) < _NEGLIGIBLE * largest
+        if done:
+            break
+    np.fill_diagonal(pairs, bend_changed)
+    cross = np.outer(q, bend_changed)
+    curvature = bend * np.outer(q, q) - cross - cross.T + pairs
+    if not smooth > 0.0:
+        return LogisticVote(weights, softness, math.inf, q, curvature, False)
+    return LogisticVote(
+        weights,
+        softness,
+        math.log(smooth) + log_factor,
+        (q * gate - gate_changed) / smooth,
+        curvature / smooth,
+        done or needed <= MOST_NODES,
+    )

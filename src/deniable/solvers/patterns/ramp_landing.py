@@ -1,0 +1,113 @@
+"""From a ramp in real numbers to a law in the numbers that are drawn from.
+
+Up to `MOST_IN_TABLE` attributes the law is a table of patterns, in exact integers. Beyond, it is a
+gated sum (`deniable.laws.votes.gated`), whose slopes lie on a grid: there the equations are solved
+once more for the law itself, with the derivatives of the ramp, until every level is met. What is
+left over, an own response of the attribute brings down.
+"""
+
+import math
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.laws.pattern_table import PatternTable
+from deniable.laws.patterns import FloatArray, other_outputs
+from deniable.laws.votes.gated import MOST_STATES, GatedSum, on_grid
+from deniable.solvers.patterns.complement import default_resolution
+from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp, Response
+from deniable.solvers.patterns.ramps import Fit, RampFit, Target
+
+MOST_IN_TABLE = 12
+"""Most attributes for which the law is a table of all 2^k patterns."""
+
+_BEYOND_BOTTOM = 1.003
+"""A slope above this many times b does what one of this size does."""
+
+_DITHERED = 2e-5
+_SAME = 0.02
+"""Up to such a change of ln c the derivatives are kept."""
+
+
+def table_of(n_categories: tuple[int, ...], sums: OrbitRamps, fit: Fit) -> PatternTable:
+    """Return the table of a ramp over the orbits of its patterns."""
+    density = sums.density(fit.ramp, fit.asked.problem.change_probability)
+    counts = other_outputs(n_categories).astype(np.float64)
+    return PatternTable.from_probabilities(n_categories, sums.orbits.expand(density) * counts)
+
+
+def gated_sum_of(
+    target: Target, fit: Fit, share: float, tolerance: float, *, alike: bool
+) -> tuple[GatedSum, Fit] | None:
+    """Return the gated sum that delivers what is asked as exactly as it is evaluated.
+
+    Args:
+        target: what is asked, of every attribute by itself.
+        fit: the ramp in real numbers.
+        share: of the caps; dither makes slopes a shade steeper, so a little less is aimed at.
+        tolerance: the most that a level may miss, in nats.
+        alike: whether all attributes are.
+
+    Returns:
+        The law and its ramp; None if the steps do not settle.
+    """
+    sums = _DrawnRamps(fit.asked.problem.n_categories, alike=alike)
+    again = RampFit(sums, target, tolerance, relative=False)
+    try:
+        settled = again.at(
+            fit.ramp.slopes, fit.w, fit.ramp.top, share * (1.0 - _DITHERED), veto=fit.veto
+        )
+    except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
+        return None
+    if settled is None:
+        return None
+    return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
+
+
+class _DrawnRamps:
+    """What a ramp delivers once it is on the grid of the law; derivatives of the ramp itself."""
+
+    def __init__(self, n_categories: FloatArray, *, alike: bool) -> None:
+        self.size = np.ones(len(n_categories))
+        self._n_categories, self._alike = n_categories, alike
+        self._counts = n_categories.astype(np.int64)
+        self._resolution = 0.5 * default_resolution(len(n_categories))
+        self._coarse = GridRamps(n_categories)
+        self._last: tuple[FloatArray, Response] | None = None
+
+    def law(self, ramp: Ramp, change: FloatArray) -> GatedSum:
+        """Return the law on its grid."""
+        bottom = float(ramp.slopes @ change) - ramp.top + ramp.height
+        slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
+        keep = 1.0 - change
+        deviation = math.sqrt(float(slopes**2 @ (keep * change)))
+        most = 0.9 * MOST_STATES / (math.sqrt(len(slopes)) + 8.0)
+        unit = min(self._resolution / deviation, most / float(slopes.sum()))
+        weights = slopes * unit
+        if self._alike:  # only how many are kept matters
+            unit = 1.0 / float(slopes[0])
+            weights = np.ones_like(slopes)
+        whole, dither = on_grid(weights)
+        top = min(float(weights @ keep) + ramp.top * unit, float(weights.sum()))
+        start = max(float(weights @ keep) + (ramp.top - ramp.height) * unit, 0.0)
+        width = top - start
+        return GatedSum(
+            tuple(self._counts.tolist()),
+            whole,
+            dither,
+            "ramp",
+            start,
+            width,
+            width / unit,
+            np.ones_like(slopes),
+        )
+
+    def response(self, ramp: Ramp, change: FloatArray) -> Response:
+        if self._last is None or np.abs(np.log(ramp.slopes / self._last[0])).max() > _SAME:
+            self._last = ramp.slopes, self._coarse.response(ramp, change)
+        about = self._last[1]
+        level = self.law(ramp, change).moments().levels(self._counts)
+        return Response(level, about.by_slope, about.by_height, about.by_top)
+
+    def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        return self._coarse.pair_ratios(ramp, change)

@@ -1,0 +1,314 @@
+"""What a clipped ramp delivers, and how that answers when its slopes, top or height move.
+
+    f(S) = exp(clip(z − top + E, 0, E)),    z = Σ_i c_i (q_i − C_i),
+
+C_i = 1 if attribute i is changed, q_i = 1 − p_i: z has mean 0 under every law that keeps the
+levels, so that ``top`` says where the ramp ends relative to where the mass is. Written by what is
+*changed*, z = Σ c_i q_i − Σ_{changed} c_i: only the sums of changed costs up to the ramp's bottom
+matter, and no probability of a rare change is a difference of two large numbers.
+
+Two ways to the same numbers. Attributes that are alike have one slope. `OrbitRamps` sums over the
+orbits of patterns (`orbits`): exact, and quick up to a few thousand orbits. `GridRamps` sums over
+a grid of costs, k·R states for any number of attributes.
+
+With P = E_μ[f Y_i], N = E_μ[f C_i] (sums of positive numbers), the delivered level is
+ln(P/N) + ln(a_i − 1), and its derivative by anything is dP/P − dN/N.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.sums import SumLaw, changed_sum, saddle_tilt
+from deniable.solvers.patterns.orbits import Orbits
+
+ComplexArray = NDArray[np.complex128]
+
+MOST_ON_A_GRID = 30
+"""Attributes up to which sums of costs are always taken on a grid. Of more the sum is nearly always
+all but normal, and a few dozen frequencies hold all of its law."""
+
+_MOST_FREQUENCIES = 320
+_STEEPEST = 600.0
+"""Nats by which a tilt may change a law from one end of the grid to the other."""
+
+COARSE = 700
+"""States of the grid on which a ramp is searched for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ramp:
+    """A ramp in nats, with one slope for each group of alike attributes.
+
+    Attributes:
+        slopes: c > 0, shape (m,).
+        top: where the ramp ends, above the mean of z under the law.
+        height: E.
+    """
+
+    slopes: FloatArray
+    top: float
+    height: float
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Delivered levels and their derivatives.
+
+    Attributes:
+        level: shape (m,), nats.
+        by_slope: ∂ level_i/∂ ln c_j, shape (m, m).
+        by_height: ∂ level/∂E with the top in place, shape (m,).
+        by_top: ∂ level/∂ top, shape (m,).
+    """
+
+    level: FloatArray
+    by_slope: FloatArray
+    by_height: FloatArray
+    by_top: FloatArray
+
+
+class RampSums(Protocol):
+    """Sums over all patterns, for one set of groups."""
+
+    size: FloatArray
+    """How many attributes each group has, shape (m,)."""
+
+    def response(self, ramp: Ramp, change: FloatArray) -> Response:
+        """Return levels and derivatives.
+
+        Args:
+            ramp: slopes, top and height.
+            change: the requested q, shape (m,), which says where the mean of z is.
+        """
+        ...
+
+    def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        """Return φ_ij/(φ_i φ_j) for attributes of two groups, (m, m), infinite where a group has
+        no second attribute."""
+        ...
+
+
+class OrbitRamps:
+    """Sums over orbits, shape (n,): patterns up to exchange of alike attributes."""
+
+    def __init__(self, orbits: Orbits) -> None:
+        self.orbits = orbits
+        self.size = orbits.size.astype(np.float64)
+        self._others = np.log(orbits.groups.n_categories - 1.0)
+        self._changed = np.ascontiguousarray(orbits.changed_fraction.T)
+        self._kept = np.ascontiguousarray(orbits.kept_fraction.T)
+
+    def density(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        """Return f e^{−E} of every orbit, shape (n,)."""
+        above = self._above_bottom(ramp, change)
+        density: FloatArray = np.exp(np.clip(above, 0.0, ramp.height) - ramp.height)
+        return density
+
+    def response(self, ramp: Ramp, change: FloatArray) -> Response:
+        above = self._above_bottom(ramp, change)
+        mass = np.exp(np.clip(above, 0.0, ramp.height) - ramp.height) * self.orbits.chance
+        changed, kept = mass @ self._changed, mass @ self._kept
+        level = np.log(kept) + self._others - np.log(changed)
+        on_ramp = np.where((above > 0.0) & (above < ramp.height), mass, 0.0)
+        # Of f e^{−E} only the part at the bottom answers to E.
+        bottom = np.where(above <= 0.0, -mass, 0.0)
+        some = np.flatnonzero(on_ramp)
+        if len(some) < 0.7 * len(on_ramp):
+            on, changed_on, kept_on = on_ramp[some], self._changed[some], self._kept[some]
+        else:
+            on, changed_on, kept_on = on_ramp, self._changed, self._kept
+        by_log_slope = (change - changed_on) * (on[:, None] * (self.size * ramp.slopes))
+        return Response(
+            level,
+            kept_on.T @ by_log_slope / kept[:, None]
+            - changed_on.T @ by_log_slope / changed[:, None],
+            bottom @ self._kept / kept - bottom @ self._changed / changed,
+            changed_on.T @ on / changed - kept_on.T @ on / kept,
+        )
+
+    def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        return self.ratios(self.density(ramp, change) * self.orbits.chance)
+
+    def ratios(self, mass: FloatArray) -> FloatArray:
+        """Return φ_ij/(φ_i φ_j) of a law on the orbits, shape (n,) up to a factor; (m, m)."""
+        a = self.orbits.groups.n_categories
+        sign = self._kept - self._changed / (a - 1.0)
+        total = mass.sum()
+        single = mass @ sign / total
+        pairs = sign.T @ (sign * mass[:, None]) / total
+        for group in range(len(a)):
+            if self.size[group] > 1:
+                pairs[group, group] = mass @ self.orbits.pair_attenuation(group, group) / total
+        ratios = pairs / np.outer(single, single)
+        ratios[np.diag_indices(len(a))] += np.where(self.size > 1, 0.0, np.inf)
+        return np.asarray(ratios)
+
+    def _above_bottom(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        cost = ramp.slopes * self.size
+        bottom = float(cost @ change) - ramp.top + ramp.height
+        return np.asarray(bottom - self._changed @ cost)
+
+
+class GridRamps:
+    """Sums over t = Σ_{changed} c_i, on a grid of states from 0 to where the ramp's bottom is, b.
+
+    A cost between two states is rounded to one of them at random ("dither"): right on average. With
+    F = f e^{−E}, F − e^{−E} vanishes from b on, so states beyond are left out without loss:
+
+        E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i].
+
+    The sums are taken under a law ν tilted to where the plateau ends. Every attribute is a group of
+    its own, shapes (k,).
+    """
+
+    def __init__(self, n_categories: FloatArray, states: int = COARSE) -> None:
+        self.size = np.ones(len(n_categories))
+        self._a = n_categories
+        self._states = states
+
+    def _sums(self, ramp: Ramp, change: FloatArray) -> "_CostSums | _FourierSums":
+        if len(self._a) > MOST_ON_A_GRID:
+            sums = _FourierSums(ramp, change, self._a)
+            if sums.settled:
+                return sums
+        return _CostSums(ramp, change, self._a, self._states)
+
+    def response(self, ramp: Ramp, change: FloatArray) -> Response:
+        sums = self._sums(ramp, change)
+        # F − e^{−E}, F on the ramp, and e^{−E} above the bottom.
+        first = sums.moments(np.stack([sums.excess, sums.on_ramp, sums.above]))
+        pairs = sums.pairs(sums.on_ramp)
+        uniform = sums.base * np.append(1.0, 1.0 - 1.0 / self._a)
+        total, *changed = uniform + first[0]
+        kept = total - np.array(changed)
+
+        def answer(whole: FloatArray, part: FloatArray) -> FloatArray:
+            """d level where E_μ[F] moves by `whole` and E_μ[F C_i] by `part`, axis 0 being i."""
+            shape = (-1,) + (1,) * (part.ndim - 1)
+            by_kept, by_changed = np.reshape(kept, shape), np.reshape(changed, shape)
+            return np.asarray((whole - part) / by_kept - part / by_changed)
+
+        on = first[1]
+        bottom = uniform - first[2]
+        return Response(
+            np.log(kept) + np.log(self._a - 1.0) - np.log(changed),
+            answer(change * on[0] - on[1:], np.outer(on[1:], change) - pairs) * ramp.slopes,
+            answer(-bottom[0], -bottom[1:]),
+            answer(-on[0], -on[1:]),
+        )
+
+    def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
+        sums = self._sums(ramp, change)
+        first, pairs = sums.moments(sums.excess[None]), sums.pairs(sums.excess)
+        # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of f drops out.
+        lie = 1.0 / (1.0 - 1.0 / self._a)
+        total, changed = first[0, 0], first[0, 1:]
+        single = total - lie * changed
+        both = single[:, None] - (lie * changed) + np.outer(lie, lie) * pairs
+        ratios = both * (sums.base + total) / np.outer(single, single)
+        np.fill_diagonal(ratios, np.inf)
+        return np.asarray(ratios)
+
+
+class _CostSums:
+    """The law of t under ν, and the ramp's functions of it.
+
+    Everything is in units of the larger of e^{−E} and what E_μ[F] is about.
+    """
+
+    def __init__(self, ramp: Ramp, change: FloatArray, a: FloatArray, states: int) -> None:
+        end_of_top = float(ramp.slopes @ change) - ramp.top
+        bottom = end_of_top + ramp.height
+        unit = bottom / states
+        cost = np.minimum(ramp.slopes / unit, 2.0 * states)
+        whole = np.floor(cost).astype(np.int64)
+        # Where the plateau ends the mass is: tilted so that t has its mean there.
+        live, spent = cost < states, end_of_top / unit
+        total = float(cost[live].sum())
+        keep = 1.0 / a
+        mean = total - min(max(spent, 1e-3 * total), (1.0 - 1e-3) * total)
+        tilt = saddle_tilt(keep[live], cost[live], mean) if total > 0.0 else 0.0
+        tilt = min(tilt, float(np.float32(_STEEPEST / states)))
+        steps = changed_sum(keep, whole, cost - whole, tilt, states)
+        self._law = SumLaw(steps, ceiling=states)
+        log_factor = steps.log_scale + tilt * spent
+        largest = max(-ramp.height, log_factor)
+        self.base, factor = math.exp(-ramp.height - largest), math.exp(log_factor - largest)
+        t = self._law.support
+        below = unit * (spent - t)  # in nats: the ramp where it is negative
+        weight = tilt * (t - spent)
+        self.above = factor * np.exp(weight - ramp.height)
+        self.on_ramp = np.where(below < 0.0, factor * np.exp(weight + below), 0.0)
+        self.excess = factor * np.exp(weight + np.minimum(below, 0.0)) - self.above
+
+    def moments(self, values: FloatArray) -> FloatArray:
+        """Return E[h] and E[h C_i] of functions h of t, shape (n, 1 + k)."""
+        got = self._law.expectations(values)
+        return np.concatenate([got.total[:, None], got.changed], axis=1)
+
+    def pairs(self, values: FloatArray) -> FloatArray:
+        """Return E[h C_i C_j], shape (k, k)."""
+        nothing = np.zeros(self._law.steps.n_attributes)
+        return self._law.pair_expectations(values, nothing, nothing + 1.0)
+
+
+class _FourierSums:
+    """The same as `_CostSums` by Fourier inversion, for costs as they are.
+
+    With u = t − (where the plateau ends) and ν tilted by τ, E_μ[h] = e^{L} E_ν[g(u)] with
+    g = h e^{τ u}, and E_ν[g(u)] is (1/P) Σ_n ĝ(ω_n) E_ν[e^{i ω_n u}], ω_n = 2π n/P, up to what lies
+    P away. Changing attribute i multiplies the terms by one factor, so that all pairs are one
+    matrix product. Good for a search; nothing is stated from these numbers.
+    """
+
+    def __init__(self, ramp: Ramp, change: FloatArray, a: FloatArray) -> None:
+        end_of_top = float(ramp.slopes @ change) - ramp.top
+        c, height, keep = ramp.slopes, ramp.height, 1.0 / a
+        total = float(c.sum())
+        mean = total - min(max(end_of_top, 1e-3 * total), (1.0 - 1e-3) * total)
+        tilt = min(max(saddle_tilt(keep, c, mean), 0.05), 0.95)
+        odds = (a - 1.0) * np.exp(-tilt * c)
+        w = odds / (1.0 + odds)
+        deviation = math.sqrt(float(c**2 @ (w * (1.0 - w))))
+        period = 16.0 * deviation + 40.0 / tilt + min(40.0 / (1.0 - tilt), height)
+        step = 2.0 * math.pi / period
+        for last in (64, 128, _MOST_FREQUENCIES):
+            ends = step * np.arange(last - 12, last)
+            spread = 2.0 * w * (1.0 - w) * (np.cos(np.outer(ends, c)) - 1.0)
+            left = float(np.log1p(spread).sum(axis=1).max())
+            if left <= 2.0 * math.log(1e-13):
+                break
+        self.settled = left <= 2.0 * math.log(1e-13)
+        if not self.settled:
+            return
+        omega = step * np.arange(last)
+        turn = np.exp(1j * np.outer(omega, c))
+        factor = 1.0 - w + w * turn
+        self._changed = w * turn / factor
+        law = np.exp(np.log(factor).sum(axis=1) - 1j * omega * end_of_top) * (2.0 / period)
+        law[0] *= 0.5  # the other frequencies count twice: n and −n
+        log_factor = float((np.log1p(odds) - np.log(a)).sum()) + tilt * end_of_top
+        largest = max(-height, log_factor)
+        self.base = math.exp(-height - largest)
+        law *= math.exp(log_factor - largest)
+        s = tilt - 1j * omega
+        ended = np.exp((s - 1.0) * height)
+        self.above = law * ended / s
+        self.on_ramp = law * (ended - 1.0) / (s - 1.0)
+        self.excess = law / s + self.on_ramp - self.above
+
+    def moments(self, values: ComplexArray) -> FloatArray:
+        """See `_CostSums.moments`; of functions by frequency."""
+        changed = (values @ self._changed).real
+        return np.concatenate([values.sum(axis=1).real[:, None], changed], axis=1)
+
+    def pairs(self, values: ComplexArray) -> FloatArray:
+        """See `_CostSums.pairs`."""
+        pairs = (self._changed.T @ (values[:, None] * self._changed)).real
+        np.fill_diagonal(pairs, (values @ self._changed).real)
+        return np.asarray(pairs)

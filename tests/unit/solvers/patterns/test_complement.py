@@ -1,0 +1,177 @@
+"""Costs of changes: the cut at the budget, the grid, and the sums against enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
+from deniable.solvers.patterns import linear
+from deniable.solvers.patterns.certificate import weighted_bound
+from deniable.solvers.patterns.complement import Complement, complement, default_resolution
+from deniable.solvers.problem import Problem, checked_problem
+from unit.laws.votes import whole_law as oracle
+
+
+@st.composite
+def votes(draw: st.DrawFn, fewest: int, most: int) -> tuple[Problem, FloatArray]:
+    """Levels from a thousandth to 12 nats, and weights far apart."""
+    k = draw(st.integers(fewest, most))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    least, spread = draw(st.sampled_from([(0.2, 2.0), (1.0, 10.0), (1e-3, 12.0)]))
+    levels = np.exp(random.uniform(math.log(least), math.log(spread), k))
+    problem = checked_problem(random.integers(2, draw(st.sampled_from([4, 60])), k), levels)
+    weights = levels * random.uniform(0.5, 2.0, k)
+    weights[random.integers(k)] *= draw(st.sampled_from([1.0, 30.0, 1e9]))
+    return problem, weights
+
+
+def positive_part(problem: Problem, weights: FloatArray) -> float:
+    """E_μ[z_+], over all patterns."""
+    changed = oracle.patterns(problem.n_attributes)
+    z = float(weights @ problem.change_probability) - changed @ weights
+    return float(oracle.uniform_law(problem.counts.tolist()) @ np.maximum(z, 0.0))
+
+
+@given(votes(2, 10))
+def test_the_mean_is_unchanged_by_cutting_costs_at_the_budget(
+    vote: tuple[Problem, FloatArray],
+) -> None:
+    problem, weights = vote
+    budget = float(weights @ problem.change_probability)
+    changed = oracle.patterns(problem.n_attributes)
+    whole = budget - changed @ weights
+    cut = budget - changed @ np.minimum(weights, budget)
+    np.testing.assert_allclose(np.maximum(cut, 0.0), np.maximum(whole, 0.0), atol=1e-12 * budget)
+
+
+@settings(max_examples=40)
+@given(votes(2, 12))
+def test_sums_of_whole_costs_equal_enumeration(vote: tuple[Problem, FloatArray]) -> None:
+    problem, weights = vote
+    weights = np.rint(weights * (3000.0 / float(weights @ problem.change_probability)))
+    form = complement(problem, weights)
+    assert (form.costs == np.minimum(weights, form.ceiling + 1)).all()
+    exact = math.log(positive_part(problem, weights))
+    assert exact - 1e-12 <= form.log_positive_part() <= exact + 1e-11
+
+
+@settings(max_examples=30)
+@given(votes(2, 8), st.sampled_from([50.0, 3000.0]))
+def test_a_grid_only_raises_the_mean_and_expectations_are_those_of_the_changed(
+    vote: tuple[Problem, FloatArray], resolution: float
+) -> None:
+    problem, weights = vote
+    k = problem.n_attributes
+    form = complement(problem, weights, resolution)
+    unit = float(weights @ problem.change_probability) / form.budget
+    raised = form.log_positive_part() - math.log(positive_part(problem, weights) / unit)
+    assert -1e-12 <= raised <= 0.5
+    # Against every pattern and every dither: the mean spent by the changed, split by attribute.
+    s = np.arange(form.ceiling + 1)
+    law = SumLaw(form.steps, ceiling=form.ceiling)
+    values = (form.budget - law.support) * form.weigh(law.support)
+    got = law.expectations(values)
+    expected = np.zeros(k + 1)
+    for pattern, mass in zip(
+        oracle.patterns(k), oracle.uniform_law(problem.counts.tolist()), strict=True
+    ):
+        spent = np.zeros(len(s))
+        spent[0] = mass
+        for i in np.flatnonzero(pattern):
+            n, dither = int(form.costs[i]), float(form.dither[i])
+            moved = np.zeros(len(s) + 2 * n + 2)
+            moved[n : n + len(s)] += (1.0 - dither) * spent
+            moved[n + 1 : n + 1 + len(s)] += dither * spent
+            spent = moved[: len(s)]
+        mean = float(spent @ (form.budget - s))
+        expected += mean * np.append(pattern, 1)
+    scale = math.exp(form.log_factor)
+    np.testing.assert_allclose(got.changed[0] * scale, expected[:k], rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(got.total[0] * scale, expected[k], rtol=1e-9)
+
+
+def by_kept_sums(problem: Problem, weights: FloatArray) -> float:
+    """The bound as it was before there were costs: a dithered sum of the kept attributes' weights,
+    on a grid made for the standard deviation of z."""
+    deviation = np.sqrt(problem.keep_probability * problem.change_probability)
+    unit = default_resolution(problem.n_attributes) / float(np.linalg.norm(weights * deviation))
+    grid = np.minimum(weights * unit, 2.0**27 / problem.n_attributes)
+    n = np.floor(grid).astype(np.int64)
+    threshold = float(grid @ problem.keep_probability)
+    tilt = saddle_tilt(problem.uniform_keep, grid, threshold)
+    steps = tilted_sum(problem.uniform_keep, n, grid - n, tilt)
+    law = SumLaw(steps, math.floor(threshold))
+    excess = np.maximum(law.support - threshold, 0.0)
+    mean = float(np.exp(-tilt * (law.support - threshold)) * excess @ law.mass)
+    log_mean = math.log(mean) + steps.log_scale - tilt * threshold
+    return float(np.logaddexp(0.0, math.log(float(grid @ problem.keep_excess)) - log_mean))
+
+
+@settings(max_examples=25)
+@given(votes(21, 45))
+def test_the_bound_is_not_below_that_of_kept_sums(vote: tuple[Problem, FloatArray]) -> None:
+    problem, weights = vote
+    bound = weighted_bound(problem.counts.tolist(), problem.attribute_epsilon.tolist(), weights)
+    # Either loses some 1e-8 nats to its own grid.
+    assert bound >= by_kept_sums(problem, weights) - 1e-7
+
+
+@settings(max_examples=40)
+@given(votes(2, 7))
+def test_the_bound_by_costs_is_at_most_the_optimum(vote: tuple[Problem, FloatArray]) -> None:
+    problem, weights = vote
+    form = complement(problem, weights)
+    bound = float(np.logaddexp(0.0, math.log(form.gain) - form.log_positive_part()))
+    optimum = linear.solve(problem.counts.tolist(), problem.attribute_epsilon.tolist()).epsilon
+    assert bound <= optimum * (1 + 1e-9) + 1e-12
+
+
+def giant() -> tuple[Problem, FloatArray]:
+    """One level of 20 nats beside 23 ordinary ones; its weight as large as its change is rare."""
+    levels = np.append(np.random.default_rng(0).uniform(0.2, 1.5, 23), 20.0)
+    problem = checked_problem([3] * 24, levels.tolist())
+    weights = levels.copy()
+    others = float(weights[:-1] @ problem.change_probability[:-1])
+    weights[-1] = 0.5 * others / float(problem.change_probability[-1])
+    return problem, weights
+
+
+def test_beside_a_level_of_twenty_nats_the_bound_is_nats_above_that_of_kept_sums() -> None:
+    problem, weights = giant()
+    bound = weighted_bound(problem.counts.tolist(), problem.attribute_epsilon.tolist(), weights)
+    assert bound > by_kept_sums(problem, weights) + 3.0
+    form = complement(problem, weights)
+    assert form.costs[-1] == form.ceiling + 1
+    assert form.costs[:-1].min() > 50
+
+
+@pytest.mark.parametrize("resolution", [None, 2000.0])
+def test_where_every_change_loses_only_the_unchanged_record_counts(
+    resolution: float | None,
+) -> None:
+    problem = checked_problem([2, 3, 9], [9.0, 9.5, 8.7])
+    form = complement(problem, np.array([1.0, 1.1, 0.9]), resolution)
+    assert form.tilt == 0.0
+    expected = math.log(form.budget / 54.0)
+    assert form.log_positive_part() == pytest.approx(expected, abs=1e-12)
+
+
+def test_attributes_that_are_all_alike_and_cost_more_than_the_budget_lose() -> None:
+    problem = checked_problem([4] * 21, [12.0] * 21)
+    form = complement(problem, np.ones(21))
+    assert (form.costs == 1).all()
+    assert form.budget < 1.0
+    expected = math.log(form.budget) - 21 * math.log(4)
+    assert form.log_positive_part() == pytest.approx(expected, abs=1e-10)
+
+
+def test_attributes_that_are_all_alike_are_counted() -> None:
+    problem = checked_problem([4] * 3000, [0.2] * 3000)
+    form: Complement = complement(problem, np.full(3000, 0.7))
+    assert form.budget == pytest.approx(3000 * problem.change_probability[0])
+    assert (form.costs == 1).all()
+    assert math.isfinite(form.log_positive_part())

@@ -1,0 +1,142 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.solvers.patterns import forms
+from deniable.solvers.patterns.least_variance import least_share_variance
+
+ADULT = (7, 16, 7, 14, 6, 5, 2, 41, 2)
+
+
+def density(form: forms.Form, n: tuple[int, ...]) -> np.ndarray:
+    """f(S) = q(S)/μ(S) of a form over the patterns of what it asks."""
+    uniform = np.ones(())
+    for i in form.asked:
+        uniform = np.multiply.outer(uniform, np.array([1 / n[i], 1 - 1 / n[i]]))
+    return np.asarray(form.pattern_probability / uniform)
+
+
+def brute_information(found: forms.FormsSolution, n: tuple[int, ...]) -> np.ndarray:
+    """I_T of single attributes and pairs, by sums over all patterns, as a square table."""
+    k = len(n)
+    told = np.zeros((k, k))
+    for form in found.forms:
+        phi = np.zeros((k, k))
+        for pattern in product((0, 1), repeat=len(form.asked)):
+            probability = form.pattern_probability[pattern]
+            factor = {
+                i: 1.0 if not changed else -1 / (n[i] - 1)
+                for i, changed in zip(form.asked, pattern, strict=True)
+            }
+            for i in form.asked:
+                for j in form.asked:
+                    phi[i, j] += probability * factor[i] * (factor[j] if i != j else 1.0)
+        told += form.share * phi**2
+    return told
+
+
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=4),
+    st.floats(0.1, 8.0),
+    st.sampled_from([0.0, 0.2]),
+)
+@settings(max_examples=8, deadline=None)
+def test_forms_have_the_level_and_tell_what_is_stated(
+    sizes: list[int], epsilon: float, pairs: float
+) -> None:
+    n = tuple(sizes)
+    found = forms.solve(n, epsilon, pairs=pairs)
+    assert math.fsum(form.share for form in found.forms) == pytest.approx(1)
+    for form in found.forms:
+        assert form.pattern_probability.sum() == pytest.approx(1)
+        values = density(form, n)
+        assert values.max() / values.min() <= math.exp(epsilon) * (1 + 1e-9)
+    told = brute_information(found, n)
+    shares = np.mean([(a - 1) / a**2 / told[i, i] for i, a in enumerate(n)])
+    assert found.shares == pytest.approx(shares)
+    if pairs and len(n) > 1:
+        cells = [
+            (t / told[i, i] + u / told[j, j] + t * u / told[i, j]) / (t + 1) ** 2 / (u + 1) ** 2
+            for i, t in enumerate(a - 1 for a in n)
+            for j, u in enumerate(a - 1 for a in n)
+            if i < j
+        ]
+        assert found.pairs == pytest.approx(np.mean(cells))
+
+
+@pytest.mark.slow
+def test_every_design_is_above_the_limit() -> None:
+    for n, epsilon in product([(2, 2, 3), (5, 2), (7, 16, 2, 4)], (0.4, 2.0, 5.0)):
+        assert forms.solve(n, epsilon, pairs=0.0).shares >= least_share_variance(n, epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(1, 5.41e-4), (4, 2.38e-5), (8, 8.2e-6)])
+def test_shares_alone_are_as_good_on_adult_as_was_found_before(epsilon: float, most: float) -> None:
+    found = forms.solve(ADULT, epsilon, pairs=0.0)
+    assert found.shares / 45222 < most
+    assert found.pairs == math.inf
+
+
+@pytest.mark.slow
+def test_a_little_weight_on_pairs_makes_all_estimable_and_costs_shares_little() -> None:
+    alone, both = (forms.solve(ADULT, 2.0, pairs=pairs) for pairs in (0.0, 0.02))
+    assert both.shares < 1.06 * alone.shares
+    assert both.pairs < math.inf
+
+
+def test_one_question_with_as_many_answers_as_can_be_told_apart_is_optimal() -> None:
+    # (a − 1)/(1 + …) whole: with a = e^ε + 1 the trace bound is attained by one question each.
+    epsilon = math.log(4.0)
+    found = forms.solve((5, 5, 5), epsilon, pairs=0.0)
+    assert [form.asked for form in found.forms] == [(0,), (1,), (2,)]
+    assert found.shares == pytest.approx(least_share_variance((5, 5, 5), epsilon), rel=1e-6)
+
+
+def test_no_form_gives_an_attribute_more_than_it_may() -> None:
+    n = (3, 4, 5)
+    found = forms.solve(n, 3.0, at_most=[0.5, None, 1.0])
+    for form in found.forms:
+        for i, limit in ((0, 0.5), (2, 1.0)):
+            if i not in form.asked:
+                continue
+            axis = form.asked.index(i)
+            rest = tuple(a for a in range(len(form.asked)) if a != axis)
+            kept, changed = form.pattern_probability.sum(axis=rest)
+            assert abs(math.log(kept * (n[i] - 1) / changed)) <= limit + 1e-9
+        assert density(form, n).max() / density(form, n).min() <= math.exp(3.0) * (1 + 1e-9)
+
+
+def test_a_larger_total_is_never_worse() -> None:
+    found = [forms.solve((3, 4, 6), epsilon, pairs=0.0).shares for epsilon in (0.5, 1, 2, 4)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_the_same_request_gives_the_same_forms() -> None:
+    first, second = (forms.solve((2, 5, 7), 2.0) for _ in range(2))
+    for one, other in zip(first.forms, second.forms, strict=True):
+        assert (one.share, one.asked) == (other.share, other.asked)
+        assert np.array_equal(one.pattern_probability, other.pattern_probability)
+
+
+def test_a_form_asks_no_more_than_it_may() -> None:
+    found = forms.solve((2, 3, 2, 3), 6.0, asked=2)
+    assert max(len(form.asked) for form in found.forms) == 2
+    assert found.pairs < math.inf
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("a total above 0", {"epsilon": 0.0}),
+        ("between 0 and 1", {"epsilon": 1.0, "pairs": 1.5}),
+        ("1 to 12 attributes", {"epsilon": 1.0, "asked": 13}),
+    ],
+)
+def test_what_is_out_of_range_is_refused(words: str, arguments: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=words):
+        forms.solve((2, 3), **arguments)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""What a ramp delivers, and its derivatives, against the enumerated law and differences of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.problem import Problem, checked_problem
+from unit.laws.votes import whole_law as oracle
+
+
+def request(seed: int, k: int) -> tuple[Problem, Ramp]:
+    random = np.random.default_rng(seed)
+    levels = random.uniform(0.3, 2.0, k)
+    problem = checked_problem(random.integers(2, 9, k).tolist(), levels.tolist())
+    return problem, Ramp(random.uniform(1.2, 1.8) * levels, random.uniform(0.3, 1.5), 4.0)
+
+
+def pattern_law(problem: Problem, ramp: Ramp) -> FloatArray:
+    changed = oracle.patterns(problem.n_attributes)
+    z = (problem.change_probability - changed) @ ramp.slopes
+    density = np.exp(np.clip(z - ramp.top + ramp.height, 0.0, ramp.height))
+    mass = oracle.uniform_law(problem.counts.tolist()) * density
+    return np.asarray(mass / mass.sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_and_pairs_are_those_of_the_enumerated_law(seed: int) -> None:
+    problem, ramp = request(seed, 6)
+    sums = OrbitRamps(orbits(problem))
+    q = pattern_law(problem, ramp)
+    changed = q @ oracle.patterns(6)
+    level = np.log((1 - changed) * (problem.n_categories - 1) / changed)
+    change = problem.change_probability
+    np.testing.assert_allclose(sums.response(ramp, change).level, level, rtol=1e-12)
+    ratios = sums.pair_ratios(ramp, change)
+    counts = problem.counts.tolist()
+    for i, j in ((0, 1), (2, 5)):
+        single = [oracle.attenuation(counts, q, (place,)) for place in (i, j)]
+        pair = oracle.attenuation(counts, q, (i, j))
+        assert ratios[i, j] == pytest.approx(pair / (single[0] * single[1]), rel=1e-9)
+    assert np.isinf(np.diag(ratios)).all()
+
+
+def test_alike_attributes_are_a_group_with_one_slope() -> None:
+    problem = checked_problem([3, 5, 3, 3], [1.0, 0.7, 1.0, 1.0])
+    sums = OrbitRamps(orbits(problem))
+    whole = Ramp(np.array([1.3, 1.1, 1.3, 1.3]), 0.6, 2.0)
+    grouped = Ramp(np.array([1.3, 1.1]), 0.6, 2.0)
+    change = problem.change_probability
+    q = pattern_law(problem, whole)
+    changed = q @ oracle.patterns(4)
+    level = np.log((1 - changed) * (problem.n_categories - 1) / changed)
+    got = sums.response(grouped, change[:2])
+    np.testing.assert_allclose(got.level, level[:2], rtol=1e-12)
+    ratio = sums.pair_ratios(grouped, change[:2])[0, 0]
+    counts = problem.counts.tolist()
+    expected = oracle.attenuation(counts, q, (0, 2)) / oracle.attenuation(counts, q, (0,)) ** 2
+    assert ratio == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("grid", [False, True])
+def test_the_derivatives_are_those_of_differences(grid: bool) -> None:
+    problem, ramp = request(1, 5)
+    sums = GridRamps(problem.n_categories, 40_000) if grid else OrbitRamps(orbits(problem))
+    change = problem.change_probability
+    step, near = (1e-3, 2e-3) if grid else (1e-5, 1e-6)
+
+    def slope(move: float, i: int) -> FloatArray:
+        return np.where(np.arange(5) == i, ramp.slopes * np.exp(move), ramp.slopes)
+
+    moved = {
+        "by_height": lambda h: replace(ramp, height=ramp.height + h),
+        "by_top": lambda h: replace(ramp, top=ramp.top + h),
+    }
+    got = sums.response(ramp, change)
+    for name, at in moved.items():
+        high, low = (sums.response(at(h), change).level for h in (step, -step))
+        np.testing.assert_allclose(getattr(got, name), (high - low) / (2 * step), atol=near)
+    for i in range(5):
+        high, low = (
+            sums.response(replace(ramp, slopes=slope(h, i)), change).level for h in (step, -step)
+        )
+        np.testing.assert_allclose(got.by_slope[:, i], (high - low) / (2 * step), atol=2 * near)
+
+
+def test_a_grid_comes_to_the_sums_over_all_patterns() -> None:
+    problem, ramp = request(2, 7)
+    change = problem.change_probability
+    exact = OrbitRamps(orbits(problem))
+    grid = GridRamps(problem.n_categories, 50_000)
+    for name in ("level", "by_slope", "by_height", "by_top"):
+        one, other = (getattr(s.response(ramp, change), name) for s in (exact, grid))
+        np.testing.assert_allclose(one, other, atol=2e-7)
+    ratios = grid.pair_ratios(ramp, change)
+    np.testing.assert_allclose(exact.pair_ratios(ramp, change), ratios, atol=1e-6)
