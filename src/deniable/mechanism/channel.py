@@ -154,11 +154,12 @@ class Channel:
                 f"what is released of '{self.shared_matrices[0]}' depends on all its parts; name "
                 "all of them"
             )
-        return self._forward
+        return self.pattern_forward
 
     @cached_property
-    def _forward(self) -> TableMap:
-        # Where parts are missing the columns are the attribute's own categories, along one axis.
+    def pattern_forward(self) -> TableMap:
+        """:attr:`forward`, whether or not parts are missing; where they are, the columns of their
+        axis are the attribute's own categories."""
         groups: dict[int, list[int]] = {}
         for axis, position in enumerate(self.positions):
             block, _ = self.mechanism.block_of(position)
@@ -200,10 +201,15 @@ class Channel:
         Not defined where an eigenvalue is zero; call :meth:`check` first. Where parts are missing,
         SL (Theorem 9 there).
         """
+        return self.undoing(1.0 / self.pattern_forward.eigenvalues)
+
+    def undoing(self, factors: NDArray[np.float64]) -> TableMap:
+        """Return the map that undoes response matrices and multiplies the components of a table by
+        given factors, shape (2,)·(pattern axes)."""
         return TableMap(
             self.n_categories,
-            self._forward.pattern_axes,
-            1.0 / self._forward.eigenvalues,
+            self.pattern_forward.pattern_axes,
+            factors,
             {axis: r.sums(r.parts) @ r.law.left_inverse() for axis, r in self._responses.items()},
             {
                 axis: JointAxes(r.axes, r.rows, r.outputs)
@@ -215,7 +221,7 @@ class Channel:
     @cached_property
     def second_moments(self) -> TableMap:
         """(L∘L)M: the mean square of what a record adds to a cell, by the record's true values."""
-        return self.inverse.squared().after(self._forward)
+        return self.inverse.squared().after(self.pattern_forward)
 
     def belongs(self, axis: int) -> NDArray[np.bool_]:
         """Return, for an axis with a matrix, which columns of :attr:`second_moments` there belong
@@ -261,9 +267,13 @@ class Channel:
         smallest singular value if it is square, and φ if it is a k-ary randomized response. For
         parts, with SL in place of L and cells of a common size.
         """
+        return self.left_of(np.abs(self.pattern_forward.eigenvalues))
+
+    def left_of(self, patterns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return :attr:`attenuation` with given numbers for the pattern axes."""
         m = len(self.attributes)
         values = np.ones((2,) * m)
-        factors = [(self._forward.pattern_axes, np.abs(self._forward.eigenvalues))]
+        factors = [(self.pattern_forward.pattern_axes, patterns)]
         factors += [(r.axes, r.attenuation()) for r in self._responses.values()]
         for axes, factor in factors:
             values = values * factor.reshape([2 if axis in axes else 1 for axis in range(m)])
@@ -290,29 +300,40 @@ class Channel:
         Raises:
             InputError: naming the attributes of the smallest such T.
         """
-        least = max(LEAST_ATTENUATION, HOPELESS / max(n_records, 1.0) ** 0.5)
-        lost = np.argwhere(self.attenuation < least)
-        if not len(lost):
-            return
-        sizes = lost.sum(axis=1)
-        smallest = lost[sizes == sizes.min()]
-        strengths = self.attenuation[tuple(smallest.T)]
-        members = smallest[int(np.argmin(strengths))]
-        names = ", ".join(
-            f"'{name}'" for name, inside in zip(self.attributes, members, strict=True) if inside
-        )
-        if sizes.min() == 1:
-            raise InputError(
-                f"{names} cannot be estimated: this mechanism leaves next to nothing of it in "
-                f"{n_records:.0f} records (attenuation {strengths.min():.1e}); it needs a larger "
-                "privacy level or many more records"
-            )
+        refuse_lost(self.attributes, self.attenuation, n_records)
+
+
+def refuse_lost(
+    attributes: Sequence[str], attenuation: NDArray[np.float64], n_records: float
+) -> None:
+    """Refuse a table with a component of which too little is left (:meth:`Channel.check`).
+
+    Raises:
+        InputError: naming the attributes of the smallest such component.
+    """
+    least = max(LEAST_ATTENUATION, HOPELESS / max(n_records, 1.0) ** 0.5)
+    lost = np.argwhere(attenuation < least)
+    if not len(lost):
+        return
+    sizes = lost.sum(axis=1)
+    smallest = lost[sizes == sizes.min()]
+    strengths = attenuation[tuple(smallest.T)]
+    members = smallest[int(np.argmin(strengths))]
+    names = ", ".join(
+        f"'{name}'" for name, inside in zip(attributes, members, strict=True) if inside
+    )
+    if sizes.min() == 1:
         raise InputError(
-            f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
-            f"of how they go together in {n_records:.0f} records (attenuation "
-            f"{strengths.min():.1e}); ask for tables of fewer of them, or release with another "
-            "method or larger privacy levels"
+            f"{names} cannot be estimated: this mechanism leaves next to nothing of it in "
+            f"{n_records:.0f} records (attenuation {strengths.min():.1e}); it needs a larger "
+            "privacy level or many more records"
         )
+    raise InputError(
+        f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
+        f"of how they go together in {n_records:.0f} records (attenuation "
+        f"{strengths.min():.1e}); ask for tables of fewer of them, or release with another "
+        "method or larger privacy levels"
+    )
 
 
 def _per_axis(law: PatternLaw, places: Sequence[int]) -> NDArray[np.float64]:

@@ -4,12 +4,13 @@ The sampler, the accountant and the estimator all read this one description.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 from deniable.errors import InputError
-from deniable.laws.law import Law
+from deniable.laws.forms import PublishedForms
+from deniable.laws.law import Law, checked_arithmetic
 from deniable.mechanism import privacy
 from deniable.schema import Schema
 
@@ -68,6 +69,7 @@ class Mechanism:
         [3.0, 1.0, 2.0]
         >>> mechanism.subset_epsilon(["a1"]) == mechanism.promise().attribute_epsilon[0]
         True
+        >>> mechanism.check_samplers()
         >>> mechanism.block_of(1)[1], mechanism.rounding(1.0) < 1e-8
         (1, True)
     """
@@ -94,6 +96,15 @@ class Mechanism:
                 raise InputError(
                     "exactly the attributes that the schema keeps are released as they are"
                 )
+        published = [b.law for b in self.blocks if isinstance(b.law, PublishedForms)]
+        if len(published) > 1:
+            raise InputError("a mechanism has one set of forms")
+        taken = {*self.schema.columns, *self.schema.names, *self.schema.keep}
+        if published and published[0].column in taken:
+            raise InputError(
+                f"the column '{published[0].column}' is in the schema and cannot hold the number "
+                "of the form; choose another name"
+            )
         if self.claim is not None:
             self._check(self.claim)
 
@@ -207,6 +218,49 @@ class Mechanism:
             else tuple(f"answer {j}" for j in range(1, count + 1))
             for a, count in zip(self.schema.attributes, self.n_outputs, strict=True)
         )
+
+    def check_samplers(self) -> None:
+        """Compare the tables that samplers draw from with the laws that are accounted for.
+
+        Tables of integers have to be the law's; those of laws with error bounds have to keep the
+        levels that the law states, in fractions for up to six attributes, by sums forward and
+        backward for more.
+
+        Raises:
+            InputError: if a table is not its law's.
+        """
+        for block in self.blocks:
+            with checked_arithmetic():
+                as_stated = block.law.sampler().draws(block.law)
+            if not as_stated:
+                raise InputError(
+                    "what would be drawn of "
+                    + ", ".join(f"'{self.schema.names[i]}'" for i in block.attributes[:12])
+                    + " is not the law that is stated; use nothing that was made with it"
+                )
+
+    @cached_property
+    def forms(self) -> PublishedForms | None:
+        """The forms of which a row has one, if there are any; their number is released."""
+        return next((b.law for b in self.blocks if isinstance(b.law, PublishedForms)), None)
+
+    @property
+    def form_column(self) -> str | None:
+        """The column of the release that holds the number of a row's form, if there are forms."""
+        return None if self.forms is None else self.forms.column
+
+    def under(self, form: int) -> "Mechanism":
+        """Return what is done to the records of those who get one form, of several.
+
+        >>> import deniable
+        >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
+        >>> [round(level, 3) for level in made.mechanism.under(0).attribute_epsilon]
+        [0.0, 2.0]
+        """
+        assert self.forms is not None
+        law = self.forms.forms[form]
+        blocks = (Block(b.attributes, law) if b.law is self.forms else b for b in self.blocks)
+        return replace(self, blocks=tuple(blocks), claim=None)
 
     def promise(self) -> Claim:
         """Return the tightest claim that holds: what the accountant computes."""

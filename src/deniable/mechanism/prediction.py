@@ -6,6 +6,7 @@ A pattern law multiplies the covariance C of two attributes' indicators by φ_ij
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.table_map import TableMap
 
 Target = Literal["table", "population"]
 """Which truth is meant: the frequencies in the very table that was randomized, or the probabilities
@@ -79,7 +82,12 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
     >>> round(prediction.share, 4), prediction.spurious
     (0.2842, 0.0)
     """
-    channel = Channel(mechanism, (first, second))
+    channel = channel_of(mechanism, (first, second))
+    if isinstance(channel, PublishedChannel):
+        raise InputError(
+            f"every form leaves another part of the covariance of '{first}' and '{second}', and of "
+            "rows that were asked both only; estimate it instead"
+        )
     if channel.shared_matrices:
         raise InputError(
             f"what is left of the covariance of '{first}' and '{second}' is not known beforehand: "
@@ -124,7 +132,7 @@ def _contrast_range(matrix: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def cell_variance_range(
-    channel: Channel,
+    channel: Channel | PublishedChannel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least and the greatest variance of a cell's estimate from one record, given the
     record, over all records; shapes broadcast to the table.
@@ -142,10 +150,33 @@ def cell_variance_range(
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.9207], [0.9207])
     """
+    if isinstance(channel, PublishedChannel):
+        return _published_variance_range(channel)
     moment = _second_moments(channel)
     least = np.minimum(moment.same_low - 1.0, moment.low)
     most = np.maximum(moment.same_high - 1.0, moment.high)
     return np.maximum(least, 0.0), np.maximum(most, 0.0)
+
+
+def _published_variance_range(
+    channel: PublishedChannel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    # Given a record and its form, u_c(x, x') − e_c(x, x')², with e_c the mean of what the row adds.
+    # Which rows get which form adds to that, but never more than the square of the mean.
+    low = high = 0.0
+    for fraction, moment, mean in zip(channel.rows, channel.moments, channel.means, strict=True):
+        elsewhere = [m for axis, m in moment.matrices.items() if axis not in moment.pattern_axes]
+        even = all((m == m.flat[0]).all() for m in elsewhere)
+        carried = len(moment.pattern_axes) + len(elsewhere) < len(moment.n_categories)
+        scale = float(np.prod([m.max() for m in elsewhere]))
+        high += fraction * scale * float(moment.kernel.max())
+        if even and not carried:
+            scale_of_mean = float(np.prod([m.max() for m in mean.matrices.values()]))
+            rest = scale * moment.kernel - (scale_of_mean * mean.kernel) ** 2
+            low += fraction * max(0.0, float(rest.min()))
+    return np.full((1,) * len(channel.attributes), low), np.full(
+        (1,) * len(channel.attributes), high
+    )
 
 
 def _second_moments(channel: Channel) -> "_Range":
@@ -223,7 +254,9 @@ class ExpectedError:
     mean_variance: float
 
 
-def expected_error(channel: Channel, n_records: int, target: Target = "table") -> ExpectedError:
+def expected_error(
+    channel: Channel | PublishedChannel, n_records: int, target: Target = "table"
+) -> ExpectedError:
     """Return the standard errors to expect in a table of these attributes.
 
     One record's variance at cell x is E u(x, x') − 1[x = x'] (``table``) or E u(x, x') − π(x)²
@@ -246,17 +279,67 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
     if n_records < 1:
         raise InputError("the number of records must be at least 1")
     channel.check(float("inf"))
+    cells = float(np.prod(channel.n_categories))
+    if isinstance(channel, PublishedChannel):
+        parts = zip(channel.rows, channel.moments, strict=True)
+        mean = sum(fraction * _mean(moments) for fraction, moments in parts)
+        worst = _worst_published(channel, target)
+    else:
+        mean = _mean(channel.second_moments)
+        worst = _worst(channel, target)
+    mean_variance = max(mean - (1 / cells if target == "table" else 1 / cells**2), 0.0) / n_records
+    return ExpectedError((max(worst, 0.0) / n_records) ** 0.5, mean_variance**0.5, mean_variance)
+
+
+def _worst(channel: Channel, target: Target) -> float:
     moment = _second_moments(channel)
     diagonal, high = moment.same_high, moment.high
     if target == "table":
-        worst = float(np.maximum(diagonal - 1.0, high).max())
-    else:
-        # π(x) = p on the cell and the rest on the cell with the largest u_o:
-        # p u_d + (1 − p) u_o − p², concave in p.
-        p = np.clip((diagonal - high) / 2, 0.0, 1.0)
-        worst = float((p * diagonal + (1 - p) * high - p**2).max())
-    cells = float(np.prod(channel.n_categories))
-    moments = channel.second_moments
+        return float(np.maximum(diagonal - 1.0, high).max())
+    # π(x) = p on the cell and the rest on the cell with the largest u_o:
+    # p u_d + (1 − p) u_o − p², concave in p.
+    p = np.clip((diagonal - high) / 2, 0.0, 1.0)
+    return float((p * diagonal + (1 - p) * high - p**2).max())
+
+
+def _worst_published(channel: PublishedChannel, target: Target) -> float:
+    variance = published_share_variance(channel)
+    if variance is None:
+        return float(cell_variance_range(channel)[1].max())
+    constant, slope, square = variance
+    if target == "table":
+        slope, square = slope - 1, square - 1
+    share = min(max(slope / (2 * square), 0.0), 1.0) if square > 0 else 0.0
+    ends = [share, 0.0, 1.0]
+    return max(constant + slope * s - square * s**2 for s in ends)
+
+
+def published_share_variance(channel: PublishedChannel) -> tuple[float, float, float] | None:
+    """Return V of a share s of one attribute, for the population and one row, as the coefficients
+    of constant + slope·s − square·s²; None for several attributes, or where they are not under
+    forms alone.
+
+    In form c the answer is a category with probability 1/a + φ_c (s − 1/a), so that second moments
+    are linear in s and means too (docs/proofs/forms.md, section 1).
+    """
+    if len(channel.attributes) > 1 or channel.shared_matrices:
+        return None
+    (n,) = channel.n_categories
+    constant = slope = square = 0.0
+    for fraction, moment, mean in zip(channel.rows, channel.moments, channel.means, strict=True):
+        if moment.pattern_axes:
+            same, other = moment.kernel
+            told, untold = mean.kernel
+        else:
+            same, other, told, untold = 1 / n**2, 1 / n**2, 1 / n, 1 / n
+        rise = told - untold
+        constant += fraction * (other - untold**2)
+        slope += fraction * (same - other - 2 * untold * rise)
+        square += fraction * rise**2
+    return constant, slope, square
+
+
+def _mean(moments: TableMap) -> float:
     # Mean over x and x' of a product is the product of the means: on the pattern axes the constant
     # component's eigenvalue over the number of cells.
     mean = float(moments.eigenvalues.flat[0]) / float(np.prod(moments.pattern_categories))
@@ -264,7 +347,73 @@ def expected_error(channel: Channel, n_records: int, target: Target = "table") -
     for axis, matrix in moments.matrices.items():
         matched.update(moments.axes_of(axis))
         mean *= float(matrix.mean())
-    for axis in set(range(len(channel.attributes))) - matched:
-        mean /= channel.n_categories[axis]
-    mean_variance = max(mean - (1 / cells if target == "table" else 1 / cells**2), 0.0) / n_records
-    return ExpectedError((max(worst, 0.0) / n_records) ** 0.5, mean_variance**0.5, mean_variance)
+    for axis in set(range(len(moments.n_categories))) - matched:
+        mean /= moments.n_categories[axis]
+    return mean
+
+
+@dataclass(frozen=True)
+class ExpectedVariance:
+    """Mean variance of an unbiased cell at the uniform truth, for one row drawn from a population.
+
+    Args:
+        shares: of the protected attributes, mean over their cells and over them.
+        pairs: the same of tables of two of them; None if one of these cannot be estimated, there
+            are none, or more than are looked at.
+    """
+
+    shares: float | None
+    pairs: float | None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"shares": self.shares, "pairs": self.pairs}
+
+
+MOST_LOOKED_AT = 60
+"""Attributes up to which all pairs are looked at one by one; under forms there is no limit."""
+
+
+def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
+    """Return what errors to expect, whatever the number of rows.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
+    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> expected = expected_variance(mechanism)
+    >>> round(expected.shares, 4), round(expected.pairs, 4)
+    (0.8332, 0.7775)
+    """
+    protected = mechanism.schema.protected
+    if mechanism.forms is not None and len(mechanism.forms.n_categories) == len(protected):
+        return _expected_of_information(mechanism.forms.pair_information(), mechanism)
+    names = [mechanism.schema.names[i] for i in protected]
+
+    def mean(tables: Sequence[tuple[str, ...]]) -> float | None:
+        try:
+            variances = [
+                expected_error(channel_of(mechanism, table), 1, "population").mean_variance
+                for table in tables
+            ]
+        except InputError:  # nothing is left of something
+            return None
+        return float(np.mean(variances)) if tables else None
+
+    few = len(names) <= MOST_LOOKED_AT
+    return ExpectedVariance(
+        mean([(name,) for name in names]), mean(list(combinations(names, 2))) if few else None
+    )
+
+
+def _expected_of_information(told: NDArray[np.float64], mechanism: Mechanism) -> ExpectedVariance:
+    n = np.array([mechanism.schema.n_categories[i] for i in mechanism.schema.protected], float)
+    single = np.diagonal(told)
+    shares = float(((n - 1) / n**2 / single).mean())
+    first, second = np.triu_indices(len(n), 1)
+    if not len(first) or (told[first, second] <= 0).any():
+        return ExpectedVariance(shares, None)
+    cells = (n[first] - 1) / single[first] + (n[second] - 1) / single[second]
+    cells += (n[first] - 1) * (n[second] - 1) / told[first, second]
+    return ExpectedVariance(shares, float((cells / (n[first] * n[second]) ** 2).mean()))

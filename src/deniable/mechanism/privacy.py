@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from deniable.laws.law import Law, Level, Ratio
+from deniable.laws.law import Law, Level, Ratio, checked_arithmetic
 from deniable.laws.rounding import rounded_up
 
 _DIGITS = 60
@@ -80,6 +80,7 @@ def epsilon_of(level: Level) -> float:
     return max(0.0, rounded_up(total))
 
 
+@checked_arithmetic()
 def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
     """Return ε of a block, or of a subset of its columns (positions), in nats.
 
@@ -91,6 +92,7 @@ def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
     return epsilon_of(law.record_level(subset))
 
 
+@checked_arithmetic()
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against someone who sees that column alone, shape (k,), in nats.
 
@@ -101,6 +103,7 @@ def attribute_epsilon(law: Law) -> tuple[float, ...]:
     return tuple(map(epsilon_of, law.attribute_levels()))
 
 
+@checked_arithmetic()
 def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
     """Return ε per attribute alone, rounded down, shape (k,), in nats.
 
@@ -118,6 +121,7 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
     return tuple(math.nextafter(level, 0.0) for level in attribute_epsilon(law))
 
 
+@checked_arithmetic()
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against someone who sees the whole released record and knows all the
     other true values, shape (k,), in nats.
@@ -129,11 +133,15 @@ def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     return tuple(map(epsilon_of, law.given_rest_levels()))
 
 
-def compose(levels: Iterable[float]) -> float:
+def compose(levels: Iterable[float], times: int = 1) -> float:
     """Return the ε of independent blocks released together: the sum, rounded up, in nats.
 
-    >>> compose([0.1, 0.2])
-    0.30000000000000004
+    Args:
+        levels: of the blocks, in nats.
+        times: how many such releases there are.
+
+    >>> compose([0.1, 0.2]), compose([0.1], times=3)
+    (0.30000000000000004, 0.30000000000000004)
     """
     # In fractions, since a small float can have more than sixty decimal digits: one block alone
     # must keep its level to the last bit.
@@ -142,4 +150,4 @@ def compose(levels: Iterable[float]) -> float:
         if math.isinf(level):
             return math.inf
         total += Fraction(level)
-    return rounded_up(total)
+    return rounded_up(total * times)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.laws.law import checked_arithmetic
 from deniable.mechanism.mechanism import Mechanism
 from deniable.randomness import BitSource
 
@@ -35,7 +36,13 @@ class Randomizer:
     def __init__(self, mechanism: Mechanism, source: BitSource) -> None:
         self.mechanism = mechanism
         self.source = source
-        self._samplers = [(block.attributes, block.law.sampler()) for block in mechanism.blocks]
+        # The number of the form comes after the attributes.
+        form = (len(mechanism.schema.attributes),)
+        with checked_arithmetic():
+            self._samplers = [
+                (b.attributes, form if b.law is mechanism.forms else (), b.law.sampler())
+                for b in mechanism.blocks
+            ]
 
     def randomize(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the randomized codes.
@@ -44,7 +51,9 @@ class Randomizer:
             columns: one array of codes 0 … a−1 per attribute, in the schema's order, shape (n,).
 
         Returns:
-            One array per attribute, shape (n,), in a type that holds its outputs.
+            One array per attribute, shape (n,), in a type that holds its outputs. Of a mechanism
+            with forms one array more, the forms of the rows from 0, and codes that are the number
+            of an attribute's categories where the form does not ask.
 
         Raises:
             ValueError: if there is not one column per attribute, or a code is not below its
@@ -54,6 +63,10 @@ class Randomizer:
         for codes, attribute in zip(columns, schema.attributes, strict=True):
             if len(codes) and codes.max() >= attribute.n_categories:
                 raise ValueError(f"a code of '{attribute.name}' is not below its categories")
+        with checked_arithmetic():
+            return self._all(columns)
+
+    def _all(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         count = len(columns[0])
         outputs = self._piece([column[:_ROWS] for column in columns])
         if count <= _ROWS:
@@ -68,7 +81,7 @@ class Randomizer:
 
     def _piece(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         outputs: dict[int, NDArray[Any]] = {}
-        for attributes, sampler in self._samplers:
+        for attributes, further, sampler in self._samplers:
             drawn = sampler.randomize([columns[i] for i in attributes], self.source)
-            outputs.update(zip(attributes, drawn, strict=True))
-        return [outputs[i] for i in range(len(columns))]
+            outputs.update(zip((*attributes, *further), drawn, strict=True))
+        return [outputs[i] for i in sorted(outputs)]

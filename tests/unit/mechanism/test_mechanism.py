@@ -151,3 +151,14 @@ def test_outputs_that_are_no_categories_have_no_keep_probability() -> None:
     assert mechanism.n_outputs == (3, 3)
     assert np.isnan(mechanism.keep_probability[0])
     assert mechanism.keep_probability[1] == 10 / 16
+
+
+def test_tables_that_are_not_the_laws_are_noticed(monkeypatch):
+    law = ProductLaw.from_levels((2, 3), (1.0, 2.0))
+    other = ProductLaw.from_levels((2, 3), (1.0, 2.1))
+    mechanism = Mechanism(Schema.anonymous((2, 3)), (Block((0, 1), law),))
+    mechanism.check_samplers()
+    tables = other.sampler()
+    monkeypatch.setattr(ProductLaw, "sampler", lambda _self: tables)
+    with pytest.raises(InputError, match="what would be drawn of 'a1', 'a2'"):
+        mechanism.check_samplers()

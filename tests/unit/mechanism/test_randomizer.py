@@ -1,14 +1,22 @@
 """Codes in, codes out: batches, order and types."""
 
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
+from deniable.design.design import design
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism import randomizer
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.randomness import SeededRandomness
+from deniable.randomness import SeededRandomness, SystemRandomness
 from deniable.schema import Schema
+from killing import finished, forked
 
 
 def mixed_mechanism() -> Mechanism:
@@ -112,3 +120,47 @@ def test_the_same_bits_give_the_same_pattern_of_changes_whatever_the_records_are
             used.append(source.used)
         np.testing.assert_array_equal(shifts[0], shifts[1])
         assert used[0] == used[1]
+
+
+# --- copies --------------------------------------------------------------------------------------
+
+
+def votes() -> Mechanism:
+    return design(Schema.anonymous((2, 3, 4, 5)), epsilon=3, method="balanced").mechanism
+
+
+@pytest.mark.parametrize("make", [votes, mixed_mechanism])
+def test_a_copied_randomizer_draws_by_the_same_law_with_other_bits(
+    make: Callable[[], Mechanism],
+) -> None:
+    mechanism = make()
+    randomizer = Randomizer(mechanism, SystemRandomness())
+    given = [np.zeros(5000, dtype=np.uint16)] * len(mechanism.schema.attributes)
+
+    def drawn(one: Randomizer) -> bytes:
+        return b"".join(column.tobytes() for column in one.randomize(given))
+
+    copies = [randomizer, copy.copy(randomizer), pickle.loads(pickle.dumps(randomizer))]
+    if make is votes:
+        with ThreadPoolExecutor(4) as threads:
+            outputs = list(threads.map(drawn, [*copies, *copies]))
+        assert len(set(outputs)) == len(outputs)
+    seeded = [Randomizer(one.mechanism, SeededRandomness(1)) for one in copies]
+    assert len({drawn(one) for one in seeded}) == 1
+
+
+def test_a_forked_randomizer_draws_other_bits() -> None:
+    mechanism = votes()
+    randomizer = Randomizer(mechanism, SystemRandomness())
+    given = [np.zeros(5000, dtype=np.uint16)] * 4
+    read, write = os.pipe()
+
+    def child() -> None:
+        os.write(write, randomizer.randomize(given)[3].tobytes())
+
+    assert finished(forked(child))
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        theirs = answer.read()
+    assert len(theirs) == 5000
+    assert theirs != randomizer.randomize(given)[3].tobytes()

@@ -1,0 +1,375 @@
+"""The channel of published forms on some attributes, and its unbiased inverse.
+
+What is released of the attributes is a pair: the form, and the answers to those of them that it
+asks. Forms that do the same to these attributes are counted together. With f_c the fraction of the
+rows that have form c and φ_c its eigenvalues, the inverse multiplies the component T of form c's
+counts by φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and adds up over forms; so every form counts by what it
+tells (docs/proofs/forms.md, Theorem 2).
+
+Fractions of the rows at hand make the estimate unbiased given how many rows have which form. Before
+there are rows the forms' shares take their place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.forms import PublishedForms
+from deniable.mechanism.channel import Channel, refuse_lost
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.stacked_map import StackedMap
+from deniable.mechanism.table_map import TableMap
+from deniable.schema import Variable
+
+
+@dataclass(frozen=True)
+class PublishedChannel:
+    """What forms do to the joint table of some attributes, and how to undo it.
+
+    It answers what :class:`~deniable.mechanism.channel.Channel` does; released tables are flat
+    vectors, form after form.
+
+    Args:
+        mechanism: the randomization, with forms.
+        attributes: their names, or those of parts of merged ones, in the order of the table's axes.
+        fractions: of the rows (or of their weight) that each group of forms has, shape (groups,);
+            by default the forms' shares.
+        grouping: which forms are counted together; by default those that do the same.
+
+    Raises:
+        InputError: if a name is unknown or given twice, or there is none.
+
+    >>> from deniable.mechanism.mechanism import Block
+    >>> from deniable.schema import Schema
+    >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
+    >>> law = PublishedForms.from_probabilities((2, 3), [0.5, 0.5], asks)
+    >>> mechanism = Mechanism(Schema.anonymous((2, 3)), (Block((0, 1), law),))
+    >>> channel = PublishedChannel(mechanism, ("a1",))
+    >>> table = np.array([70.0, 30.0])
+    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
+    True
+    >>> channel.n_outputs, channel.attenuation.round(4).tolist()
+    ((4,), [1.0, 0.4472])
+    """
+
+    mechanism: Mechanism
+    attributes: tuple[str, ...]
+    fractions: tuple[float, ...] | None = None
+    grouping: tuple[tuple[int, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+
+    @cached_property
+    def law(self) -> PublishedForms:
+        """The forms."""
+        assert self.mechanism.forms is not None
+        return self.mechanism.forms
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The forms that are counted together, each form in one group."""
+        if self.grouping is not None:
+            return self.grouping
+        alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
+        named = set(self._single.positions)
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        places = [place for place, i in enumerate(block.attributes) if i in named]
+        for number, form in enumerate(self.law.forms):
+            inside = form.asked_of(places)
+            told = form.table.eigenvalues(inside).tobytes() if inside else b""
+            key = tuple(form.asked[place] for place in inside), told
+            alike.setdefault(key, []).append(number)
+        return tuple(map(tuple, alike.values()))
+
+    @cached_property
+    def _single(self) -> Channel:
+        return Channel(self.mechanism.under(0), self.attributes)
+
+    @cached_property
+    def _channels(self) -> tuple[Channel, ...]:
+        return tuple(Channel(self.mechanism.under(g[0]), self.attributes) for g in self.groups)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """What stands on the axes: attributes, or parts of merged ones."""
+        return self._single.variables
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Positions in the schema of the attributes that the axes belong to."""
+        return self._single.positions
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """Shape of a table of true values."""
+        return self._single.n_categories
+
+    @property
+    def shared_matrices(self) -> tuple[str, ...]:
+        """As of a channel; the forms' own attributes have no matrix."""
+        return self._single.shared_matrices
+
+    @property
+    def complete(self) -> bool:
+        """As of a channel."""
+        return self._single.complete
+
+    @property
+    def all_under_forms(self) -> bool:
+        """Whether every axis is one that forms ask or do not ask."""
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        return set(self.positions) <= set(block.attributes)
+
+    def completed(self) -> "PublishedChannel":
+        """As of a channel: with further axes behind, for parts that are missing."""
+        attributes = self._single.completed().attributes
+        return PublishedChannel(self.mechanism, attributes, self.rows, self.groups)
+
+    @cached_property
+    def _asked(self) -> tuple[tuple[bool, ...], ...]:
+        """Which axes each group's forms ask; all those that are not under forms."""
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        within = {position: place for place, position in enumerate(block.attributes)}
+        return tuple(
+            tuple(
+                i not in within or within[i] in self.law.forms[group[0]].asked
+                for i in self.positions
+            )
+            for group in self.groups
+        )
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of the answers of each group; axes that are not asked have length 1."""
+        return tuple(
+            tuple(n if inside else 1 for n, inside in zip(channel.n_outputs, asked, strict=True))
+            for channel, asked in zip(self._channels, self._asked, strict=True)
+        )
+
+    @cached_property
+    def n_outputs(self) -> tuple[int, ...]:
+        """Shape of a table of released values: flat."""
+        return (sum(map(prod, self.shapes)),)
+
+    @cached_property
+    def rows(self) -> tuple[float, ...]:
+        """f_c: the fraction of the rows that each group has."""
+        if self.fractions is not None:
+            return self.fractions
+        shares = self.law.probabilities
+        return tuple(float(shares[list(group)].sum()) for group in self.groups)
+
+    def of_rows(self, counts: NDArray[np.float64]) -> "PublishedChannel":
+        """Return the channel with the fractions of counted rows, shape :attr:`n_outputs`."""
+        forward = self.forward
+        weights = np.array([float(piece.sum()) for piece in forward.pieces(counts)])
+        fractions = tuple((weights / weights.sum()).tolist())
+        return PublishedChannel(self.mechanism, self.attributes, fractions, self.groups)
+
+    @cached_property
+    def _information(self) -> NDArray[np.float64]:
+        """I_T over the pattern axes, shape (2,)·(their number)."""
+        told = np.zeros(self._forwards[0].eigenvalues.shape)
+        for fraction, forward in zip(self.rows, self._forwards, strict=True):
+            told += fraction * forward.eigenvalues**2
+        return told
+
+    @cached_property
+    def _forwards(self) -> tuple[TableMap, ...]:
+        return tuple(channel.pattern_forward for channel in self._channels)
+
+    @cached_property
+    def forward(self) -> StackedMap:
+        """M: the true table to the expected released vector. Columns sum to 1."""
+        parts = []
+        for forward, asked in zip(self._forwards, self._asked, strict=True):
+            ones = {
+                axis: np.ones((1, self.n_categories[axis]))
+                for axis, inside in enumerate(asked)
+                if not inside
+            }
+            parts.append(_only(forward, asked, forward.eigenvalues, ones))
+        return StackedMap(tuple(parts), self.shapes, self.rows, gathers=False)
+
+    @cached_property
+    def inverse(self) -> StackedMap:
+        """L with L·M = 1, from released vectors of frequencies to tables.
+
+        Not defined where some I_T is zero; call :meth:`check` first.
+        """
+        parts = []
+        for channel, forward, asked in zip(
+            self._channels, self._forwards, self._asked, strict=True
+        ):
+            even = {
+                axis: np.full((self.n_categories[axis], 1), 1.0 / self.n_categories[axis])
+                for axis, inside in enumerate(asked)
+                if not inside
+            }
+            eigenvalues = forward.eigenvalues / self._information
+            parts.append(_only(channel.undoing(eigenvalues), asked, eigenvalues, even))
+        return StackedMap(tuple(parts), self.shapes, (1.0,) * len(parts), gathers=True)
+
+    @cached_property
+    def means(self) -> tuple[TableMap, ...]:
+        """K_c M_c: from the true table to what a row of each group contributes in the mean; the
+        fractions' mean of them is 1."""
+        return tuple(
+            left.after(right)
+            for left, right in zip(self.inverse.parts, self.forward.parts, strict=True)
+        )
+
+    @cached_property
+    def moments(self) -> tuple[TableMap, ...]:
+        """(K_c∘K_c) M_c: the mean square of what a row of each group adds to a cell."""
+        return tuple(
+            left.squared().after(right)
+            for left, right in zip(self.inverse.parts, self.forward.parts, strict=True)
+        )
+
+    def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the place of each row in the released vector, shape (n,), from released codes.
+
+        Args:
+            codes: of the attributes at :attr:`positions`, by position; and under the number of the
+                schema's attributes the forms of the rows, from 0.
+
+        Raises:
+            InputError: with the place of the row, from 0, as second argument, if a row answers what
+                its form does not ask, or does not what it asks.
+        """
+        form = codes[len(self.mechanism.schema.attributes)]
+        group_of = np.empty(len(self.law.forms), dtype=np.int64)
+        for number, group in enumerate(self.groups):
+            group_of[list(group)] = number
+        groups = group_of[form]
+        asked = np.array(self._asked)[groups]
+        cells = np.zeros(len(form), dtype=np.int64)
+        single = self._channels[0]
+        answers = single.released_codes(
+            {i: np.minimum(codes[i], self._most(i) - 1) for i in set(self.positions)}
+        )
+        for axis, (column, position) in enumerate(zip(answers, self.positions, strict=True)):
+            wrong = (codes[position] < self._most(position)) != asked[:, axis]
+            if wrong.any():
+                raise WrongFormError(int(np.argmax(wrong)), self.attributes[axis])
+            lengths = np.array([shape[axis] for shape in self.shapes])[groups]
+            cells *= lengths
+            cells += np.where(asked[:, axis], column, 0)
+        starts = np.concatenate([[0], np.cumsum([prod(shape) for shape in self.shapes])])
+        return [starts[groups] + cells]
+
+    def _most(self, position: int) -> int:
+        return self.mechanism.n_outputs[position]
+
+    def margin(self, n_by: int) -> "PublishedChannel":
+        """Return the channel of the last ``n_by`` attributes, with the same groups and rows."""
+        return PublishedChannel(self.mechanism, self.attributes[-n_by:], self.rows, self.groups)
+
+    def regrouped(
+        self, counts: NDArray[np.float64], other: "PublishedChannel"
+    ) -> NDArray[np.float64]:
+        """Return counts of released values as counts for a channel of the last of the attributes,
+        whose groups are unions of this one's."""
+        first = len(self.attributes) - len(other.attributes)
+        summed = np.zeros(other.n_outputs)
+        targets = list(other.forward.pieces(summed))
+        holder = {form: place for place, group in enumerate(other.groups) for form in group}
+        for group, piece in zip(self.groups, self.forward.pieces(counts), strict=True):
+            target = targets[holder[group[0]]]
+            target += piece.sum(axis=tuple(range(first))).reshape(target.shape)
+        return summed
+
+    @cached_property
+    def attenuation(self) -> NDArray[np.float64]:
+        """√I_T for every set T of the attributes, shape (2,)·m: what is left of it; for an axis
+        with a response matrix as of a channel."""
+        return self._single.left_of(np.sqrt(self._information))
+
+    @property
+    def condition(self) -> float:
+        """1/min √I_T: how many times noise is magnified in the worst direction; at least 1."""
+        return float(max(1.0, 1.0 / self.attenuation.min()))
+
+    def check(self, n_records: float) -> None:
+        """Refuse a table with a component that no form asks, or none tells enough of.
+
+        Args:
+            n_records: rows, or the effective number Σ²w/Σw² of weighted rows.
+
+        Raises:
+            InputError: naming the attributes that are never asked together, or as of a channel.
+        """
+        never = np.argwhere(self.attenuation == 0)
+        if len(never):
+            sizes = never.sum(axis=1)
+            members = never[int(np.argmin(sizes))]
+            names = [n for n, inside in zip(self.attributes, members, strict=True) if inside]
+            listed = ", ".join(f"'{name}'" for name in names)
+            raise InputError(
+                f"no form asks {listed} together, so nothing is known of how they go together; "
+                "ask for tables of fewer of them, or release with a larger importance of pairs"
+                if len(names) > 1
+                else f"no row of this release was asked {listed}"
+            )
+        refuse_lost(self.attributes, self.attenuation, n_records)
+
+
+class WrongFormError(Exception):
+    """A row whose cells are not those that its form asks.
+
+    Args:
+        row: its place, from 0.
+        name: a column that is empty though it is asked, or the other way round.
+    """
+
+    def __init__(self, row: int, name: str) -> None:
+        super().__init__(row, name)
+        self.row = row
+        self.name = name
+
+
+def channel_of(
+    mechanism: Mechanism, attributes: Sequence[str], counts: NDArray[np.float64] | None = None
+) -> "Channel | PublishedChannel":
+    """Return the channel on some attributes.
+
+    Args:
+        mechanism: the randomization.
+        attributes: names, in the order of the table's axes.
+        counts: of released rows, if there are any.
+    """
+    if mechanism.forms is None:
+        return Channel(mechanism, tuple(attributes))
+    block = next(b for b in mechanism.blocks if b.law is mechanism.forms)
+    plain = Channel(mechanism.under(0), tuple(attributes))
+    if not {*plain.positions} & {*block.attributes}:
+        return plain  # all of them are released whatever the form
+    channel = PublishedChannel(mechanism, tuple(attributes))
+    if counts is not None and counts.shape == channel.n_outputs:
+        return channel.of_rows(counts)
+    return channel
+
+
+def _only(
+    of: TableMap,
+    asked: Sequence[bool],
+    eigenvalues: NDArray[np.float64],
+    elsewhere: Mapping[int, NDArray[np.float64]],
+) -> TableMap:
+    """Return a map whose pattern kernel acts on the axes that are asked, and matrices elsewhere."""
+    at = tuple(slice(None) if asked[axis] else 0 for axis in of.pattern_axes)
+    return TableMap(
+        of.n_categories,
+        tuple(axis for axis in of.pattern_axes if asked[axis]),
+        np.asarray(eigenvalues[at]),
+        {**of.matrices, **elsewhere},
+        of.joint,
+    )

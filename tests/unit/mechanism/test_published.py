@@ -1,0 +1,169 @@
+"""The channel of published forms, its inverse and its variances, against sums over all outputs."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws import MatrixChannel, PublishedForms
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_error, expected_variance, predict_covariance
+from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
+from deniable.schema import Schema
+
+SIZES = (2, 3, 2)
+
+
+def mechanism(*asked: tuple[int, ...]) -> Mechanism:
+    """Forms that ask these attributes, each with a law of its own."""
+    random = np.random.default_rng(len(asked))
+    tables = []
+    for places in asked:
+        table = random.dirichlet(np.full(2 ** len(places), 2.0))
+        table[0] += 1.0
+        tables.append((places, (table / table.sum()).reshape((2,) * len(places))))
+    shares = random.dirichlet(np.full(len(asked), 3.0))
+    law = PublishedForms.from_probabilities(SIZES, shares.tolist(), tables)
+    return Mechanism(Schema.anonymous(SIZES), (Block((0, 1, 2), law),))
+
+
+ONE = mechanism((0, 1), (0,), (1, 2), (0, 2), (2,), (0, 1, 2))
+
+
+def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
+    """The forward map and the inverse as matrices."""
+    cells = math.prod(channel.n_categories)
+    forward = [
+        channel.forward.apply(np.eye(cells)[x].reshape(channel.n_categories)) for x in range(cells)
+    ]
+    outputs = channel.n_outputs[0]
+    inverse = [channel.inverse.apply(np.eye(outputs)[y]).ravel() for y in range(outputs)]
+    return np.array(forward).T, np.array(inverse).T
+
+
+@pytest.mark.parametrize("names", [("a1",), ("a2", "a1"), ("a1", "a2", "a3")])
+def test_the_inverse_is_unbiased_for_every_truth(names: tuple[str, ...]) -> None:
+    for fractions in (None, (0.1, 0.2, 0.3, 0.2, 0.1, 0.1)):
+        channel = PublishedChannel(ONE, names)
+        if fractions is not None:
+            own = tuple(sum(fractions[form] for form in group) for group in channel.groups)
+            channel = PublishedChannel(ONE, names, own)
+        forward, inverse = dense(channel)
+        assert np.allclose(forward.sum(axis=0), 1)
+        assert (forward > 0).all()
+        assert np.allclose(inverse @ forward, np.eye(len(inverse)))
+
+
+@pytest.mark.parametrize("names", [("a2",), ("a1", "a3")])
+def test_variances_at_the_uniform_truth_are_the_exact_ones(names: tuple[str, ...]) -> None:
+    channel = PublishedChannel(ONE, names)
+    forward, inverse = dense(channel)
+    cells = len(inverse)
+    truth = np.full(cells, 1 / cells)
+    # Given the forms' rows: within forms, by brute force over all outputs.
+    variance = np.zeros(cells)
+    start = 0
+    for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
+        own = slice(start, start + math.prod(shape))
+        law = forward[own] @ truth / fraction
+        variance += fraction * ((inverse[:, own] ** 2) @ law - (inverse[:, own] @ law) ** 2)
+        start = own.stop
+    expected = expected_error(channel, 1, "population")
+    assert expected.mean_variance == pytest.approx(variance.mean())
+    released = forward @ truth
+    assert np.allclose(channel.inverse.squared().apply(released).ravel(), inverse**2 @ released)
+    assert np.allclose(channel.inverse.cubed().apply(released).ravel(), inverse**3 @ released)
+
+
+def test_the_worst_error_of_a_share_is_that_of_some_truth() -> None:
+    channel = PublishedChannel(ONE, ("a2",))
+    forward, inverse = dense(channel)
+    worst = 0.0
+    for share in np.linspace(0, 1, 201):
+        truth = np.array([share, (1 - share) / 2, (1 - share) / 2])
+        variance, start = 0.0, 0
+        for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
+            own = slice(start, start + math.prod(shape))
+            law = forward[own] @ truth / fraction
+            variance += fraction * float(inverse[0, own] ** 2 @ law - (inverse[0, own] @ law) ** 2)
+            start = own.stop
+        worst = max(worst, variance)
+    assert expected_error(channel, 1, "population").worst ** 2 == pytest.approx(worst, rel=1e-3)
+
+
+def test_forms_that_do_the_same_are_counted_together() -> None:
+    assert len(PublishedChannel(ONE, ("a3",)).groups) == 5  # two of the six do not ask it
+    twice = mechanism((0,), (1, 2))
+    table = twice.forms.forms[0].table  # type: ignore[union-attr]
+    assert len(PublishedChannel(twice, ("a1",)).groups) == 2
+    assert table.n_categories == (2,)
+
+
+def test_rows_are_counted_where_their_form_and_answers_stand() -> None:
+    channel = PublishedChannel(ONE, ("a1", "a2"))
+    asked = [form.asked for form in channel.law.forms]
+    form = np.arange(6)
+    codes = {
+        0: np.array([1 if 0 in a else 2 for a in asked]),
+        1: np.array([2 if 1 in a else 3 for a in asked]),
+        3: form,
+    }
+    (cells,) = channel.released_codes(codes)
+    counts = np.bincount(cells, minlength=channel.n_outputs[0]).astype(float)
+    pieces = list(channel.forward.pieces(counts))
+    for group, piece in zip(channel.groups, pieces, strict=True):
+        assert piece.sum() == len(group)
+    # All of them answered by the last category of what was asked.
+    assert all(piece.ravel()[-1] == piece.sum() for piece in pieces)
+
+
+def test_a_row_that_answers_what_its_form_does_not_ask_is_refused() -> None:
+    channel = PublishedChannel(ONE, ("a1", "a2"))
+    form = np.array([0, 1])
+    for second in (0, 3):  # form 0 asks both attributes, form 1 the first one only
+        codes = {0: np.array([0, 0]), 1: np.array([second, second]), 3: form}
+        with pytest.raises(WrongFormError) as error:
+            channel.released_codes(codes)
+        assert (error.value.row, error.value.name) == ((1, "a2") if second == 0 else (0, "a2"))
+
+
+def test_what_no_form_asks_together_is_refused_by_name() -> None:
+    apart = mechanism((0,), (1,), (2,))
+    with pytest.raises(InputError, match="no form asks 'a1', 'a3' together"):
+        PublishedChannel(apart, ("a1", "a3")).check(1e6)
+    with pytest.raises(InputError, match="no row of this release was asked 'a3'"):
+        PublishedChannel(mechanism((0,), (0, 1)), ("a3",)).check(1e6)
+    with pytest.raises(InputError, match="every form leaves another part"):
+        predict_covariance(apart, "a1", "a2")
+    assert expected_variance(apart).pairs is None
+
+
+def test_columns_that_are_not_under_forms_have_the_channel_of_any_law() -> None:
+    schema = Schema.anonymous((2, 3, 2, 2))
+    law = ONE.forms
+    assert law is not None
+    warner = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
+    both = Mechanism(schema, (Block((0, 1, 2), law), Block((3,), warner)))
+    assert isinstance(channel_of(both, ["a4"]), Channel)
+    channel = channel_of(both, ["a4", "a1"])
+    assert isinstance(channel, PublishedChannel)
+    forward, inverse = dense(channel)
+    assert np.allclose(inverse @ forward, np.eye(4))
+
+
+def test_expected_variances_are_those_of_the_information() -> None:
+    law = ONE.forms
+    assert law is not None
+    expected = expected_variance(ONE)
+    singles = [expected_error(channel_of(ONE, [f"a{i}"]), 1, "population") for i in (1, 2, 3)]
+    assert expected.shares == pytest.approx(np.mean([each.mean_variance for each in singles]))
+    pairs = [("a1", "a2"), ("a1", "a3"), ("a2", "a3")]
+    both = [expected_error(channel_of(ONE, pair), 1, "population") for pair in pairs]
+    assert expected.pairs == pytest.approx(np.mean([each.mean_variance for each in both]))
+    told = law.pair_information()
+    for i, j in product(range(3), repeat=2):
+        if i != j:
+            assert told[i, j] == pytest.approx(law.information((i, j))[1, 1])
