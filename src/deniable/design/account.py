@@ -19,6 +19,7 @@ from deniable.mechanism.best_guess import BestGuess, best_guess
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.strength import Strength, mechanism_strength
+from deniable.notebook import html_table
 
 PAIRS_UP_TO = 50
 """Up to this many protected attributes every pair is looked at."""
@@ -35,17 +36,21 @@ class Design:
         mechanism: carries the accounted levels as its claim.
         method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
         requested_epsilon: the requested level per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, and where strengths were requested.
+            was: for an attribute released as it is, where strengths were requested, and in a design
+            that was read from its record, which states what holds and not what was asked for.
         epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
             record, in nats; None if no bound is known.
         budget: the requested total in nats, or None if levels were requested.
         weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
             beyond relative entropy; see :mod:`deniable.solvers.patterns.certificate`.
         optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
-            a cap and a floor too: the difference is what these cost.
+            a cap and a floor too: the difference is what these cost; not part of the record.
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
+        released_rows: rows of the release whose record this was read from, if it was.
+        end: what the search for the law ended with, from which the cost of other caps is found in
+            less time; not part of the record.
 
     Example:
         >>> import deniable
@@ -57,19 +62,39 @@ class Design:
 
     mechanism: Mechanism
     method: str
-    requested_epsilon: tuple[float | None, ...]
+    requested_epsilon: tuple[float | None, ...] = field(compare=False)
     epsilon_lower_bound: float | None
     budget: float | None = None
     weights: tuple[float, ...] | None = None
-    optimal_epsilon: float | None = None
+    optimal_epsilon: float | None = field(default=None, compare=False)
     given_rest: str | None = None
     pair_floor: float | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    released_rows: int | None = field(default=None, compare=False)
+    end: object = field(default=None, compare=False, repr=False)
 
     @cached_property
     def account(self) -> "Account":
         """Everything that is stated of the design, computed once."""
         return account(self)
+
+    def _repr_html_(self) -> str:
+        mechanism = self.mechanism
+        rows = [
+            [name, str(size), f"{alone:.4f}", f"{rest:.4f}"]
+            for name, size, alone, rest in zip(
+                mechanism.schema.names,
+                mechanism.schema.n_categories,
+                mechanism.attribute_epsilon,
+                mechanism.epsilon_given_rest,
+                strict=True,
+            )
+        ]
+        return html_table(
+            f"Design by method {self.method}: ε of the whole record {self.epsilon:.6g} nats",
+            ["attribute", "categories", "ε alone", "ε given the rest"],
+            rows,
+        )
 
     @property
     def epsilon(self) -> float:

@@ -13,20 +13,14 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
-from deniable.design.methods import DEFAULT_METHOD, Solution, methods_taking
+from deniable.design.methods import DEFAULT_METHOD, methods_taking
 from deniable.design.plan import Plan
+from deniable.design.solving import Solution
 from deniable.errors import InputError
 from deniable.solvers.problem import SolverError
 
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
-
-_WORTH = 2e-5
-"""Part of a budget that another search for a better law has to gain, to be followed by one more."""
-
-_SEARCHES = 8
-_AHEAD = 4.0
-"""How far ahead the next scale is tried, in multiples of what a search has gained."""
 
 
 def within_budget(
@@ -104,6 +98,10 @@ def _by_ratio(
     def levels(scale: float) -> list[float]:
         return [float(level) for level in np.minimum(scale * ratios, caps)]
 
+    spent = _at_once(plan, budget, ratios, caps, None)
+    if spent is not None:
+        return spent
+
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
 
@@ -113,7 +111,7 @@ def _by_ratio(
     elif plan.method.division == "grid":
         result = _largest_on_a_grid(lambda scale: plan.at(levels(scale)), fits, low, high)
     else:
-        result = _largest_nearby(plan, levels, budget, low, high, within=1e-10)
+        result = _largest(plan, levels, budget, low, high, within=1e-10)
     if result is None:
         raise InputError(
             f"the {plan.method.name} method keeps no levels in these ratios within ε = {budget:g};"
@@ -131,7 +129,8 @@ def _by_importance(
     (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
     minimised. For ``optimal`` up to 20 attributes this is solved exactly. Elsewhere the levels of
     that solution (beyond 20 attributes: of its limit for many attributes) give the ratios, and the
-    largest scale that keeps the budget is searched for.
+    largest scale that keeps the budget is searched for. Attributes that are alike get one level:
+    the solution's differ by what rounding left.
     """
     from deniable.solvers.patterns import importance as solver
 
@@ -153,9 +152,12 @@ def _by_importance(
             result = rival
         if result.epsilon <= budget:
             return result
-    levels = np.asarray(solution.attribute_epsilon)
+    levels = _alike(solution.attribute_epsilon, sizes, np.asarray(importance), caps)
+    spent = _at_once(plan, budget, levels, caps, 1.0)
+    if spent is not None:
+        return _unrequested(spent)
     # At these levels the optimum spends the budget already, so that a capped law spends more.
-    scaled = _largest_nearby(
+    scaled = _largest(
         plan,
         lambda scale: np.minimum(scale * levels, caps).tolist(),
         budget,
@@ -168,11 +170,37 @@ def _by_importance(
             f"method {plan.method.name} keeps no levels within ε = {budget:g} under this cap "
             "and floor; loosen them"
         )
-    # The levels came out of the division; nobody requested them.
-    return replace(scaled, requested_epsilon=(None,) * len(scaled.requested_epsilon))
+    return _unrequested(scaled)
 
 
-def _largest_nearby(
+def _unrequested(design: Design) -> Design:
+    """Say of a design that its levels came out of the division: nobody requested them."""
+    return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
+
+
+def _alike(levels: NDArray[np.float64], *properties: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the levels, each the mean over the attributes with the same properties."""
+    kinds = np.unique(np.stack(properties), axis=1, return_inverse=True)[1].ravel()
+    mean: NDArray[np.float64] = np.bincount(kinds, levels) / np.bincount(kinds)
+    return mean[kinds]
+
+
+def _at_once(
+    plan: Plan,
+    budget: float,
+    ratios: NDArray[np.float64],
+    caps: NDArray[np.float64],
+    scale: float | None,
+) -> Design | None:
+    """Return the design at the largest scale in one search; None for a method that has none."""
+    if plan.method.spend is None:
+        return None
+    largest = np.minimum(caps, plan.method.largest_level)
+    spent = plan.method.spend(plan.task, budget, ratios.tolist(), largest.tolist(), scale)
+    return None if spent is None else plan.with_levels(spent[1], spent[0])
+
+
+def _largest(
     plan: Plan,
     levels: Callable[[float], list[float]],
     budget: float,
@@ -182,61 +210,15 @@ def _largest_nearby(
 ) -> Design | None:
     """Return the design at the largest scale that keeps the budget, for a total that rises with it.
 
-    A method that can start from what it found at nearby levels searches from scratch once, at
-    ``high``. Where the total of laws like that one reaches the budget it looks for a better law
-    nearby, which makes room for a larger scale, and so on until there is nothing to be gained.
-
     Args:
         plan: everything but the levels.
         levels: by scale.
         budget, low, high, within: as for :func:`_largest_monotone`.
     """
-
-    solution = plan.solve(levels(high))
-    first = plan.with_levels(solution, levels(high))
+    first = plan.at(levels(high))
     if first.epsilon <= budget:
         return first
-    near = plan.method.near
-    if near is None or solution.end is None:
-        scaled = _largest_monotone(
-            lambda scale: plan.at(levels(scale)), budget, low, high, first, within
-        )
-        return None if scaled is None else scaled[1]
-    prove = plan.method.prove
-    assert prove is not None
-    laws: dict[float, Solution] = {}
-
-    def at(scale: float) -> Design:
-        requested = levels(scale)
-        laws[scale] = near(plan.task, requested, solution, False) or plan.solve(requested)
-        return plan.with_levels(laws[scale], requested)
-
-    gain = math.inf
-    largest = high
-    for _ in range(_SEARCHES):
-        scaled = _largest_monotone(at, budget, low, high, first, within)
-        if scaled is None:
-            return None
-        low, best = scaled
-        requested, solution = levels(low), laws[low]
-        if gain <= _WORTH * budget:
-            proved = prove(plan.task, requested, solution)
-            if proved is not None:
-                return plan.with_levels(proved, requested)
-            solution, gain = plan.solve(requested), math.inf
-        else:
-            better = near(plan.task, requested, solution, True) or solution
-            gain = best.epsilon - plan.with_levels(better, requested).epsilon
-            solution = better if gain > 0 else solution
-        # Where the total was on the budget, it is now below by the gain.
-        for high in (low * (1 + _AHEAD * gain / budget), largest):
-            first = at(min(high, largest))
-            if first.epsilon > budget:
-                break
-    # The laws nearby were no guide; each step is a search of its own.
-    first = plan.at(levels(largest))
-    scaled = _largest_monotone(lambda s: plan.at(levels(s)), budget, low, largest, first, within)
-    return None if scaled is None else scaled[1]
+    return _largest_monotone(lambda scale: plan.at(levels(scale)), budget, low, high, first, within)
 
 
 def _largest_monotone(
@@ -246,7 +228,7 @@ def _largest_monotone(
     high: float,
     first: Design,
     within: float,
-) -> tuple[float, Design] | None:
+) -> Design | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
     A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
@@ -262,7 +244,7 @@ def _largest_monotone(
         within: how far below the budget the total may be, in nats.
 
     Returns:
-        The scale, and the design at it.
+        The design, or None if the total is above the budget however small the scale.
     """
     above = first.epsilon - budget
     for _ in range(60):
@@ -289,7 +271,7 @@ def _largest_monotone(
             high, above = scale, difference
             below = below / 2 if stayed == 1 else below
             stayed = 1
-    return low, best
+    return best
 
 
 def _largest_on_a_grid(

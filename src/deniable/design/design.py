@@ -6,8 +6,10 @@ its integers; and what comes back has been checked against the request: every le
 exceeded, and at most 1e-9 below, or else reported as changed.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,13 +22,13 @@ from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
-    GivenRest,
+    FormWishes,
     MethodSpec,
-    Task,
     method_named,
     methods_taking,
 )
 from deniable.design.plan import Plan, lower_bound
+from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
 from deniable.design.strength import PerAttribute, StrengthWishes
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
@@ -40,10 +42,10 @@ CURVE_UP_TO = 60
 
 
 def design(
-    schema: Schema,
+    schema: Schema | str | Path,
     *,
     epsilon: float | None = None,
-    attribute_epsilon: Sequence[float] | None = None,
+    attribute_epsilon: Sequence[float] | Mapping[str, float] | None = None,
     method: str | None = None,
     given_rest: GivenRest = None,
     pair_floor: float | None = None,
@@ -55,16 +57,20 @@ def design(
     strength: PerAttribute = None,
     preserve: Mapping[tuple[str, str], float] | None = None,
     matrices: Mapping[str, NDArray[np.float64]] | None = None,
+    pairs: float | None = None,
+    asked: int | None = None,
+    form_column: str | None = None,
 ) -> Design:
     """Find a mechanism for a schema. Needs no data.
 
     Args:
-        schema: the attributes; levels or ratios written in it are used where the arguments are
-            silent.
+        schema: the attributes, or the file that declares them; levels or ratios written in it are
+            used where the arguments are silent.
         epsilon: total for the record in nats, divided by the schema's ratios if it has any; else,
             under ``balanced`` and ``optimal``, so that the sum over attributes of importance times
             the averaged variance of an unbiased share is smallest; else in equal levels.
-        attribute_epsilon: one level per protected attribute in nats, in the schema's order.
+        attribute_epsilon: one level per protected attribute in nats, in the schema's order or by
+            name.
         method: a name in :data:`deniable.design.methods.METHODS`, which says what each is;
             ``"balanced"`` if not given, or ``"lambda"`` where strengths are.
         given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
@@ -81,6 +87,11 @@ def design(
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
+        pairs: for ``"forms"``, how much tables of two attributes count against shares, 0 to 1; 0.2
+            if not given. At 0 pairs that are not worth asking together cannot be estimated.
+        asked: for ``"forms"``, the most attributes that a form may ask, up to 12; 9 if not given.
+        form_column: for ``"forms"``, the column of the release with the number of the form;
+            ``"form"`` if not given and not taken.
 
     Returns:
         The mechanism with its claim, and the bound that shows how near the optimum it is.
@@ -97,8 +108,26 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
+    if isinstance(schema, str | Path):
+        schema = Schema.from_toml(schema)
+    if not isinstance(schema, Schema):
+        raise InputError(
+            f"a design is of a Schema or of a schema's file, not {type(schema).__name__}"
+        )
+    if isinstance(attribute_epsilon, Mapping):
+        attribute_epsilon = _in_order(attribute_epsilon, schema)
+    elif attribute_epsilon is not None and not isinstance(attribute_epsilon, Iterable):
+        raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if wishes else DEFAULT_METHOD))
+    form_wishes = FormWishes(importance or {}, at_most or {}, pairs, asked, form_column)
+    if form_wishes and spec.forms is None:
+        raise InputError(
+            "the importance of pairs, the most that a form may ask and the forms' column are for "
+            f"method {methods_taking('forms')}, not {spec.name}"
+        )
+    if spec.forms is not None:
+        return _by_forms(schema, spec, form_wishes, epsilon, attribute_epsilon, given_rest, wishes)
     if spec.blocks is not None:
         return _by_strength(schema, spec, wishes, epsilon, attribute_epsilon, given_rest)
     if wishes:
@@ -108,9 +137,10 @@ def design(
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
     _check_method(spec, len(n_categories), given_rest, pair_floor)
+    fair = pair_floor is None and len(n_categories) <= FAIR_UP_TO
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
-    plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order))
+    plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair))
     if epsilon is None:
         if importance or at_most:
             raise InputError(
@@ -138,6 +168,10 @@ def design(
 def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``.
 
+    Args:
+        result: the design; what its search ended with is where these start.
+        caps: from the tightest to the loosest.
+
     Returns:
         One entry per cap that can be met; None if the method keeps no cap by default, or there
         are more than 60 attributes.
@@ -148,27 +182,53 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
         >>> [point.cap for point in cap_curve(made)]
         ['1.25x', '1.5x', '2x', '3x', 'none']
     """
-    schema = result.mechanism.schema
-    if METHODS[result.method].given_rest is None or len(schema.protected) > CURVE_UP_TO:
+    schema, method = result.mechanism.schema, METHODS[result.method]
+    if method.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
         return None
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
-    curve = []
-    for cap in caps:
-        if cap == result.given_rest:
-            curve.append(CapCost(cap, result.epsilon))
+    n_categories = tuple(schema.n_categories[i] for i in schema.protected)
+    task = Task(n_categories, pair_floor=result.pair_floor)
+    chosen = (
+        caps.index(result.given_rest or "none") if (result.given_rest or "none") in caps else None
+    )
+    others = [cap for place, cap in enumerate(caps) if place != chosen]
+    costs = iter(method.cost_of_caps(task, levels, others, result.end))
+    found = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
+    # A law under one cap is a law under every looser one.
+    curve, least = [], math.inf
+    for place, (cap, epsilon) in enumerate(zip(caps, found, strict=True)):
+        if epsilon is None:
             continue
-        try:
-            point = design(
-                schema,
-                attribute_epsilon=levels,
-                method=result.method,
-                given_rest=cap,
-                pair_floor=result.pair_floor or 0.0,
-            )
-        except InputError:  # this cap cannot be met beside the floor
-            continue
-        curve.append(CapCost(cap, point.epsilon))
+        if chosen is not None and place < chosen:
+            epsilon = max(epsilon, result.epsilon)
+        least = min(least, epsilon)
+        curve.append(CapCost(cap, least))
     return tuple(curve)
+
+
+def _by_forms(
+    schema: Schema,
+    method: MethodSpec,
+    form_wishes: FormWishes,
+    epsilon: float | None,
+    attribute_epsilon: Sequence[float] | None,
+    given_rest: GivenRest,
+    wishes: StrengthWishes,
+) -> Design:
+    """Return the design of a method that gives different people different forms."""
+    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes) or wishes:
+        raise InputError(
+            f"method {method.name} takes no level or strength per attribute: "
+            f"{method.instead_of_levels}"
+        )
+    if given_rest not in (None, "none"):
+        raise InputError(
+            f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
+        )
+    if epsilon is None:
+        raise InputError(f"method {method.name} needs a total for the record; give epsilon")
+    assert method.forms is not None
+    return method.forms(schema, check_level(epsilon, "epsilon"), form_wishes)
 
 
 def _by_strength(
@@ -235,6 +295,17 @@ def _check_method(
         )
     if pair_floor is not None and not 0 <= pair_floor <= 1:
         raise InputError(f"the floor on pairs lies between 0 and 1, not at {pair_floor:g}")
+
+
+def _in_order(levels: Mapping[str, float], schema: Schema) -> list[float]:
+    """Return levels by name in the order of the protected attributes."""
+    names = [schema.names[i] for i in schema.protected]
+    for name in levels:
+        if name not in names:
+            raise InputError(f"attribute_epsilon: there is no protected attribute '{name}'")
+    if missing := [name for name in names if name not in levels]:
+        raise InputError(f"attribute_epsilon: attribute '{missing[0]}' has no value")
+    return [levels[name] for name in names]
 
 
 def _requested_levels(

@@ -1,45 +1,29 @@
-"""The methods: from levels, or strengths, to a law; and all that is known of each, in one table.
+"""The methods and all that is known of each, in one table.
 
-A new method is a function and an entry in ``METHODS``: what it takes, how it divides a total, what
-it is called on screens, in help and in reports. Nothing else in the project knows a method by name.
+A new method is a function in :mod:`deniable.design.solving` and an entry in ``METHODS``: what it
+takes, how it divides a total, what it is called on screens, in help and in reports. Nothing else in
+the project knows a method by name.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from deniable._checks import check_level
+from deniable.design import solving
+from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import JointLaw, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.solvers.problem import MAX_LEVEL
 
 if TYPE_CHECKING:
+    from deniable.design.account import Design
     from deniable.design.strength import Randomization, StrengthWishes
     from deniable.schema import Schema
 
-_T = TypeVar("_T")
-
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""
-
-_AIM = 2e-11
-"""Solvers aim this far below the request, so that their rounding never ends above it."""
-
-GivenRest = str | float | Sequence[float | None] | None
-"""A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
-one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
-2x for ``balanced``, no cap for ``lp``."""
-
-
-EXACT_CAPS = 10
-"""Most attributes for which ``balanced`` tries the capped linear program."""
-
-_RAMP_GAP = 0.02
-"""Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
 
 DEFAULT_METHOD = "balanced"
 STRENGTH_METHOD = "lambda"
@@ -47,6 +31,9 @@ STRENGTH_METHOD = "lambda"
 
 INDEPENDENT_METHOD = "kronecker"
 """The method of independent responses at given levels, which has no limits of its own."""
+
+FORMS_METHOD = "forms"
+"""The method that publishes which questions a row was asked."""
 
 INVARIANT_METHOD = "invariant"
 MATRIX_METHOD = "matrix"
@@ -57,231 +44,47 @@ DEFAULT_PAIR_FLOOR = 0.5
 """What ``balanced`` keeps by default: why a floor is needed is
 docs/proofs/clipped.md, Proposition 5."""
 
-Input = Literal["levels", "total", "importance", "caps", "floor", "order", "strength", "matrices"]
+Input = Literal[
+    "levels",
+    "total",
+    "importance",
+    "caps",
+    "floor",
+    "order",
+    "strength",
+    "matrices",
+    "forms",
+]
 Division = Literal["importance", "ratio", "grid", "sum"]
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a method is given besides the levels.
+class FormWishes:
+    """What a method that divides people among forms is told besides the total.
 
     Args:
-        n_categories: of the attributes to randomize, shape (k,).
-        given_rest: cap on ``epsilon_given_rest``.
-        pair_floor: least φ_ij/(φ_i φ_j), so that every table of two attributes can be estimated.
-        order: in which the heuristic takes the attributes.
+        importance: of single attributes, by name; adds to the schema's.
+        at_most: largest level of single attributes alone in nats, by name.
+        pairs: how much tables of two attributes count against shares, 0 to 1.
+        asked: most attributes that a form may ask.
+        column: the column of the release that holds the number of the form.
     """
 
-    n_categories: tuple[int, ...]
-    given_rest: GivenRest = None
-    pair_floor: float | None = None
-    order: Literal["given", "descending"] = "given"
+    importance: Mapping[str, float] = field(default_factory=dict)
+    at_most: Mapping[str, float] = field(default_factory=dict)
+    pairs: float | None = None
+    asked: int | None = None
+    column: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether something is asked for that is for forms only."""
+        return any(each is not None for each in (self.pairs, self.asked, self.column))
 
 
-@dataclass(frozen=True)
-class Solution:
-    """What a method answers: laws, and what is known of how near the optimum they are.
+def _forms(schema: "Schema", epsilon: float, wishes: FormWishes) -> "Design":
+    from deniable.design.forms import published_forms
 
-    Args:
-        parts: independent laws, each with the positions of its attributes among those to
-            randomize; nearly always one law for all.
-        weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
-        optimal_epsilon: ε of the record at these levels without a cap and a floor, in nats.
-        end: where the solver ended, for :attr:`MethodSpec.near`; None if it states none.
-    """
-
-    parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
-    weights: Sequence[float] | None = None
-    optimal_epsilon: float | None = None
-    end: object = None
-
-    @classmethod
-    def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Solution":
-        """Return one law for all attributes, in their order."""
-        return cls(((tuple(range(len(law.n_categories))), law),), weights)
-
-
-def _aimed(levels: Sequence[float]) -> list[float]:
-    return [level - min(_AIM, level * 1e-3) for level in levels]
-
-
-def _optimal(task: Task, levels: Sequence[float]) -> Solution:
-    from deniable.solvers.patterns import optimal
-
-    solution = _solved(lambda: optimal.solve(task.n_categories, levels))
-    return Solution(_laws(solution.parts), solution.weights.tolist())
-
-
-def _balanced(task: Task, levels: Sequence[float]) -> Solution:
-    """The capped linear program up to ``EXACT_CAPS`` attributes, the clipped ramp beyond.
-
-    The program's optimum is exact; it takes seconds at ten different attributes and minutes at
-    twelve. The ramp is within about 2 % of it unless the floor on pairs binds, which it does for
-    few attributes only (docs/proofs/clipped.md); it also stands in where the program's numbers run
-    out, at levels of many nats.
-    """
-    from deniable.solvers.patterns import balanced, optimal
-
-    if len(levels) <= EXACT_CAPS:
-        optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
-        try:
-            exact = _linear_program(task, levels, max_gap=_RAMP_GAP)
-        except _OutOfReachError:
-            pass
-        else:
-            return Solution(exact.parts, optimum.weights.tolist(), optimum.epsilon)
-    caps = resolve_caps(task.given_rest, levels)
-    solution = _solved(lambda: balanced.solve(task.n_categories, levels, caps, task.pair_floor))
-    if solution.method == "independent" and _has_room(caps, levels):
-        raise _OutOfReachError("no capped law was found for these levels")
-    return Solution(
-        _laws(solution.parts),
-        solution.weights.tolist(),
-        solution.optimum.epsilon,
-        solution.place,
-    )
-
-
-def _balanced_near(
-    task: Task, levels: Sequence[float], start: Solution, search: bool
-) -> Solution | None:
-    from deniable.solvers.patterns import balanced
-    from deniable.solvers.problem import SolverError
-
-    if not isinstance(start.end, balanced.RampPlace):
-        return None
-    caps = resolve_caps(task.given_rest, levels)
-    try:
-        near = balanced.solve_near(
-            task.n_categories, levels, caps, task.pair_floor, start.end, search=search
-        )
-    except (SolverError, ArithmeticError):
-        return None
-    return None if near is None else Solution(_laws(near[0]), start.weights, end=near[1])
-
-
-def _balanced_proof(task: Task, levels: Sequence[float], solution: Solution) -> Solution | None:
-    from deniable.solvers.patterns import balanced, optimal
-
-    if not balanced.keep_floor((law for _, law in solution.parts), task.pair_floor):
-        return None
-    try:
-        optimum = _solved(lambda: optimal.solve(task.n_categories, levels))
-    except _OutOfReachError:  # the weights found nearby prove a bound here, too
-        return solution
-    return replace(solution, weights=optimum.weights.tolist(), optimal_epsilon=optimum.epsilon)
-
-
-def _largest_apart(
-    solve: Callable[[Task, Sequence[float]], Solution], task: Task, levels: Sequence[float]
-) -> Solution:
-    """Solve for all attributes together, or leave out the largest levels until that can be done.
-
-    Levels of many nats beside ordinary ones are beyond the solvers' arithmetic. An attribute at
-    such a level reveals nearly everything; it answers independently, at its own ε, and the bound
-    that is printed says what that costs.
-    """
-    order = sorted(range(len(levels)), key=lambda i: levels[i], reverse=True)
-    for n_apart in (0, 1, 2, 4, 8, 16, 32, 64, 128):
-        apart, rest = sorted(order[:n_apart]), sorted(order[n_apart:])
-        if not rest:
-            break
-        try:
-            solution = solve(_part(task, rest), [levels[i] for i in rest])
-        except (_OutOfReachError, ArithmeticError):
-            continue
-        if not apart:
-            return solution
-        sizes = [task.n_categories[i] for i in apart]
-        alone = ProductLaw.from_levels(sizes, [levels[i] for i in apart])
-        parts = tuple((tuple(rest[i] for i in places), law) for places, law in solution.parts)
-        return Solution((*parts, (tuple(apart), alone)))
-    return _kronecker(task, levels)
-
-
-def _part(task: Task, places: Sequence[int]) -> Task:
-    caps = task.given_rest
-    if caps is not None and not isinstance(caps, str | int | float):
-        caps = [caps[i] for i in places]
-    return replace(task, n_categories=tuple(task.n_categories[i] for i in places), given_rest=caps)
-
-
-def _has_room(caps: Sequence[float | None] | None, levels: Sequence[float]) -> bool:
-    if caps is None:
-        return True
-    pairs = zip(caps, levels, strict=True)
-    return any(cap is None or cap > 1.05 * level for cap, level in pairs)
-
-
-class _OutOfReachError(InputError):
-    """A request that a solver's arithmetic cannot answer, though some law may."""
-
-
-def _laws(parts: Sequence[Any]) -> tuple[tuple[tuple[int, ...], PatternLaw], ...]:
-    return tuple((part.attributes, part.law) for part in parts)
-
-
-def _solved(solve: Callable[[], _T]) -> _T:
-    from deniable.solvers.problem import SolverError
-
-    try:
-        return solve()
-    except SolverError as error:
-        raise _OutOfReachError(str(error)) from None
-
-
-def _kronecker(task: Task, levels: Sequence[float]) -> Solution:
-    # Its weights are rounded down exactly; there is no rounding to keep clear of.
-    return Solution.one(ProductLaw.from_levels(task.n_categories, levels))
-
-
-def _linear_program(task: Task, levels: Sequence[float], max_gap: float | None = None) -> Solution:
-    from deniable.solvers.patterns import linear
-
-    aimed = _aimed(levels)
-    caps = resolve_caps(task.given_rest, levels)
-    if caps is not None:
-        # As for the levels, so that rounding ends below the cap; never below the level aimed at.
-        caps = tuple(
-            None if cap is None else max(cap - _AIM, aim) if cap >= level else cap
-            for cap, level, aim in zip(caps, levels, aimed, strict=True)
-        )
-    solution = _solved(
-        lambda: linear.solve(
-            task.n_categories,
-            aimed,
-            given_rest_cap=caps,
-            pair_floor=task.pair_floor,
-            max_gap=linear.MAX_GAP if max_gap is None else max_gap,
-        )
-    )
-    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
-    return Solution.one(law, list(solution.weights))
-
-
-def _closed_form(task: Task, levels: Sequence[float]) -> Solution:
-    from deniable.laws.patterns import other_outputs
-    from deniable.solvers.patterns import closed_form, linear
-
-    aimed = _aimed(levels)
-    solution = closed_form.solve(task.n_categories, aimed)
-    counts = other_outputs(task.n_categories).astype(np.float64)
-    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
-    # The formula gives no dual; the linear program's prices are one.
-    return Solution.one(law, list(linear.solve(task.n_categories, aimed).weights))
-
-
-def _heuristic(task: Task, levels: Sequence[float]) -> Solution:
-    from deniable.solvers.patterns import heuristic
-
-    aim = np.asarray(_aimed(levels))
-    places = np.argsort(-aim, kind="stable") if task.order == "descending" else np.arange(len(aim))
-    n = np.asarray(task.n_categories)
-    solution = heuristic.solve(n[places].tolist(), aim[places].tolist())
-    change_excess = np.empty(len(aim))
-    change_excess[places] = solution.change_excess
-    law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
-    return Solution.one(law)
+    return published_forms(schema, FORMS_METHOD, epsilon, wishes)
 
 
 def _lambda(
@@ -319,8 +122,12 @@ def _joint(
 
 
 Solve = Callable[[Task, Sequence[float]], Solution]
-Near = Callable[[Task, Sequence[float], Solution, bool], Solution | None]
-Prove = Callable[[Task, Sequence[float], Solution], Solution | None]
+Spend = Callable[
+    [Task, float, Sequence[float], Sequence[float], float | None],
+    tuple[list[float], Solution] | None,
+]
+CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
+Forms = Callable[["Schema", float, FormWishes], "Design"]
 Blocks = Callable[["Schema", "StrengthWishes", float | None], "Randomization"]
 
 
@@ -334,13 +141,14 @@ class MethodSpec:
         label: its name in figures.
         description: how a report says that the law was found.
         solve: from levels to a law; None if levels are not what it takes.
-        near: the same for levels near those of a law that was found, in a fraction of the time, or
-            with a search (True) that gains a little; the record's ε may be above that of ``solve``.
-            None, or an answer of None: use ``solve``.
-        prove: makes a law of ``near`` what ``solve`` would return: adds the lower bound's weights
-            and the optimum, and answers None if the law does not keep the floor. Goes
-            with ``near``.
+        spend: from a total, ratios of the levels, their largest values and about the scale at which
+            the optimum spends the total, to the levels at the largest scale it pays for, and their
+            law, in one search. None, or an answer of None: ``solve`` is called at scale after
+            scale.
+        cost_of_caps: from levels to the record's ε under several caps, None where one cannot be
+            met. Goes with a default cap.
         blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
+        forms: from a total to the design of forms; None if all rows are asked the same.
         takes: the inputs that it takes.
         fewest, most: numbers of attributes that it is for; None for no limit.
         largest_level: of an attribute, in nats.
@@ -351,6 +159,7 @@ class MethodSpec:
         given_rest, pair_floor: the cap and the floor that it keeps by default.
         together: whether its laws may randomize attributes together, so that they are compared with
             independent responses.
+        families: of laws that it makes, beside matrices and kept columns; None for any.
         instead_of_levels: what to do instead of giving it levels per attribute.
         remark: what a report says under its table of attributes.
         style: colour (#RRGGBB), marker and line of matplotlib, in figures.
@@ -361,9 +170,10 @@ class MethodSpec:
     label: str = ""
     description: str = ""
     solve: Solve | None = None
-    near: Near | None = None
-    prove: Prove | None = None
+    spend: Spend | None = None
+    cost_of_caps: CostOfCaps | None = None
     blocks: Blocks | None = None
+    forms: Forms | None = None
     takes: frozenset[Input] = frozenset({"levels", "total"})
     fewest: int = 1
     most: int | None = None
@@ -372,6 +182,7 @@ class MethodSpec:
     given_rest: str | None = None
     pair_floor: float | None = None
     together: bool = False
+    families: frozenset[str] | None = None
     instead_of_levels: str = ""
     remark: str = ""
     style: tuple[str, str, str] = ("#000000", "", "-")
@@ -379,7 +190,7 @@ class MethodSpec:
     @property
     def offered(self) -> bool:
         """Whether a design can be requested by this name; other names occur in records only."""
-        return self.solve is not None or self.blocks is not None
+        return any(way is not None for way in (self.solve, self.blocks, self.forms))
 
     @property
     def by_strength(self) -> bool:
@@ -402,9 +213,9 @@ METHODS: dict[str, MethodSpec] = {
             description="the law of smallest ε found that keeps every requested level, caps what "
             "is learnt by someone who knows the rest of the row, and leaves every table of two "
             "attributes estimable",
-            solve=partial(_largest_apart, _balanced),
-            near=_balanced_near,
-            prove=_balanced_proof,
+            solve=solving.solve_balanced,
+            spend=solving.spend_balanced,
+            cost_of_caps=solving.cost_of_balanced_caps,
             takes=_inputs("importance", "caps", "floor"),
             division="importance",
             given_rest=DEFAULT_CAP,
@@ -418,7 +229,7 @@ METHODS: dict[str, MethodSpec] = {
             label="optimum",
             description="the law of smallest ε that keeps every requested level, with a proof of "
             "how near to the smallest it is",
-            solve=partial(_largest_apart, _optimal),
+            solve=solving.solve_optimal,
             takes=_inputs("importance"),
             division="importance",
             together=True,
@@ -431,7 +242,8 @@ METHODS: dict[str, MethodSpec] = {
             label="linear program",
             description="privacy-optimized randomized response, linear program (Yamamoto and "
             "Shibuya, Algorithms 1 and 2)",
-            solve=_linear_program,
+            solve=solving.solve_linear_program,
+            families=frozenset({PatternTable.family}),
             takes=_inputs("caps", "floor"),
             most=LP_MAX_ATTRIBUTES,
             together=True,
@@ -442,7 +254,8 @@ METHODS: dict[str, MethodSpec] = {
             "an independent response for each attribute; the ε of the record is the sum",
             label="independent (Kronecker)",
             description="independent randomized response for each attribute (Kronecker product)",
-            solve=_kronecker,
+            solve=solving.solve_independent,
+            families=frozenset({ProductLaw.family}),
             largest_level=math.inf,
             division="sum",
             style=("#000000", "s", "-"),
@@ -453,7 +266,8 @@ METHODS: dict[str, MethodSpec] = {
             label="closed form, two attributes",
             description="privacy-optimized randomized response, closed form for two attributes "
             "(Yamamoto and Shibuya)",
-            solve=_closed_form,
+            solve=solving.solve_closed_form,
+            families=frozenset({PatternTable.family}),
             fewest=2,
             most=2,
             together=True,
@@ -466,7 +280,8 @@ METHODS: dict[str, MethodSpec] = {
             label="heuristic, at the levels it achieves",
             description="privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
             "Algorithm 3)",
-            solve=_heuristic,
+            solve=solving.solve_heuristic,
+            families=frozenset({SingleChangeMixture.family}),
             takes=_inputs("order"),
             division="grid",
             together=True,
@@ -480,6 +295,7 @@ METHODS: dict[str, MethodSpec] = {
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
             blocks=_lambda,
+            families=frozenset({ProductLaw.family}),
             takes=frozenset({"strength", "matrices"}),
             instead_of_levels="give λ, strengths or covariances to preserve, or use method "
             f"{INDEPENDENT_METHOD}, which is the same law requested by levels",
@@ -492,10 +308,28 @@ METHODS: dict[str, MethodSpec] = {
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
             blocks=_joint,
+            families=frozenset({JointLaw.family}),
             takes=frozenset({"total", "strength"}),
             instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
             "strength",
             style=("#CC79A7", "h", "-."),
+        ),
+        MethodSpec(
+            FORMS_METHOD,
+            "different people are asked different questions, and it is released who was asked "
+            "what: the smallest errors of shares, and of pairs as far as they count",
+            label="forms",
+            description="published forms: every row answers one of several forms, each of which "
+            "asks some attributes, drawn without looking at the record; the shares of the forms "
+            "and their laws are those of least variance found",
+            forms=_forms,
+            takes=frozenset({"total", "importance", "forms"}),
+            instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
+            "spends all of it there: give a total, and importances or largest levels",
+            together=True,
+            remark="A form asks some of the attributes. An attribute's ε is that of the people who "
+            "are asked it in the least favourable form; of the others nothing is released.",
+            style=("#56B4E9", "v", "-"),
         ),
         MethodSpec(
             INVARIANT_METHOD,
@@ -506,12 +340,14 @@ METHODS: dict[str, MethodSpec] = {
             "the table, more often from frequent categories; “kept” is the share of this table's "
             "values that are expected to be the true ones.",
             takes=frozenset(),
+            families=frozenset(),
         ),
         MethodSpec(
             MATRIX_METHOD,
             "a response matrix given for every attribute, by --matrix",
             description="a response matrix given for every attribute",
             takes=frozenset(),
+            families=frozenset(),
         ),
     )
 }
@@ -568,46 +404,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
+    "forms": "what pairs count, and how much a form may ask",
 }
-
-
-def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float | None, ...] | None:
-    """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
-
-    Raises:
-        InputError: if a cap is not a number above zero, or there are too many or too few.
-    """
-    if given_rest is None or given_rest == "none":
-        return None
-    if isinstance(given_rest, str):
-        multiple = given_rest.removesuffix("x")
-        try:
-            factor = float(multiple)
-        except ValueError:
-            factor = math.nan
-        if multiple == given_rest or not factor >= 1:
-            raise InputError(
-                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
-                "multiple of each attribute's own ε such as 2x, at least 1x"
-            )
-        return tuple(factor * level for level in levels)
-    if isinstance(given_rest, int | float):
-        return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
-    if len(given_rest) != len(levels):
-        raise InputError(
-            f"{len(given_rest)} caps on epsilon_given_rest were given for {len(levels)} attributes"
-        )
-    return tuple(
-        None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
-    )
-
-
-def cap_text(given_rest: GivenRest) -> str | None:
-    """Return a cap as it is written in a record; None for no cap."""
-    if given_rest is None or given_rest == "none":
-        return None
-    if isinstance(given_rest, str):
-        return given_rest
-    if isinstance(given_rest, int | float):
-        return f"{given_rest:g}"
-    return ",".join("none" if cap is None else f"{cap:g}" for cap in given_rest)

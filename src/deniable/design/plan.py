@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deniable.design.account import Design
-from deniable.design.methods import MethodSpec, Solution, Task, cap_text, resolve_caps
+from deniable.design.methods import MethodSpec
+from deniable.design.solving import Solution, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
+from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
@@ -84,16 +86,42 @@ class Plan:
             if i not in protected
         ]
         mechanism = Mechanism(self.schema, tuple(blocks))
+        bound = lower_bound(mechanism, solution.weights)
+        floor, all_pairs = self.task.pair_floor, len(protected) <= MAX_ALL_PAIRS
+        unchecked = []
+        if floor is not None and not all_pairs:
+            unchecked = [
+                f"Of {len(protected)} attributes not all pairs are looked at: those of extreme and "
+                f"middle weights keep the floor {floor:g}, which is not recorded as kept."
+            ]
         return Design(
             mechanism,
             self.method.name,
             (None,) * len(self.schema.attributes),
-            lower_bound(mechanism, solution.weights),
+            bound,
             weights=None if solution.weights is None else tuple(map(float, solution.weights)),
             optimal_epsilon=solution.optimal_epsilon,
             given_rest=cap_text(self.task.given_rest),
-            pair_floor=self.task.pair_floor,
+            pair_floor=self.task.pair_floor if all_pairs else None,
+            notes=(*self._notes(solution, mechanism.epsilon, bound), *unchecked),
+            end=solution.end,
         )
+
+    def _notes(self, solution: Solution, epsilon: float, bound: float | None) -> tuple[str, ...]:
+        """Name what answers independently although it need not."""
+        if solution.apart is None or len(self.task.n_categories) == 1:
+            return ()
+        places, reason = solution.apart
+        if len(places) == len(self.task.n_categories):
+            who = "All attributes answer independently of each other"
+        else:
+            names = [self.schema.names[self.schema.protected[place]] for place in places]
+            listed = ", ".join(f"'{name}'" for name in names[:5]) + (", …" if names[5:] else "")
+            who = f"{listed} {'answers' if len(names) == 1 else 'answer'} independently of the rest"
+        cost = ""
+        if bound is not None:
+            cost = f"; ε is {epsilon - bound:.3g} nats above what is proved of any law"
+        return (f"{who}: {reason}{cost}.",)
 
 
 def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:

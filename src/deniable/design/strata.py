@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from deniable.design.account import Design
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design, read_json
+from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design
+from deniable.design.stored import Rows, decoded, read_json
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 
@@ -70,10 +71,7 @@ def strata_from_plain(plain: Any) -> Designs:
     Raises:
         InputError: if something is missing, or does not hold together.
     """
-    try:
-        stored = msgspec.convert(plain, _Strata)
-    except msgspec.ValidationError as error:
-        raise InputError(f"the strata have been altered: {error}") from None
+    stored = decoded(plain, StoredStrata, "the record of the strata")
     designs = {part.stratum: mechanism_from_plain(part.mechanism) for part in stored.mechanisms}
     if len(designs) != len(stored.mechanisms):
         raise InputError("the strata have been altered: one of them is listed twice")
@@ -99,12 +97,16 @@ def read_designs(path: str | Path) -> Designs:
         raise InputError(f"{file}: {error}") from None
 
 
-class _Stratum(msgspec.Struct):
+class StoredStratum(msgspec.Struct, forbid_unknown_fields=True):
+    """One value of the column that forms the strata, and what randomized its rows."""
+
     stratum: str
-    rows: int
+    rows: Rows
     mechanism: dict[str, Any]
 
 
-class _Strata(msgspec.Struct):
+class StoredStrata(msgspec.Struct, forbid_unknown_fields=True):
+    """The strata that the values of a kept column form."""
+
     column: str
-    mechanisms: list[_Stratum]
+    mechanisms: list[StoredStratum]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from deniable.design.account import EXACT_WITHIN
 from deniable.design.design import CURVE, cap_curve, design
-from deniable.design.methods import resolve_caps
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
+from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error

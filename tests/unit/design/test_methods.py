@@ -10,11 +10,9 @@ from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
-    cap_text,
     method_named,
     methods_table,
     methods_taking,
-    resolve_caps,
 )
 from deniable.errors import InputError
 from deniable.schema import Schema
@@ -29,7 +27,7 @@ def test_an_entry_is_filed_under_its_name_and_says_what_it_is(name: str) -> None
     assert spec.help
     assert spec.description
     assert not spec.help.endswith(".")
-    assert (spec.near is None) == (spec.prove is None)
+    assert (spec.cost_of_caps is None) == (spec.given_rest is None)
     assert re.fullmatch("#[0-9A-F]{6}", spec.style[0])
 
 
@@ -74,13 +72,3 @@ def test_the_methods_that_take_something_are_listed_in_words(inputs, expected) -
 def test_a_number_of_attributes_that_a_method_is_not_for_is_refused(name, k, sentence) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
         design(Schema.anonymous((2,) * k), epsilon=1.0, method=name)
-
-
-def test_caps_mean_the_same_as_text_and_in_nats() -> None:
-    assert resolve_caps("2x", [1.0, 0.5]) == (2.0, 1.0)
-    assert resolve_caps(1.5, [1.0, 0.5]) == (1.5, 1.5)
-    assert resolve_caps([None, 3.0], [1.0, 0.5]) == (None, 3.0)
-    assert resolve_caps("none", [1.0]) is None
-    assert [cap_text(c) for c in ("2x", 1.5, [None, 3.0], "none")] == ["2x", "1.5", "none,3", None]
-    with pytest.raises(InputError, match="at least 1x"):
-        resolve_caps("0.5x", [1.0])

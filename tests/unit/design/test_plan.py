@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deniable.design.methods import METHODS, MethodSpec, Solution, Task
+from deniable.design.methods import METHODS, MethodSpec
 from deniable.design.plan import Plan, lower_bound
+from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
 from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism

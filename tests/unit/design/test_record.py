@@ -109,6 +109,23 @@ def test_a_lower_bound_above_the_level_is_noticed():
         mechanism_from_plain(plain)
 
 
+def test_a_weaker_bound_of_many_attributes_is_read_as_stated():
+    # Version 1 proved nats less beside one large level, with the same λ.
+    plain = json.loads(
+        to_json(
+            mechanism_to_plain(
+                design(Schema.anonymous([3] * 24), attribute_epsilon=[0.4] * 24, method="optimal")
+            )
+        )
+    )
+    plain["epsilon_lower_bound"] -= 0.5
+    plain["gap"] += 0.5
+    assert mechanism_from_plain(plain).epsilon_lower_bound == plain["epsilon_lower_bound"]
+    plain["gap"] -= 0.5
+    with pytest.raises(InputError, match="gap"):
+        mechanism_from_plain(plain)
+
+
 @pytest.mark.parametrize("key", ["schema", "blocks", "attributes", "epsilon", "method"])
 def test_a_record_with_a_part_missing_is_refused(key):
     plain = copy.deepcopy(stored())

@@ -1,0 +1,364 @@
+"""From levels to laws: what each method answers, and what it is asked.
+
+Nothing here knows what a method is called; :mod:`deniable.design.methods` has the table.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from deniable._checks import check_level
+from deniable.errors import InputError
+from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+
+if TYPE_CHECKING:
+    from deniable.solvers.patterns.balanced import BalancedSolution
+
+_T = TypeVar("_T")
+
+_AIM = 2e-11
+"""Solvers aim this far below the request, so that their rounding never ends above it."""
+
+FAIR_UP_TO = 5
+"""Attributes up to which a total's default floor on pairs is raised: so few gain little from being
+randomized together, and their pairs can lose much of it."""
+
+GivenRest = str | float | Sequence[float | None] | None
+"""A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
+one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
+2x for ``balanced``, no cap for ``lp``."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is given besides the levels.
+
+    Args:
+        n_categories: of the attributes to randomize, shape (k,).
+        given_rest: cap on ``epsilon_given_rest``.
+        pair_floor: least φ_ij/(φ_i φ_j), so that every table of two attributes can be estimated.
+        order: in which the heuristic takes the attributes.
+        fair: when a total is divided among few attributes, leave no table of two less than
+            independent responses of the same total would.
+    """
+
+    n_categories: tuple[int, ...]
+    given_rest: GivenRest = None
+    pair_floor: float | None = None
+    order: Literal["given", "descending"] = "given"
+    fair: bool = False
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method answers: laws, and what is known of how near the optimum they are.
+
+    Args:
+        parts: independent laws, each with the positions of its attributes among those to
+            randomize; nearly always one law for all.
+        weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
+        optimal_epsilon: ε of the record at these levels without a cap and a floor, in nats.
+        end: what the solver ended with, a start for similar requests; None if it states nothing.
+        apart: positions of attributes that answer independently of all others, where they were not
+            asked to; with the reason, part of a sentence.
+    """
+
+    parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
+    weights: Sequence[float] | None = None
+    optimal_epsilon: float | None = None
+    end: object = None
+    apart: tuple[tuple[int, ...], str] | None = None
+
+    @classmethod
+    def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Solution":
+        """Return one law for all attributes, in their order."""
+        return cls(((tuple(range(len(law.n_categories))), law),), weights)
+
+
+def aimed_below(levels: Sequence[float]) -> list[float]:
+    """Return levels a little below the requested ones, where solvers aim."""
+    return [level - min(_AIM, level * 1e-3) for level in levels]
+
+
+def solve_optimal(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the law of smallest ε found."""
+    return _largest_apart(_optimal, task, levels)
+
+
+def solve_balanced(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the law of smallest ε found that keeps the cap and the floor."""
+    return _largest_apart(_balanced, task, levels)
+
+
+def _optimal(task: Task, levels: Sequence[float]) -> Solution:
+    from deniable.solvers.patterns import optimal
+
+    solution = _solved(lambda: optimal.solve(task.n_categories, levels))
+    return Solution(_laws(solution.parts), solution.weights.tolist())
+
+
+def _balanced(task: Task, levels: Sequence[float]) -> Solution:
+    from deniable.solvers.patterns import balanced
+
+    caps = resolve_caps(task.given_rest, levels)
+    return _of_balanced(
+        _solved(lambda: balanced.solve(task.n_categories, levels, caps, task.pair_floor))
+    )
+
+
+def _of_balanced(solution: "BalancedSolution") -> Solution:
+    reason = {
+        "independent": "no common law was found that costs less",
+        "floor": "no common law was found that keeps the floor on pairs and costs less",
+    }.get(solution.method)
+    everyone = tuple(range(len(solution.weights)))
+    return Solution(
+        _laws(solution.parts),
+        solution.weights.tolist(),
+        solution.optimum.epsilon,
+        solution,
+        None if reason is None else (everyone, reason),
+    )
+
+
+def spend_balanced(
+    task: Task, total: float, ratios: Sequence[float], at_most: Sequence[float], scale: float | None
+) -> tuple[list[float], Solution] | None:
+    """Divide a total among levels in these ratios by one search.
+
+    Returns:
+        The levels and the laws; None where the cap is no common multiple above 1x, or nothing
+        settled.
+    """
+    from deniable.solvers.patterns import balanced
+    from deniable.solvers.problem import SolverError
+
+    multiple = _multiple(task.given_rest)
+    if multiple is None or multiple <= 1.0 + 1e-6 or len(ratios) == 1:
+        return None
+    try:
+        spent = balanced.spend(
+            task.n_categories,
+            total,
+            ratios,
+            at_most,
+            multiple,
+            task.pair_floor,
+            scale=scale,
+            fair=task.fair,
+        )
+    except (SolverError, ArithmeticError):
+        return None
+    return spent.levels.tolist(), _of_balanced(spent.solution)
+
+
+def cost_of_balanced_caps(
+    task: Task, levels: Sequence[float], caps: Sequence[str], end: object
+) -> list[float | None]:
+    """Return the record's ε under several caps in nats; None where one cannot be met.
+
+    Args:
+        task: floor and categories; its own cap plays no part.
+        levels: ε_i in nats, shape (k,).
+        caps: as a request states them.
+        end: what the search for a law at these levels ended with, if that is known.
+    """
+    from deniable.solvers.patterns import balanced
+    from deniable.solvers.problem import SolverError
+
+    start = end if isinstance(end, balanced.BalancedSolution) else None
+    costs: list[float | None] = []
+    for cap in caps:
+        try:
+            start = balanced.solve(
+                task.n_categories,
+                levels,
+                resolve_caps(cap, levels),
+                task.pair_floor,
+                start=start,
+                exact=balanced.EXACT_IN_A_SEARCH,
+            )
+        except (SolverError, InputError, ArithmeticError):
+            costs.append(None)
+        else:
+            costs.append(start.epsilon)
+    return costs
+
+
+def _largest_apart(
+    solve: Callable[[Task, Sequence[float]], Solution], task: Task, levels: Sequence[float]
+) -> Solution:
+    """Solve for all attributes together, or leave out the largest levels until that can be done.
+
+    Levels of many nats beside ordinary ones may be beyond a solver's arithmetic. An attribute at
+    such a level reveals nearly everything; it answers independently, at its own ε.
+    """
+    order = sorted(range(len(levels)), key=lambda i: levels[i], reverse=True)
+    for n_apart in (0, 1, 2, 4, 8, 16, 32, 64, 128):
+        apart, rest = sorted(order[:n_apart]), sorted(order[n_apart:])
+        if not rest:
+            break
+        try:
+            solution = solve(_part(task, rest), [levels[i] for i in rest])
+        except (_OutOfReachError, ArithmeticError):
+            continue
+        if not apart:
+            return solution
+        sizes = [task.n_categories[i] for i in apart]
+        alone = ProductLaw.from_levels(sizes, [levels[i] for i in apart])
+        parts = tuple((tuple(rest[i] for i in places), law) for places, law in solution.parts)
+        return Solution((*parts, (tuple(apart), alone)), apart=(tuple(apart), _TOO_LARGE))
+    independent = solve_independent(task, levels)
+    return replace(independent, apart=(tuple(range(len(levels))), _TOO_LARGE))
+
+
+_TOO_LARGE = "the solver's arithmetic does not reach their levels beside the others'"
+
+
+def _part(task: Task, places: Sequence[int]) -> Task:
+    caps = task.given_rest
+    if caps is not None and not isinstance(caps, str | int | float):
+        caps = [caps[i] for i in places]
+    return replace(task, n_categories=tuple(task.n_categories[i] for i in places), given_rest=caps)
+
+
+class _OutOfReachError(InputError):
+    """A request that a solver's arithmetic cannot answer, though some law may."""
+
+
+def _laws(parts: Sequence[Any]) -> tuple[tuple[tuple[int, ...], PatternLaw], ...]:
+    return tuple((part.attributes, part.law) for part in parts)
+
+
+def _solved(solve: Callable[[], _T]) -> _T:
+    from deniable.solvers.problem import SolverError
+
+    try:
+        return solve()
+    except SolverError as error:
+        raise _OutOfReachError(str(error)) from None
+
+
+def solve_independent(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the product of independent responses."""
+    # Its weights are rounded down exactly; there is no rounding to keep clear of.
+    return Solution.one(ProductLaw.from_levels(task.n_categories, levels))
+
+
+def solve_linear_program(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the optimum of Algorithms 1 and 2, with caps and floor where they are asked for."""
+    from deniable.solvers.patterns import linear
+
+    aimed = aimed_below(levels)
+    caps = resolve_caps(task.given_rest, levels)
+    if caps is not None:
+        # As for the levels, so that rounding ends below the cap; never below the level aimed at.
+        caps = tuple(
+            None if cap is None else max(cap - _AIM, aim) if cap >= level else cap
+            for cap, level, aim in zip(caps, levels, aimed, strict=True)
+        )
+    solution = _solved(
+        lambda: linear.solve(
+            task.n_categories, aimed, given_rest_cap=caps, pair_floor=task.pair_floor
+        )
+    )
+    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
+    return Solution.one(law, list(solution.weights))
+
+
+def solve_closed_form(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the optimum of two attributes."""
+    from deniable.laws.patterns import other_outputs
+    from deniable.solvers.patterns import closed_form, linear
+
+    aimed = aimed_below(levels)
+    solution = closed_form.solve(task.n_categories, aimed)
+    counts = other_outputs(task.n_categories).astype(np.float64)
+    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_density * counts)
+    # The formula gives no dual; the linear program's prices are one.
+    return Solution.one(law, list(linear.solve(task.n_categories, aimed).weights))
+
+
+def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
+    """Return the law of Algorithm 3."""
+    from deniable.solvers.patterns import heuristic
+
+    aim = np.asarray(aimed_below(levels))
+    places = np.argsort(-aim, kind="stable") if task.order == "descending" else np.arange(len(aim))
+    n = np.asarray(task.n_categories)
+    solution = heuristic.solve(n[places].tolist(), aim[places].tolist())
+    change_excess = np.empty(len(aim))
+    change_excess[places] = solution.change_excess
+    law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
+    return Solution.one(law)
+
+
+def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float | None, ...] | None:
+    """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
+
+    Raises:
+        InputError: if a cap is not a number above zero, or there are too many or too few.
+    """
+    if given_rest is None or given_rest == "none":
+        return None
+    if isinstance(given_rest, str):
+        multiple = given_rest.removesuffix("x")
+        try:
+            factor = float(multiple)
+        except ValueError:
+            factor = math.nan
+        if multiple == given_rest or not factor >= 1:
+            raise InputError(
+                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
+                "multiple of each attribute's own ε such as 2x, at least 1x"
+            )
+        return tuple(factor * level for level in levels)
+    if isinstance(given_rest, int | float):
+        return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
+    if len(given_rest) != len(levels):
+        raise InputError(
+            f"{len(given_rest)} caps on epsilon_given_rest were given for {len(levels)} attributes"
+        )
+    return tuple(
+        None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
+    )
+
+
+def _multiple(given_rest: GivenRest) -> float | None:
+    """Return the cap as a multiple of the levels, infinite for none; None if it is no multiple."""
+    if given_rest is None or given_rest == "none":
+        return math.inf
+    return float(given_rest.removesuffix("x")) if isinstance(given_rest, str) else None
+
+
+def cap_text(given_rest: GivenRest) -> str | None:
+    """Return a cap as it is written in a record; None for no cap."""
+    if given_rest is None or given_rest == "none":
+        return None
+    if isinstance(given_rest, str):
+        return given_rest
+    if isinstance(given_rest, int | float):
+        return f"{given_rest:g}"
+    return ",".join("none" if cap is None else f"{cap:g}" for cap in given_rest)
+
+
+def caps_of_text(text: str | None, levels: Sequence[float]) -> tuple[float | None, ...]:
+    """Return the caps that :func:`cap_text` wrote, per attribute in nats; None for no cap.
+
+    Raises:
+        InputError: if the text is not one that it writes for so many attributes.
+
+    >>> caps_of_text("2x", [1.0, 0.5]), caps_of_text("none,0.7", [1.0, 0.5])
+    ((2.0, 1.0), (None, 0.7))
+    """
+    given: GivenRest = text
+    if text is not None and not text.endswith("x"):
+        try:
+            caps = [None if part == "none" else float(part) for part in text.split(",")]
+        except ValueError:
+            raise InputError("the cap on epsilon_given_rest is not one that is written") from None
+        given = caps if len(caps) > 1 else caps[0]
+    return resolve_caps(given, levels) or (None,) * len(levels)

@@ -1,0 +1,240 @@
+"""What a release by a design will be worth: expected errors of shares against the shares' size.
+
+Nothing is known of the true shares before there are data. So a share is taken to be as large as if
+the categories were equally frequent, one of a, and a cell of two attributes one of a·b; under a
+pattern law the mean square error of an attribute's shares does not depend on the truth anyway. With
+φ the attenuations, what one record adds to it is
+
+    one attribute    (a − 1)(1/φ² − 1)/a²
+    two              ((a − 1)(1/φ_a² − 1) + (b − 1)(1/φ_b² − 1)
+                      + (a − 1)(b − 1)(1/φ_ab² − 1))/(a·b)²
+
+(:func:`deniable.mechanism.prediction.expected_error`, which is asked for response matrices), and
+the standard error of a share goes with one over the root of the number of rows.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from deniable.design.account import Account, Design
+from deniable.design.strata import Designs
+from deniable.errors import InputError
+from deniable.mechanism.prediction import expected_error, expected_variance
+from deniable.mechanism.published import channel_of
+from deniable.solvers.problem import MAX_LEVEL
+
+LARGEST_ERROR = 0.1
+"""Above this standard error, 10 percentage points, nothing is called readable."""
+
+LARGEST_PART = 0.5
+"""Nor above this part of the share itself: such an estimate is marked as uncertain."""
+
+
+class Shares(NamedTuple):
+    """The shares of one attribute, or the cells of two.
+
+    Args:
+        attributes: one name or two.
+        cells: how many shares there are.
+        variance: of one of them from one record; inf if the randomization has wiped them out.
+    """
+
+    attributes: tuple[str, ...]
+    cells: int
+    variance: float
+
+    @property
+    def part(self) -> float:
+        """The standard error from one record over the size of an even share."""
+        return math.sqrt(self.variance) * self.cells
+
+    @property
+    def largest_error(self) -> float:
+        """The largest standard error with which such a share can be read."""
+        return min(LARGEST_ERROR, LARGEST_PART / self.cells)
+
+    def rows_for(self, error: float) -> float:
+        """Return with how many rows the standard error is this small."""
+        return self.variance / error**2
+
+    def to_plain(self, n_records: int) -> dict[str, Any]:
+        """Return the share and its standard error from so many rows, as plain values."""
+        error = math.sqrt(self.variance / n_records)
+        return {
+            "attributes": list(self.attributes),
+            "share": 1 / self.cells,
+            "standard_error": error if math.isfinite(error) else None,
+            "readable": error <= self.largest_error,
+        }
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What can be expected of estimates, whatever the number of rows.
+
+    Args:
+        shares: of every protected attribute.
+        pairs: of two attributes each; None where there are too many, or the law differs by stratum.
+    """
+
+    shares: tuple[Shares, ...]
+    pairs: tuple[Shares, ...] | None
+
+    @property
+    def median(self) -> Shares:
+        """The share of median error against its size, among all shares of all attributes."""
+        return _median(self.shares)
+
+    @property
+    def rows_needed(self) -> float:
+        """From how many rows on the median share can be read; inf if from none."""
+        return self.median.rows_for(self.median.largest_error)
+
+    def to_plain(self, n_records: int) -> dict[str, Any]:
+        """Return what is expected with so many rows, as plain values; None for what has no bound.
+
+        Raises:
+            InputError: if there are no rows.
+        """
+        if n_records < 1:
+            raise InputError("the number of rows must be at least 1")
+        needed = self.rows_needed
+        return {
+            "rows": n_records,
+            "attributes": len(self.shares),
+            "median": self.median.to_plain(n_records),
+            "worst": _worst(self.shares).to_plain(n_records),
+            "median_pair": None if not self.pairs else _median(self.pairs).to_plain(n_records),
+            "worst_pair": None if not self.pairs else _worst(self.pairs).to_plain(n_records),
+            "rows_needed": max(1, math.ceil(needed)) if math.isfinite(needed) else None,
+        }
+
+
+def worth(account: Account) -> Worth:
+    """Return what a design is worth.
+
+    >>> from deniable import Schema, design
+    >>> made = worth(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
+    >>> made.median.attributes, math.ceil(made.rows_needed)
+    (('a1',), 93)
+    >>> round(made.to_plain(93)["median"]["standard_error"], 2)
+    0.1
+    """
+    mechanism = account.design.mechanism
+    schema = mechanism.schema
+    single_phi = dict(zip(schema.names, account.strength.attenuation, strict=True))
+    sizes = dict(zip(schema.names, schema.n_categories, strict=True))
+
+    def of(names: tuple[str, ...], attenuation: float | None) -> Shares:
+        cells = math.prod(sizes[name] for name in names)
+        singles = [single_phi[name] for name in names]
+        if attenuation is None or any(single is None for single in singles):
+            channel = channel_of(mechanism, names)
+            try:
+                return Shares(names, cells, expected_error(channel, 1).mean_variance)
+            except InputError:  # wiped out
+                return Shares(names, cells, math.inf)
+        if not attenuation or not all(singles):
+            return Shares(names, cells, math.inf)
+        components = [(sizes[name] - 1, phi) for name, phi in zip(names, singles, strict=True)]
+        if len(names) > 1:
+            components.append((math.prod(size for size, _ in components), attenuation))
+        added = math.fsum(size * (float(phi or 1.0) ** -2 - 1) for size, phi in components)
+        return Shares(names, cells, max(added, 0.0) / cells**2)
+
+    protected = [schema.names[i] for i in schema.protected]
+    pairs = account.pairs
+    return Worth(
+        tuple(of((name,), single_phi[name]) for name in protected),
+        None if pairs is None else tuple(of(names, attenuation) for names, attenuation in pairs),
+    )
+
+
+def worth_of_strata(designs: Designs) -> Worth:
+    """Return what designs of strata are worth together, per row of the whole table: their errors
+    are independent, and count by the strata's fractions of the rows."""
+    by_stratum = [(name, worth(design.account)) for name, design in designs.designs.items()]
+    if len(by_stratum) == 1:
+        return by_stratum[0][1]
+    rows = sum(designs.sizes.values())
+    shares = []
+    for together in zip(*(each.shares for _, each in by_stratum), strict=True):
+        variance = math.fsum(
+            designs.sizes[name] / rows * one.variance
+            for (name, _), one in zip(by_stratum, together, strict=True)
+        )
+        shares.append(together[0]._replace(variance=variance))
+    return Worth(tuple(shares), None)
+
+
+def _median(shares: Iterable[Shares]) -> Shares:
+    ordered = sorted(shares, key=lambda one: one.part)
+    middle = sum(one.cells for one in ordered) / 2
+    for one in ordered:
+        middle -= one.cells
+        if middle <= 0:
+            return one
+    return ordered[-1]
+
+
+def _worst(shares: Sequence[Shares]) -> Shares:
+    return max(shares, key=lambda one: one.part)
+
+
+def outlook_to_plain(design: Design) -> dict[str, Any]:
+    """Return what one row will tell, and what it could at most, as plain values.
+
+    ``expected``: the mean variance of a cell of the protected attributes and of pairs of them, at
+    the uniform truth, for one row drawn from a population (None where something cannot be
+    estimated), and the number of forms. ``limit``: the least mean variance of shares that any
+    mechanism with this ε of the record can have, and how many times that these are; None where
+    there is no such ε.
+
+    >>> from deniable import Schema, design
+    >>> plain = outlook_to_plain(design(Schema.anonymous((2, 5)), epsilon=2, method="kronecker"))
+    >>> plain["expected"]["form_count"], plain["limit"]["times"] > 1
+    (None, True)
+    """
+    mechanism = design.mechanism
+    expected = expected_variance(mechanism)
+    forms = mechanism.forms
+    limit = None
+    if 0 < mechanism.epsilon <= MAX_LEVEL:
+        from deniable.solvers.patterns.least_variance import least_share_variance
+
+        n_categories = [mechanism.schema.n_categories[i] for i in mechanism.schema.protected]
+        least = least_share_variance(n_categories, mechanism.epsilon)
+        times = None if expected.shares is None else expected.shares / least
+        limit = {"shares": least, "times": times}
+    return {
+        "expected": expected.to_plain() | {"form_count": forms and len(forms.forms)},
+        "limit": limit,
+    }
+
+
+FORMS_UP_TO = 40
+"""Attributes up to which it is worked out what forms would buy, in half a second or so."""
+
+
+def rows_saved_by_forms(design: Design) -> float | None:
+    """Return how many times fewer rows forms of the same ε would need for shares; None if they
+    would not save a tenth, the design has forms, or nothing is known."""
+    mechanism = design.mechanism
+    protected = mechanism.schema.protected
+    bounded = 0 < mechanism.epsilon <= MAX_LEVEL
+    if mechanism.forms is not None or not bounded or not 1 < len(protected) <= FORMS_UP_TO:
+        return None
+    shares = expected_variance(mechanism).shares
+    sizes = tuple(mechanism.schema.n_categories[i] for i in protected)
+    times = None if shares is None else shares / _shares_of_forms(sizes, mechanism.epsilon)
+    return times if times is not None and times > 1.1 else None
+
+
+@lru_cache(maxsize=64)
+def _shares_of_forms(n_categories: tuple[int, ...], epsilon: float) -> float:
+    from deniable.solvers.patterns import forms
+
+    return forms.solve(n_categories, epsilon, pairs=0.0).shares

@@ -1,0 +1,172 @@
+"""From a request to published forms, their record, and the release, in files and in frames."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import deniable
+from deniable.design.design import design
+from deniable.design.record import mechanism_from_plain, mechanism_to_plain
+from deniable.errors import InputError
+from deniable.laws import PublishedForms
+from deniable.schema import Attribute, Schema
+
+SCHEMA = Schema(
+    (
+        Attribute("sex", ("f", "m")),
+        Attribute("children", ("0", "1", "2", "3")),
+        Attribute("blood", ("A", "B", "0", "NA"), missing="NA"),
+    ),
+    keep=("region",),
+)
+PLAN = design(SCHEMA, epsilon=3, method="forms")
+
+
+def people(n: int = 300) -> pandas.DataFrame:
+    return pandas.DataFrame(
+        {
+            "sex": ["fm"[i % 2] for i in range(n)],
+            "children": [i * 7 % 4 for i in range(n)],
+            "blood": [["A", "B", "0", None][i * 5 % 7 % 4] for i in range(n)],
+            "region": [f"r{i % 3}" for i in range(n)],
+        }
+    )
+
+
+def released_laws(plan: deniable.Design) -> PublishedForms:
+    assert plan.mechanism.forms is not None
+    return plan.mechanism.forms
+
+
+def test_a_design_keeps_the_total_and_every_number_is_read_off_the_integers() -> None:
+    law = released_laws(PLAN)
+    assert PLAN.epsilon <= 3
+    assert 3 - PLAN.epsilon < 1e-9
+    assert sum(law.shares) == 1 << law.bits
+    assert max(PLAN.mechanism.attribute_epsilon) <= PLAN.epsilon
+    plain = json.loads(json.dumps(mechanism_to_plain(PLAN)))
+    assert mechanism_from_plain(plain).mechanism == PLAN.mechanism
+    first = plain["blocks"][0]["law"]["forms"][0]
+    first["weights"][0], first["weights"][1] = first["weights"][1], first["weights"][0]
+    with pytest.raises(InputError, match="altered"):
+        mechanism_from_plain(plain)
+
+
+def test_largest_levels_hold_alone() -> None:
+    plan = design(SCHEMA, epsilon=3, method="forms", at_most={"sex": 0.5})
+    levels = plan.mechanism.attribute_epsilon
+    assert levels[0] <= 0.5
+    assert max(levels[1:]) > 1
+
+
+def test_importance_moves_errors_to_what_counts_less() -> None:
+    even, tilted = (
+        design(SCHEMA, epsilon=2, method="forms", pairs=0.0, importance=importance)
+        for importance in ({}, {"blood": 20.0})
+    )
+    of_blood = [np.diagonal(released_laws(plan).pair_information())[2] for plan in (even, tilted)]
+    assert of_blood[1] > 1.5 * of_blood[0]
+
+
+def test_pairs_that_no_form_asks_together_are_named() -> None:
+    plan = design(SCHEMA, epsilon=1, method="forms", pairs=0.0)
+    assert "sex and children" in plan.notes[0]
+    assert "--pairs 0.02" in plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "request_"),
+    [
+        ("a level belongs to a form", {"attribute_epsilon": [1, 1, 1], "method": "forms"}),
+        ("needs a total", {"method": "forms"}),
+        ("cap on epsilon_given_rest needs", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
+        ("are for method forms", {"epsilon": 1, "pairs": 0.5}),
+        ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
+        ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),
+    ],
+)
+def test_what_is_not_for_forms_is_refused(words: str, request_: dict) -> None:
+    with pytest.raises(InputError, match=words):
+        design(SCHEMA, **request_)
+
+
+def test_ratios_are_refused_with_the_reason() -> None:
+    schema = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
+    with pytest.raises(InputError, match="divides nothing in ratios"):
+        design(schema, epsilon=1, method="forms")
+
+
+def test_the_form_s_column_has_a_name_that_is_not_taken() -> None:
+    schema = Schema((Attribute("form", ("x", "y")), Attribute("b", ("x", "y"))))
+    assert released_laws(design(schema, epsilon=1, method="forms")).column == "form_2"
+    named = design(SCHEMA, epsilon=1, method="forms", form_column="questionnaire")
+    assert released_laws(named).column == "questionnaire"
+
+
+def check(rows: list[dict], law: PublishedForms) -> None:
+    """Cells are filled where the form asks, and nowhere else; a missing answer is no empty cell."""
+    assert {row["form"] for row in rows} <= set(range(1, len(law.forms) + 1))
+    blood = set()
+    for row in rows:
+        asked = law.forms[row["form"] - 1].asked
+        for place, attribute in enumerate(SCHEMA.attributes):
+            assert (row[attribute.name] is not None) == (place in asked)
+        blood.add(row["blood"])
+    assert {"NA", None} < blood
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_a_release_in_a_file_comes_back(ending: str, tmp_path: Path) -> None:
+    source = tmp_path / f"people.{ending}"
+    if ending == "parquet":
+        people().to_parquet(source)
+    else:
+        people().to_csv(source, index=False)
+    record = deniable.share(source, PLAN, tmp_path / "release")
+    assert record["release"]["columns"][-1] == "form"
+    file = tmp_path / "release" / f"data.{ending}"
+    if ending == "parquet":
+        frame = pyarrow.parquet.read_table(file).to_pylist()
+    else:
+        frame = pandas.read_csv(file, dtype=str, keep_default_na=False).to_dict("records")
+        frame = [
+            {k: v or None for k, v in row.items()} | {"form": int(row["form"])} for row in frame
+        ]
+    check(frame, released_laws(PLAN))
+    found = deniable.estimate(tmp_path / "release", of=["sex", "blood"])
+    assert found.n_records == 300
+    assert found.values.sum() == pytest.approx(1)
+
+
+def test_a_release_of_a_frame_is_a_frame_of_its_kind() -> None:
+    law = released_laws(PLAN)
+    frame = people()
+    frame.index = range(1000, 1300)
+    released = deniable.randomize(frame, PLAN)
+    assert list(released.index) == list(frame.index)
+    rows = released.astype(object).where(released.notna(), None).to_dict("records")
+    check(rows, law)
+    polar = deniable.randomize(polars.from_pandas(people()), PLAN)
+    check(polar.to_dicts(), law)
+    arrow = deniable.randomize(pyarrow.Table.from_pandas(people()), PLAN)
+    check(arrow.to_pylist(), law)
+    for each in (released, polar, arrow):
+        assert deniable.estimate(each, PLAN, of=["children"]).n_records == 300
+
+
+def test_rows_that_are_not_of_the_release_are_refused() -> None:
+    released = deniable.randomize(pyarrow.Table.from_pandas(people(40)), PLAN).to_pandas()
+
+    def refused(words: str, change: pandas.DataFrame) -> None:
+        with pytest.raises(InputError, match=words):
+            deniable.estimate(change, PLAN, of=["sex", "children"])
+
+    refused("no column 'form'", released.drop(columns="form"))
+    refused("data row 1: column 'form' holds no form", released.assign(form=99))
+    refused("though the row's form asks it, or filled", released.assign(sex="f"))
+    refused("data row 1, column 'sex'", released.assign(sex=None, children=None))

@@ -1,0 +1,72 @@
+"""What methods answer: caps in nats, laws, and what is said where attributes answer apart."""
+
+from dataclasses import replace
+
+import pytest
+
+from deniable.design.design import cap_curve, design
+from deniable.design.methods import METHODS
+from deniable.design.solving import Task, cap_text, resolve_caps, spend_balanced
+from deniable.errors import InputError
+from deniable.laws import PatternTable
+from deniable.schema import Schema
+from deniable.solvers.patterns import balanced
+from deniable.solvers.problem import SolverError
+
+
+def test_caps_mean_the_same_as_text_and_in_nats() -> None:
+    assert resolve_caps("2x", [1.0, 0.5]) == (2.0, 1.0)
+    assert resolve_caps(1.5, [1.0, 0.5]) == (1.5, 1.5)
+    assert resolve_caps([None, 3.0], [1.0, 0.5]) == (None, 3.0)
+    assert resolve_caps("none", [1.0]) is None
+    assert [cap_text(c) for c in ("2x", 1.5, [None, 3.0], "none")] == ["2x", "1.5", "none,3", None]
+    with pytest.raises(InputError, match="at least 1x"):
+        resolve_caps("0.5x", [1.0])
+
+
+def test_up_to_twelve_attributes_the_default_law_is_a_table_of_patterns() -> None:
+    made = design(Schema.anonymous([2, 3, 4, 5, 6, 7] * 2), epsilon=2.0)
+    (block,) = made.mechanism.blocks
+    assert isinstance(block.law, PatternTable)
+    assert 2.0 * (1 - 1e-6) <= made.epsilon <= 2.0
+    assert not made.notes
+
+
+def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch) -> None:
+    solve = balanced.solve
+
+    def overwhelmed(n_categories, levels, *rest, **named):
+        if max(levels) > 5:
+            raise SolverError("out of reach")
+        return solve(n_categories, levels, *rest, **named)
+
+    monkeypatch.setattr(balanced, "solve", overwhelmed)
+    made = design(Schema.anonymous([3, 3, 3, 3]), attribute_epsilon=[1.0, 9.0, 1.0, 1.0])
+    (note,) = made.notes
+    assert note.startswith("'a2' answers independently of the rest: the solver's arithmetic")
+    assert note.endswith(f"; ε is {made.gap:.3g} nats above what is proved of any law.")
+
+
+def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
+    monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    monkeypatch.setattr(balanced.RampLaws, "best", lambda *_: None)
+    made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
+    assert made.epsilon == pytest.approx(4.0)
+    assert made.optimal_epsilon is not None
+    (note,) = made.notes
+    assert note.startswith("All attributes answer independently of each other: no common law")
+
+
+def test_a_cap_that_is_no_multiple_is_left_to_a_search_over_scales() -> None:
+    task = Task((3, 3), 1.5, 0.5)
+    assert spend_balanced(task, 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None
+
+
+def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
+    made = design(Schema.anonymous([2, 3, 4]), epsilon=2.0)
+    found = [1.9, 2.6, 2.7, None]  # a search that fails, and one that finds nothing
+    spec = replace(METHODS["balanced"], cost_of_caps=lambda *_: found)
+    monkeypatch.setitem(METHODS, "balanced", spec)
+    curve = cap_curve(made, ("1.25x", "1.5x", "2x", "3x", "none"))
+    assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x"]
+    assert [point.epsilon for point in curve] == [made.epsilon] * 4

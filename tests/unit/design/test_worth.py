@@ -1,0 +1,64 @@
+"""The expected errors of a design are those that estimates turn out to have."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable.design.design import design
+from deniable.design.strata import Designs
+from deniable.design.worth import Shares, Worth, worth, worth_of_strata
+from deniable.errors import InputError
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import expected_error
+from deniable.schema import Schema
+from unit.dense import dense_inverse
+
+SCHEMA = Schema.anonymous((2, 3, 5))
+
+
+@pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal"])
+def test_variances_are_those_of_the_dense_inverse_for_even_shares(method: str) -> None:
+    made = design(SCHEMA, epsilon=3, method=method)
+    found = worth(made.account)
+    assert [one.attributes for one in found.shares] == [("a1",), ("a2",), ("a3",)]
+    assert found.pairs is not None
+    for one in (*found.shares, *found.pairs):
+        inverse = dense_inverse(made.mechanism, one.attributes)
+        cells = len(inverse)
+        # Even shares are released evenly: Var of cell x from one record is Σ_y L(x,y)²/N − 1/N.
+        expected = np.mean(np.sum(inverse**2, axis=1)) / cells - 1 / cells
+        assert one.variance == pytest.approx(expected)
+        assert one.cells == cells
+        predicted = expected_error(Channel(made.mechanism, one.attributes), 1).mean_variance
+        assert one.variance == pytest.approx(predicted)
+
+
+def test_the_median_counts_every_share_and_the_rows_needed_reach_its_limit() -> None:
+    found = Worth((Shares(("a",), 2, 1.0), Shares(("b",), 10, 4.0)), None)
+    assert found.median.attributes == ("b",)
+    plain = found.to_plain(math.ceil(found.rows_needed))
+    assert plain["median"]["standard_error"] == pytest.approx(0.05, rel=1e-3)  # half of a tenth
+    assert plain["median"]["readable"]
+    assert not found.to_plain(math.floor(found.rows_needed) - 1)["median"]["readable"]
+    assert plain["worst"]["attributes"] == ["b"]
+    assert plain["median_pair"] is plain["worst_pair"] is None
+
+
+def test_what_is_wiped_out_needs_no_number_of_rows() -> None:
+    found = Worth((Shares(("a",), 2, math.inf),), None)
+    assert found.to_plain(10)["rows_needed"] is None
+    assert found.to_plain(10)["median"]["standard_error"] is None
+    with pytest.raises(InputError, match="at least 1"):
+        found.to_plain(0)
+
+
+def test_errors_of_strata_add_up_by_their_rows() -> None:
+    schema = Schema(SCHEMA.attributes, keep=("s",))
+    weak, strong = (design(schema, epsilon=e, method="kronecker") for e in (6, 2))
+    both = worth_of_strata(Designs({"x": weak, "y": strong}, "s", {"x": 300, "y": 100}))
+    first, second = worth(weak.account).shares[0], worth(strong.account).shares[0]
+    # (n_x/n)² v_x/n_x + (n_y/n)² v_y/n_y
+    expected = (0.75**2 / 300 * first.variance + 0.25**2 / 100 * second.variance) ** 0.5
+    assert both.shares[0].to_plain(400)["standard_error"] == pytest.approx(expected)
+    assert both.pairs is None
