@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimate.chi_square import interaction_influence
+from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 
@@ -68,7 +69,7 @@ class Association:
 
 
 def association(
-    frequencies: NDArray[np.float64], inverse: TableMap, n_records: float
+    frequencies: NDArray[np.float64], inverse: TableMap | StackedMap, n_records: float
 ) -> Association:
     """Estimate V² from the frequencies of released pairs.
 

@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.simplex import project_to_simplex
+from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 _MOST_STEPS = 50
@@ -78,7 +79,9 @@ class ChiSquare:
 
 
 def chi_square(
-    counts: NDArray[np.float64], forward: TableMap | None, inverse: TableMap
+    counts: NDArray[np.float64],
+    forward: TableMap | StackedMap | None,
+    inverse: TableMap | StackedMap,
 ) -> ChiSquare:
     """Test independence of two attributes from counts of released pairs.
 
@@ -93,7 +96,7 @@ def chi_square(
     """
     if forward is None:
         return _by_estimates(counts, inverse)
-    if randomized_together(forward):
+    if isinstance(forward, StackedMap) or randomized_together(forward):
         return _together(counts, forward, inverse)
     return _separately(counts, forward)
 
@@ -161,7 +164,11 @@ def _matrix(forward: TableMap, axis: int) -> NDArray[np.float64]:
     return np.asarray(kept * np.eye(size) + (1 - kept) / size)
 
 
-def _together(counts: NDArray[np.float64], forward: TableMap, inverse: TableMap) -> ChiSquare:
+def _together(
+    counts: NDArray[np.float64],
+    forward: TableMap | StackedMap,
+    inverse: TableMap | StackedMap,
+) -> ChiSquare:
     n = float(counts.sum())
     observed = counts / n
     estimate = inverse.apply(observed)
@@ -199,7 +206,7 @@ def _start(margin: NDArray[np.float64], n: float) -> NDArray[np.float64]:
 def _reachable(
     observed: NDArray[np.float64],
     expected: NDArray[np.float64],
-    forward: TableMap,
+    forward: TableMap | StackedMap,
     shape: tuple[int, int],
 ) -> float:
     """Return Σ (θ − θ⁰)²/θ⁰ of the part of θ − θ⁰ that M reaches."""
@@ -216,7 +223,7 @@ def _reachable(
 def _score(
     observed: NDArray[np.float64],
     expected: NDArray[np.float64],
-    forward: TableMap,
+    forward: TableMap | StackedMap,
     first: NDArray[np.float64],
     second: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64]]:
@@ -235,7 +242,7 @@ def _score(
     return float(score @ step), moved
 
 
-def _by_estimates(counts: NDArray[np.float64], inverse: TableMap) -> ChiSquare:
+def _by_estimates(counts: NDArray[np.float64], inverse: TableMap | StackedMap) -> ChiSquare:
     n = float(counts.sum())
     table, influence = interaction_influence(counts / n, inverse)
     a, b = table.shape
@@ -251,7 +258,7 @@ def _by_estimates(counts: NDArray[np.float64], inverse: TableMap) -> ChiSquare:
 
 
 def interaction_influence(
-    frequencies: NDArray[np.float64], inverse: TableMap
+    frequencies: NDArray[np.float64], inverse: TableMap | StackedMap
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return π̂, and what one released record adds to n Ĉ: u, shape (a, b, outputs)."""
     table = inverse.apply(frequencies)

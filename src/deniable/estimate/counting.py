@@ -11,6 +11,7 @@ from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute
 from deniable.tables import Batch, open_table
@@ -22,24 +23,110 @@ MAX_GROUPS = 10_000
 def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
     written with. Attributes released as they are are read like the original; of parts the merged
-    attribute is read, once.
+    attribute is read, once; under forms its columns one by one, with a category for "not asked".
 
     Raises:
         InputError: if a name is unknown or given twice.
     """
     schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
-    return [_released(strata, place) for place in places]
+    asked = _under_forms(strata)
+    return [a for place in places for a in _released(strata, place, under_forms=place in asked)]
 
 
-def _released(strata: Strata, position: int) -> Attribute:
+def _under_forms(strata: Strata) -> set[int]:
+    mechanism = next(iter(strata.mechanisms.values()))
+    return {i for b in mechanism.blocks if b.law is mechanism.forms for i in b.attributes}
+
+
+def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attribute]:
     attribute = strata.schema.attributes[position]
+    if under_forms:  # an empty cell was not asked, whatever a missing answer is written as
+        return [
+            Attribute(c.name, (*c.categories, empty), missing=empty)
+            for c in attribute.columns
+            for empty in [_text_beside(c.categories)]
+        ]
     if attribute.name in strata.schema.keep:
-        return attribute
+        return [attribute]
     if strata.n_outputs[position] != attribute.n_categories:
-        return Attribute(attribute.name, strata.output_labels[position])
+        return [Attribute(attribute.name, strata.output_labels[position])]
     columns = [Attribute(c.name, c.categories, missing=c.missing) for c in attribute.columns]
-    return Attribute(attribute.name, parts=tuple(columns)) if attribute.parts else columns[0]
+    return [Attribute(attribute.name, parts=tuple(columns))] if attribute.parts else columns
+
+
+class _Cells:
+    """How the released cells of some attributes become codes.
+
+    Under forms an empty cell was not asked, whatever a missing answer is written as; its code is
+    the number of the attribute's categories.
+
+    Args:
+        strata: what randomized the rows; with forms, one stratum.
+        names: the attributes, or parts of merged ones.
+    """
+
+    def __init__(self, strata: Strata, names: Sequence[str]) -> None:
+        mechanism = next(iter(strata.mechanisms.values()))
+        self.form_column = mechanism.form_column
+        self._n_forms = 0 if mechanism.forms is None else len(mechanism.forms.forms)
+        self._schema = strata.schema
+        self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
+        self._asked = _under_forms(strata)
+        self.attributes = released_attributes(strata, names)
+
+    def codes(self, batch: Batch, table: str) -> dict[int, NDArray[Any]]:
+        """Return the codes of a batch by the attributes' positions, and the forms of its rows, from
+        0, under the number of all attributes.
+
+        Raises:
+            InputError: naming the row, if a part of a merged attribute is empty and another is not,
+                or there is no such form.
+        """
+        columns = iter(batch.codes)
+        codes: dict[int, NDArray[Any]] = {}
+        for place in self._places:
+            attribute = self._schema.attributes[place]
+            if place not in self._asked or not attribute.parts:
+                codes[place] = next(columns)
+                continue
+            parts = [next(columns) for _ in attribute.parts]
+            empty = np.array(
+                [p == a.n_categories for p, a in zip(parts, attribute.parts, strict=True)]
+            )
+            if (mixed := empty.any(axis=0) & ~empty.all(axis=0)).any():
+                raise InputError(
+                    f"{table}, data row {batch.first_row + int(np.argmax(mixed))}: a part of "
+                    f"'{attribute.name}' is empty and another is not, so the row is not of this "
+                    "release"
+                )
+            whole = sum(
+                p.astype(np.int64) * stride
+                for p, stride in zip(parts, attribute.strides, strict=True)
+            )
+            codes[place] = np.where(empty[0], attribute.n_categories, whole)
+        if self.form_column is not None:
+            codes[len(self._schema.attributes)] = self._forms(batch, table)
+        return codes
+
+    def _forms(self, batch: Batch, table: str) -> NDArray[np.int64]:
+        numbers = {str(number + 1): number for number in range(self._n_forms)}
+        codes, labels = groups_of(batch.kept[str(self.form_column)], table, str(self.form_column))
+        forms = np.array([numbers.get(label.removesuffix(".0"), -1) for label in labels])[codes]
+        if len(forms) and forms.min() < 0:
+            raise InputError(
+                f"{table}, data row {batch.first_row + int(np.argmin(forms))}: column "
+                f"'{self.form_column}' holds no form of this release (1 to {self._n_forms})"
+            )
+        return forms
+
+
+def _text_beside(categories: Sequence[str]) -> str:
+    """Return a text for an empty cell that is no category."""
+    text = "(not asked)"
+    while text in categories:
+        text = f"({text})"
+    return text
 
 
 def count_rows(
@@ -76,10 +163,11 @@ def count_rows(
     kept = list(dict.fromkeys([*grouping, *where, *([weights] if weights else [])]))
     _refuse_unkept(strata, kept)
     tally = _Tally(strata, names, grouping, weighted=weights is not None)
+    cells = _Cells(strata, names)
     with open_table(
         source,
-        released_attributes(strata, names),
-        kept,
+        cells.attributes,
+        [*kept, *([] if cells.form_column is None else [cells.form_column])],
         other_columns="drop",
         show_values=show_values,
     ) as reader:
@@ -89,8 +177,12 @@ def count_rows(
                 if weights is None
                 else numbers_of(batch.kept[weights], weights, reader.table, batch.first_row)
             )
-            for values, rows in _groups(batch, grouping, where):
-                tally.add(values, batch, rows, weight, reader.table)
+            codes = cells.codes(batch, reader.table)
+            try:
+                for values, rows in _groups(batch, grouping, where):
+                    tally.add(values, codes, rows, weight, reader.table)
+            except WrongFormError as error:
+                raise _wrong_form(error, rows, batch, reader.table) from None
         if not tally.tabulators:
             raise InputError(f"{reader.table}: there is no row to estimate from")
     return tally.counts(by, tuple(where.items()))
@@ -120,15 +212,14 @@ class _Tally:
         self.tabulators: dict[tuple[str, ...], Tabulator] = {}
         self._strata = strata
         self._names = tuple(names)
-        self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
         self._grouping = list(grouping)
         self._weighted = weighted
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, Channel | PublishedChannel] = {}
 
     def add(
         self,
         values: tuple[str, ...],
-        batch: Batch,
+        codes: Mapping[int, NDArray[Any]],
         rows: NDArray[np.intp] | slice,
         weight: NDArray[np.float64] | None,
         table: str,
@@ -142,9 +233,9 @@ class _Tally:
                     f"{', '.join(self._grouping)}; group by something coarser"
                 )
             self.tabulators[values] = Tabulator(channel.n_outputs, weighted=self._weighted)
-        codes = {i: column[rows] for i, column in zip(self._places, batch.codes, strict=True)}
+        chosen = {i: column[rows] for i, column in codes.items()}
         self.tabulators[values].add(
-            channel.released_codes(codes), None if weight is None else weight[rows]
+            channel.released_codes(chosen), None if weight is None else weight[rows]
         )
 
     def counts(self, by: Sequence[str], where: tuple[tuple[str, str], ...]) -> list[Counts]:
@@ -161,10 +252,21 @@ class _Tally:
         column = self._strata.column
         return "" if column is None else values[self._grouping.index(column)]
 
-    def _channel(self, stratum: str) -> Channel:
+    def _channel(self, stratum: str) -> Channel | PublishedChannel:
         if stratum not in self._channels:
-            self._channels[stratum] = Channel(self._strata.mechanism_of(stratum), self._names)
+            self._channels[stratum] = channel_of(self._strata.mechanism_of(stratum), self._names)
         return self._channels[stratum]
+
+
+def _wrong_form(
+    error: WrongFormError, rows: NDArray[np.intp] | slice, batch: Batch, table: str
+) -> InputError:
+    row = error.row if isinstance(rows, slice) else int(rows[error.row])
+    return InputError(
+        f"{table}, data row {batch.first_row + row}, column '{error.name}': the cell is empty "
+        "though the row's form asks it, or filled though it does not; the row is not of this "
+        "release"
+    )
 
 
 def _groups(
@@ -199,13 +301,16 @@ def read_counts(path: Path | str, mechanism: Mechanism, names: Sequence[str]) ->
     Raises:
         InputError: if a column is missing or a value cannot be read.
     """
-    channel = Channel(mechanism, tuple(names))
-    places = list(dict.fromkeys(channel.positions))
+    channel = channel_of(mechanism, names)
     counts = np.zeros(channel.n_outputs)
-    attributes = released_attributes(Strata.one(mechanism), names)
-    with open_table(path, attributes, ["count"], other_columns="drop") as reader:
+    cells = _Cells(Strata.one(mechanism), names)
+    kept = ["count", *([] if cells.form_column is None else [cells.form_column])]
+    with open_table(path, cells.attributes, kept, other_columns="drop") as reader:
         for batch in reader:
             values = numbers_of(batch.kept["count"], "count", reader.table, batch.first_row)
-            codes = channel.released_codes(dict(zip(places, batch.codes, strict=True)))
+            try:
+                codes = channel.released_codes(cells.codes(batch, reader.table))
+            except WrongFormError as error:
+                raise _wrong_form(error, slice(None), batch, reader.table) from None
             np.add.at(counts, tuple(codes), values)
     return Tabulation.from_counts(counts)

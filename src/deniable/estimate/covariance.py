@@ -21,14 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.columns import html_of, rows_text, target_text
 from deniable.estimate.inference import Inference, Part, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.scores import Scores, single_scores
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
-from deniable.schema import Attribute
+from deniable.mechanism.published import PublishedChannel
 
-PairScores = tuple[Sequence[float] | None, Sequence[float] | None]
-"""One number per category of either attribute; None takes the schema's, or the middles of bins."""
+PairScores = tuple[Scores, Scores]
+"""One number per category of either attribute; ``middle`` for the middles of bins; None takes the
+schema's."""
 
 
 def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -70,6 +73,30 @@ class CovarianceEstimate:
         """
         margin = normal_quantile(level) * self.standard_error
         return self.estimate - margin, self.estimate + margin
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return one row of plain values."""
+        low, high = self.confidence_interval(level)
+        return [
+            dict(self.group)
+            | {"first": self.attributes[0], "second": self.attributes[1], "estimate": self.estimate}
+            | {"standard_error": self.standard_error, "low": low, "high": high}
+            | {"uncertain": low <= 0 <= high, "released": self.released}
+        ]
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what it is."""
+        where = "".join(f", where {name} = {value}" for name, value in self.group)
+        return (
+            f"Covariance of {self.attributes[0]} and {self.attributes[1]}{where}: "
+            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {100 * level:g} % "
+            "intervals"
+        )
+
+    axis = "covariance"
+
+    def _repr_html_(self) -> str:
+        return html_of([self], 0.95)
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON."""
@@ -122,10 +149,14 @@ def estimate_covariance(
     first, second = of
     inference = Inference(counts, of, target)
     schema = counts.schema
-    s, t = (_scores(schema.variable(n).attribute, each) for n, each in zip(of, scores, strict=True))
+    s, t = (
+        single_scores(schema.variable(name).attribute, each)
+        for name, each in zip(of, scores, strict=True)
+    )
     shape = inference.channel.n_categories
     if target == "population" and counts.square_weight >= 1:
         raise InputError("the covariance in a population cannot be estimated from a single record")
+    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
     parts = [(fraction, part, _along(part, s, t)) for fraction, part in inference.parts]
     means = [
         sum(
@@ -142,6 +173,12 @@ def estimate_covariance(
         else:
             moment = (along_first - mean_first) * (along_second - mean_second)
         correction += fraction**2 * float((part.tabulation.square_frequencies * moment).sum())
+        first_means, second_means = (
+            [np.asarray((each * mean).sum()) for _, mean in part.form_means] for each in weights
+        )
+        own = [np.asarray((each * part.values).sum()) for each in weights]
+        between = part.between_forms_of(first_means, second_means, own[0], own[1])
+        correction -= fraction**2 * float(between)
     if target == "population":
         correction /= 1 - counts.square_weight
     plug_in = mean_both - mean_first * mean_second
@@ -175,7 +212,10 @@ def _along(
 def _common_prediction(
     inference: Inference, first: str, second: str
 ) -> CovariancePrediction | None:
-    if any(part.channel.shared_matrices for _, part in inference.parts):
+    if any(
+        part.channel.shared_matrices or isinstance(part.channel, PublishedChannel)
+        for _, part in inference.parts
+    ):
         return None
     predictions = [
         predict_covariance(part.channel.mechanism, first, second) for _, part in inference.parts
@@ -185,23 +225,13 @@ def _common_prediction(
     return predictions[0]
 
 
-def _scores(attribute: Attribute, given: Sequence[float] | None) -> NDArray[np.float64]:
-    scores = attribute.category_scores() if given is None else attribute.checked_scores(given)
-    if scores is None:
-        raise InputError(
-            f"'{attribute.name}' has no scores, so it has no covariance; give one number per "
-            "category, here or as scores = [...] in the schema"
-        )
-    return np.asarray(scores)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Covariance(Question[CovarianceEstimate]):
     """What is the covariance of two attributes' scores?
 
     Args:
         target: ``table`` or ``population``; decides the standard error.
-        scores: one number per category of either; by default the schema's, or the middles of bins.
+        scores: one number per category of either, or ``middle``; by default the schema's.
 
     Raises:
         InputError: if it is not of two attributes, or as :func:`estimate_covariance`.

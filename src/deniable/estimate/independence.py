@@ -7,7 +7,7 @@ The test is that of :mod:`deniable.estimate.chi_square`, the strength that of
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,15 @@ from deniable.estimate.chi_square import (
     randomized_together,
     released_chi_square,
 )
+from deniable.estimate.columns import html_of, rows_text, target_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 MOST_CELLS = 4096
@@ -70,6 +73,33 @@ class IndependenceTest:
     def few_expected(self) -> bool:
         """Whether some released cell expects fewer than five rows: the p-value is then rough."""
         return self.test.least_expected < FEW_EXPECTED
+
+    target: ClassVar[Target] = "population"
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return one row of plain values."""
+        plain = self.to_plain(level)
+        names = [
+            *("statistic", "degrees_of_freedom", "p_value"),
+            *("cramers_v", "cramers_v_low", "cramers_v_high"),
+        ]
+        return [
+            dict(self.group)
+            | {"first": self.attributes[0], "second": self.attributes[1]}
+            | {name: plain[name] for name in names}
+        ]
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what was tested."""
+        where = "".join(f", where {name} = {value}" for name, value in self.group)
+        return (
+            f"Independence of {self.attributes[0]} and {self.attributes[1]}{where}: "
+            f"{rows_text(self.n_records)}, of {target_text('population')}; {100 * level:g} % "
+            "interval of V"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_of([self], 0.95)
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON.
@@ -131,7 +161,7 @@ def independence(
     if tabulation.squares is not None:
         raise InputError("the test of independence takes no weights; count every row once")
     first, second = of
-    channel = Channel(mechanism, (first,) if kept_values else (first, second))
+    channel = channel_of(mechanism, (first,) if kept_values else (first, second), tabulation.counts)
     channel.check(tabulation.n_effective)
     shape = channel.n_outputs
     labels = [variable.attribute.categories for variable in channel.variables]
@@ -148,6 +178,20 @@ def independence(
         raise InputError(
             f"'{first}' and '{second}' make a table of {table.size} cells, more than "
             f"{MOST_CELLS}; merge categories"
+        )
+    if isinstance(channel, PublishedChannel):
+        inverse: TableMap | StackedMap = channel.inverse
+        test = chi_square(table, channel.forward, inverse)
+        strength, reason = _association(table, inverse, (first, second), labels)
+        return IndependenceTest(
+            attributes=(first, second),
+            n_records=tabulation.n_records,
+            test=test,
+            released=None,
+            together=True,
+            cramers_v=strength,
+            without_v=reason,
+            group=counts.group,
         )
     _refuse_one_value(table, (first, second))
     for axis in range(2):
@@ -259,7 +303,9 @@ def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTes
     return independence(counts, of, kept_values=[part.group[-1][1] for part in parts])
 
 
-def _as_it_is(channel: TableMap, axis: int) -> bool:
+def _as_it_is(channel: TableMap | StackedMap, axis: int) -> bool:
+    if isinstance(channel, StackedMap):
+        channel = channel.parts[0]
     shared = any(axis in joint.axes for joint in channel.joint.values())
     return not (shared or axis in channel.pattern_axes or axis in channel.matrices)
 
@@ -275,7 +321,7 @@ def _refuse_one_value(counts: NDArray[np.float64], names: Sequence[str]) -> None
 
 def _association(
     counts: NDArray[np.float64],
-    inverse: TableMap,
+    inverse: TableMap | StackedMap,
     names: Sequence[str],
     labels: Sequence[Sequence[str]],
 ) -> tuple[Association | None, str]:

@@ -21,14 +21,20 @@ The mechanism of a record may be that of its stratum. What a record in stratum h
 each with its own L; their normalisation to the whole table brings a factor W_h, the stratum's
 fraction of the weight, or W_h² with squared weights.
 
+Under published forms the released value is the form and the answers. Its law is as any other, but
+the number of rows of each form is known, and what rows of a form add in the mean, E_f, differs by
+form: so from every variance Σ_f q_f E_f² − q E² is taken off, with q_f and q the squared weights of
+the form's rows and of all, over W², and E the mean of all (docs/proofs/forms.md, section 1).
+
 The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) and 4 (ratios).
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import NamedTuple, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +42,11 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target, cell_variance_range
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.stacked_map import StackedMap
+from deniable.mechanism.table_map import TableMap
 
 UNCERTAIN_ERRORS = 2.0
 """An estimated frequency that is not this many of its standard errors above zero (a relative
@@ -63,8 +73,13 @@ class Part:
             table (see :meth:`~deniable.mechanism.channel.Channel.check`).
     """
 
-    channel: Channel
+    channel: Channel | PublishedChannel
     tabulation: Tabulation
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, attributes: Sequence[str], tabulation: Tabulation) -> "Part":
+        """Return the part of a mechanism's rows, counted by some attributes."""
+        return cls(channel_of(mechanism, attributes, tabulation.counts), tabulation)
 
     def __post_init__(self) -> None:
         if self.tabulation.counts.shape != self.channel.n_outputs:
@@ -96,6 +111,7 @@ class Part:
         taken instead.
         """
         second = self.channel.inverse.squared().apply(self.tabulation.square_frequencies)
+        second = second - self.between_forms([mean for _, mean in self.form_means], self.values)
         low, high = cell_variance_range(self.channel)
         per_record = 1.0 / self.tabulation.n_effective
         return np.asarray(np.clip(second - self.squares, low * per_record, high * per_record))
@@ -106,9 +122,81 @@ class Part:
 
     def margin(self, n_by: int) -> "Part":
         """Return the same of the last ``n_by`` attributes."""
+        if isinstance(self.channel, PublishedChannel):
+            return self._regrouped(self.channel.margin(n_by))
         channel = Channel(self.channel.mechanism, self.channel.attributes[-n_by:])
         counts = self.tabulation.margin(self.channel.margin_axes(n_by))
         return Part(channel, counts.reshaped(channel.n_outputs))
+
+    def counted_for(self, attributes: Sequence[str]) -> Tabulation:
+        """Return the counts as they are made for the last of the attributes alone."""
+        if not isinstance(self.channel, PublishedChannel):
+            return self.margin(len(attributes)).tabulation
+        mechanism = self.channel.mechanism
+        counted = self._regrouped(PublishedChannel(mechanism, tuple(attributes))).tabulation
+        return counted.reshaped(channel_of(mechanism, attributes).n_outputs)
+
+    def _regrouped(self, channel: PublishedChannel) -> "Part":
+        assert isinstance(self.channel, PublishedChannel)
+        squares = self.tabulation.squares
+        tabulation = Tabulation(
+            self.channel.regrouped(self.tabulation.counts, channel),
+            None if squares is None else self.channel.regrouped(squares, channel),
+            self.tabulation.n_records,
+        )
+        return Part(channel, tabulation)
+
+    @cached_property
+    def form_means(self) -> tuple[tuple[float, NDArray[np.float64]], ...]:
+        """Per group of forms q_f, its rows' squared weights over W², and E_f, what a row of it adds
+        in the mean: a table. Empty without forms."""
+        if not isinstance(self.channel, PublishedChannel):
+            return ()
+        pieces = self.channel.forward.pieces(self.tabulation.square_frequencies)
+        return tuple(
+            (float(piece.sum()), mean.apply(self.values))
+            for piece, mean in zip(pieces, self.channel.means, strict=True)
+        )
+
+    def between_forms(
+        self, means: Sequence[NDArray[np.float64]], mean: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the spread over forms of what their rows add in the mean, Σ q_f E_f² − q E²; it is
+        no error, as the number of rows of each form is known.
+
+        Args:
+            means: per group of forms, arrays of one shape.
+            mean: of all rows.
+        """
+        return self.between_forms_of(means, means, mean, mean)
+
+    def between_forms_of(
+        self,
+        first: Sequence[NDArray[np.float64]],
+        second: Sequence[NDArray[np.float64]],
+        mean_first: NDArray[np.float64],
+        mean_second: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return the same of two contributions, instead of the square of one."""
+        if not self.form_means:
+            return np.zeros(())
+        weights = [weight for weight, _ in self.form_means]
+        total = -sum(weights) * mean_first * mean_second
+        for weight, one, other in zip(weights, first, second, strict=True):
+            total = total + weight * one * other
+        return np.asarray(total)
+
+    def mean_square(self, weights: NDArray[np.float64]) -> float:
+        """Return Σ_r (w_r/W)² ℓ(y_r)² less the spread between forms, for a linear function of the
+        table whose value is near zero (as in a ratio's error).
+
+        Args:
+            weights: c, the shape of the table.
+        """
+        square = float((self.tabulation.square_frequencies * self.influence(weights) ** 2).sum())
+        means = [np.asarray((weights * mean).sum()) for _, mean in self.form_means]
+        value = np.asarray((weights * self.values).sum())
+        return square - float(self.between_forms(means, value))
 
     def fraction_mean_square(
         self, fraction: NDArray[np.float64], margin: "Part"
@@ -129,10 +217,13 @@ class Part:
         inverse, margin_inverse = self.channel.inverse, margin.channel.inverse
         frequencies = self.tabulation.square_frequencies
         margin_frequencies = margin.tabulation.square_frequencies
+        first = tuple(range(self.values.ndim - n_by))
+        means = [mean - fraction * mean.sum(axis=first) for _, mean in self.form_means]
         return np.asarray(
             inverse.squared().apply(frequencies)
-            - 2 * fraction * inverse.times(margin_inverse, axes).apply(frequencies)
+            - 2 * fraction * _entrywise(inverse, margin_inverse, axes).apply(frequencies)
             + fraction**2 * margin_inverse.squared().apply(margin_frequencies)
+            - self.between_forms(means, self.values - fraction * margin.values)
         )
 
     def known_of_fraction(
@@ -162,21 +253,21 @@ class Inference:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        target_named(self.target)
+        one_of(self.target, TARGETS, "target")
         _ = self.parts
 
     @cached_property
     def parts(self) -> tuple[tuple[float, Part], ...]:
         """Every stratum's fraction W_h of the weight, and what is known of it."""
         return tuple(
-            (fraction, Part(Channel(mechanism, self.attributes), tabulation))
+            (fraction, Part.of(mechanism, self.attributes, tabulation))
             for fraction, (mechanism, tabulation) in zip(
                 self.counts.fractions, self.counts.parts, strict=True
             )
         )
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> Channel | PublishedChannel:
         """The channel of the first stratum: it tells the attributes, and the shape of the table."""
         return self.parts[0][1].channel
 
@@ -231,29 +322,58 @@ class Inference:
         return self.ratio(weights, np.ones(()))
 
     def ratio(self, numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> Value:
-        """Return (Σ numerator·π̂)/(Σ denominator·π̂) and its delta-method standard error.
-
-        The ratio R̂ errs by (numerator − R denominator)·(π̂ − π) over the denominator, to first
-        order: the variance is that of a linear function. NaN if the denominator is not positive.
+        """Return (Σ numerator·π̂)/(Σ denominator·π̂) and its delta-method standard error; NaN if the
+        denominator is not positive.
 
         Args:
             numerator, denominator: tables of weights; they broadcast to the shape of the table.
         """
+        estimate, weights = self.linearized(numerator, denominator)
+        return Value(estimate, self.error_of(weights))
+
+    def linearized(
+        self, numerator: NDArray[np.float64], denominator: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return a ratio R̂ and the weights c of its error, to first order c·(π̂ − π).
+
+        c = (numerator − R̂ denominator)/(Σ denominator·π̂), so that c·π̂ = 0. The weights of several
+        ratios add and subtract like the ratios. NaN if the denominator is not positive.
+        """
         below = float((denominator * self.values).sum())
         if below <= 0:
-            return Value(float("nan"), float("nan"))
+            return float("nan"), np.full(self.values.shape, np.nan)
         estimate = float((numerator * self.values).sum()) / below
-        weights = np.broadcast_to(np.asarray(numerator - estimate * denominator), self.values.shape)
+        weights = np.asarray(numerator - estimate * denominator) / below
+        return estimate, np.broadcast_to(weights, self.values.shape)
+
+    def error_of(self, weights: NDArray[np.float64]) -> float:
+        """Return the standard error of Σ weights·π̂ where that is 0, as of :meth:`linearized`."""
+        if not np.all(np.isfinite(weights)):
+            return float("nan")
         variance = np.asarray(
-            sum(
-                fraction**2
-                * float((part.tabulation.square_frequencies * part.influence(weights) ** 2).sum())
-                for fraction, part in self.parts
-            )
+            sum(fraction**2 * part.mean_square(weights) for fraction, part in self.parts)
         )
         if self.target == "table":
             variance = less_known(variance, np.asarray((self.squares * weights**2).sum()))
-        return Value(estimate, float(variance) ** 0.5 / below)
+        return math.sqrt(variance)
+
+    def covariance(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the estimated covariances of several linear functions Σ weights·π̂, shape (m, m).
+
+        Args:
+            weights: one table of weights per function, shape (m, *table).
+        """
+        flat = weights.reshape(len(weights), -1)
+        centres = flat @ self.values.ravel() if self.target == "population" else np.zeros(len(flat))
+        total = np.zeros((len(flat), len(flat)))
+        for fraction, part in self.parts:
+            influence = np.array([part.influence(one).ravel() for one in weights])
+            influence -= centres[:, None]
+            squares = part.tabulation.square_frequencies.ravel()
+            total += fraction**2 * (influence * squares) @ influence.T
+        if self.target == "table":
+            total -= (flat * self.squares.ravel()) @ flat.T
+        return total
 
     def within(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
         """Return each cell's fraction of its subgroup, with standard errors.
@@ -268,7 +388,7 @@ class Inference:
         margin = self.margin(n_by)
         below = np.where(margin.values > 0, margin.values, np.nan)
         within = self.values / below
-        parts = [(part, of) for (_, part), (_, of) in zip(self.parts, margin.parts, strict=True)]
+        parts = [(part, part.margin(n_by)) for _, part in self.parts]
         mean_square = self._over_strata(
             2, (part.fraction_mean_square(within, of) for part, of in parts)
         )
@@ -280,13 +400,24 @@ class Inference:
 
     def margin(self, n_by: int) -> "Inference":
         """Return the inference about the last ``n_by`` attributes."""
-        margins = (part.margin(n_by) for _, part in self.parts)
+        attributes = self.attributes[-n_by:]
         counts = Counts(
-            tuple((margin.channel.mechanism, margin.tabulation) for margin in margins),
+            tuple((p.channel.mechanism, p.counted_for(attributes)) for _, p in self.parts),
             self.counts.group,
             self.counts.column,
         )
-        return Inference(counts, self.attributes[-n_by:], self.target)
+        return Inference(counts, attributes, self.target)
+
+
+def _entrywise(
+    inverse: TableMap | StackedMap, margin_inverse: TableMap | StackedMap, axes: Sequence[int]
+) -> TableMap | StackedMap:
+    """Return the entrywise product of the inverses of a table and of a margin of it."""
+    if isinstance(inverse, StackedMap):
+        assert isinstance(margin_inverse, StackedMap)
+        return inverse.times(margin_inverse, axes)
+    assert isinstance(margin_inverse, TableMap)
+    return inverse.times(margin_inverse, axes)
 
 
 def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -301,17 +432,30 @@ def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> 
     return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
 
 
-def target_named(name: str) -> Target:
-    """Return the truth of a name.
+TARGETS: tuple[Target, ...] = get_args(Target)
+
+_Choice = TypeVar("_Choice", bound=str)
+
+
+def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
+    """Return that one of the known names which a user wrote.
+
+    Args:
+        name: as written.
+        known: at least two.
+        what: what they name, for the message.
 
     Raises:
-        InputError: if there is none of this name.
+        InputError: if it is none of them.
+
+    >>> one_of("table", TARGETS, "target")
+    'table'
     """
-    known: tuple[Target, ...] = get_args(Target)
-    for target in known:
-        if target == name:
-            return target
-    raise InputError(f"the target is 'table' or 'population', not '{name}'")
+    for choice in known:
+        if choice == name:
+            return choice
+    names = f"{', '.join(known[:-1])} or {known[-1]}"
+    raise InputError(f"the {what} is {names}, not '{name}'")
 
 
 def normal_quantile(level: float) -> float:

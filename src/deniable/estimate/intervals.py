@@ -51,10 +51,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import Inference
+from deniable.estimate.inference import Inference, Part
 from deniable.estimate.simplex import project_to_simplex
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.prediction import cell_variance_range
+from deniable.mechanism.prediction import cell_variance_range, published_share_variance
+from deniable.mechanism.published import PublishedChannel
 
 _ROUNDING = 1e-12
 """Variances of one record below this, as a part of its second moment, are zero."""
@@ -117,7 +118,9 @@ def has_score_intervals(inference: Inference) -> bool:
     if len(inference.parts) > 1 or inference.counts.column is not None:
         return False
     ((_, part),) = inference.parts
-    return part.tabulation.squares is None and part.channel.complete
+    if part.tabulation.squares is not None or not part.channel.complete:
+        return False
+    return not isinstance(part.channel, PublishedChannel) or part.channel.all_under_forms
 
 
 def share_variance(inference: Inference) -> ShareVariance:
@@ -129,6 +132,8 @@ def share_variance(inference: Inference) -> ShareVariance:
     """
     ((_, part),) = inference.parts
     channel, tabulation = part.channel, part.tabulation
+    if isinstance(channel, PublishedChannel):
+        return _under_forms(inference, part, channel)
     own = np.broadcast_to(_own_moments(channel), inference.values.shape)
     squared, cubed = channel.inverse.squared(), channel.inverse.cubed()
     nearest = project_to_simplex(inference.values)
@@ -147,6 +152,77 @@ def share_variance(inference: Inference) -> ShareVariance:
     nobody = np.maximum(nobody, least)
     everybody = np.maximum(nobody + slope - 1.0, least)
     return ShareVariance(nobody, everybody, sampling, tabulation.total)
+
+
+def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) -> ShareVariance:
+    """Return V under published forms.
+
+    From n V comes off what the forms' means E_f differ by. Of one attribute V is closed, quadratic
+    in the share. Of several, E_f follows the share by the regression δ_f of its error on that of
+    the estimate, δ_f = Σ_T (h_f(T) − 1) v_T/Σ_T v_T at the uniform truth, h_f(T) the eigenvalues of
+    E_f and v_T = d_T/I_T, and S by β as above, with covariances within forms.
+    """
+    closed = published_share_variance(channel)
+    n_records = part.tabulation.total
+    sampling = 0.0 if inference.target == "table" else 1.0
+    if closed is not None:
+        at_none, rise, square = closed
+        at_all = at_none + rise - square
+        shape = inference.values.shape
+        square -= 1 - sampling
+        return ShareVariance(
+            np.full(shape, max(at_none, 0.0)),
+            np.full(shape, max(at_all, 0.0)),
+            square,
+            n_records,
+        )
+    nearest = project_to_simplex(inference.values)
+    second, third = channel.inverse.squared(), channel.inverse.cubed()
+    expected = channel.forward.apply(nearest)
+    square_moment, cube = second.apply(expected), third.apply(expected)
+    covariance, variance = cube, square_moment
+    hat = second.apply(part.tabulation.frequencies)
+    spread = np.zeros(inference.values.shape)
+    steps = 0.0
+    slope = np.zeros(inference.values.shape)
+    for fraction, mean, moment, delta in zip(
+        channel.rows, channel.means, channel.moments, _followed(channel), strict=True
+    ):
+        at = mean.apply(nearest)
+        covariance = covariance - fraction * moment.apply(nearest) * at
+        variance = variance - fraction * at**2
+        own = mean.apply(inference.values) - inference.values
+        # (E_f − π̂ + δ (s − π̂))² − its part in s
+        base = own - delta * inference.values
+        spread = spread + fraction * base**2
+        slope = slope - 2 * fraction * delta * base
+        steps += fraction * delta**2
+    varies = variance > _ROUNDING * np.maximum(square_moment, 1.0)
+    beta = np.where(varies, covariance / np.where(varies, variance, 1.0), 1.0)
+    nobody = hat - beta * inference.values - spread
+    slope = slope + beta - (1 - sampling)
+    square = steps + sampling
+    least, _ = cell_variance_range(channel)
+    nobody = np.maximum(nobody, least)
+    everybody = np.maximum(nobody + slope - square, least)
+    return ShareVariance(nobody, everybody, square, n_records)
+
+
+def _followed(channel: PublishedChannel) -> list[float]:
+    """Return δ of every group of forms."""
+    axes = range(len(channel.n_categories))
+    dimension = np.ones(())
+    for n in channel.n_categories:
+        dimension = np.multiply.outer(dimension, np.array([1.0, n - 1.0]))
+    weights = dimension / channel.attenuation**2
+    weights.flat[0] = 0.0
+    followed = []
+    for mean in channel.means:
+        gains = np.zeros(weights.shape)
+        inside = tuple(slice(None) if axis in mean.pattern_axes else 0 for axis in axes)
+        gains[inside] = mean.eigenvalues
+        followed.append(float(((gains - 1) * weights).sum() / weights.sum()))
+    return followed
 
 
 def _own_moments(channel: Channel) -> NDArray[np.float64]:

@@ -1,16 +1,20 @@
 """Means and quantiles of ordered attributes, for all records or per subgroup."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from math import isfinite
+from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
+from deniable.estimate.columns import html_of, rows_text, target_text
+from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, Value, normal_quantile
 from deniable.estimate.question import Question
+from deniable.estimate.scores import Scores, ScoreSource, scores_of
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute
@@ -24,35 +28,111 @@ class Summary:
         statistic: ``mean`` or ``quantile``.
         attribute: its name.
         group: attributes and categories of the subgroup; empty for everybody.
-        estimate: a number, or for quantiles of an attribute without bins a category; None if the
-            subgroup's estimated size is not positive.
-        standard_error: of a mean; None for quantiles.
+        n_records: rows behind it.
+        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
+        estimate: a number; for a quantile the category or bin that contains it. None if the
+            subgroup's estimated size is not positive, and for a mean of which only edges of bins
+            are known: that is between ``low`` and ``high``.
+        standard_error: of a mean; of an interpolated quantile half its interval over as many normal
+            standard errors as the level asks for.
         low, high: the ends of the interval, of the same kind as ``estimate``.
         uncertain: not to be used: the size of the subgroup is less than two of its standard errors
             above zero, or the interval is as wide as the attribute's whole range.
+        scores: what was averaged: the scores of the ``schema``, those ``given``, the ``middle`` of
+            each bin, or nothing, so that only ``edges`` are known. For quantiles ``interpolated``,
+            or None.
+        least, most: with ``edges``, the mean if everybody were at the lower or the upper edge of
+            their bin; the interval is from the first to the second, and as much wider at either end
+            as sampling error asks for.
+        probability: of a quantile: 0.5 is the median.
+        confidence: of a quantile that is a category or bin: the probability that it lies there, by
+            the normal distribution of the cumulative shares.
+        bounds: of a quantile that is a bin: between which numbers the bins from ``low`` to ``high``
+            lie.
     """
 
-    statistic: str
+    statistic: Literal["mean", "quantile"]
     attribute: str
     group: tuple[tuple[str, str], ...]
-    estimate: float | str | None
-    standard_error: float | None
-    low: float | str | None
-    high: float | str | None
-    uncertain: bool
+    n_records: int
+    target: Target
+    estimate: float | str | None = None
+    standard_error: float | None = None
+    low: float | str | None = None
+    high: float | str | None = None
+    uncertain: bool = True
+    scores: ScoreSource | Literal["interpolated"] | None = None
+    least: Value | None = None
+    most: Value | None = None
+    probability: float | None = None
+    confidence: float | None = None
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def axis(self) -> str:
+        """What a plot of it shows along its axis."""
+        return self.attribute
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return one row of plain values; ``level`` is the one it was estimated at."""
+        plain = self.to_plain()
+        for name in ("least", "most"):
+            if name in plain:
+                plain[name] = plain[name]["estimate"]
+        low, high = plain.pop("bounds", None) or (None, None)
+        if self.bounds is not None:
+            plain |= {"lower_edge": low, "upper_edge": high}
+        own = {key: value for key, value in plain.items() if key not in ("group", "n")}
+        return [dict(self.group) | own | {"level": level}]
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what it is, and what it was made from."""
+        if self.statistic == "mean":
+            what = "Mean"
+        else:
+            what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
+        return (
+            f"{what} of {self.attribute}: {rows_text(self.n_records)}, of "
+            f"{target_text(self.target)}; {_FROM[self.scores]}; {100 * level:g} % intervals"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_of([self], 0.95)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values for strict JSON."""
-        return {
+        """Return plain values for strict JSON; a bin without an end has the bound None there."""
+        plain: dict[str, Any] = {
             "statistic": self.statistic,
             "attribute": self.attribute,
             "group": dict(self.group),
+            "n": self.n_records,
+            "target": self.target,
+            "scores": self.scores,
             "estimate": self.estimate,
             "standard_error": self.standard_error,
             "low": self.low,
             "high": self.high,
             "uncertain": self.uncertain,
         }
+        if self.least is not None and self.most is not None:
+            plain |= {"least": self.least._asdict(), "most": self.most._asdict()}
+        if self.statistic == "quantile":
+            plain |= {"probability": self.probability, "confidence": self.confidence}
+        if self.bounds is not None:
+            plain["bounds"] = [end if isfinite(end) else None for end in self.bounds]
+        return plain
+
+
+_FROM = {
+    "schema": "by the scores of the schema",
+    "given": "by the scores given",
+    "middle": "by the MIDDLES of bins, which are not the means of what is in them",
+    "edges": "only the bin of each value is known, so the mean is given by its least and its "
+    "largest possible value",
+    "interpolated": "INTERPOLATED, as if values were spread evenly within bins",
+    None: "the category that contains it, and with which probability",
+}
+"""What a mean or a quantile was made from, in words."""
 
 
 def estimate_mean(
@@ -60,22 +140,26 @@ def estimate_mean(
     attribute: str,
     by: Sequence[str] = (),
     *,
-    scores: Sequence[float] | None = None,
+    scores: Scores = None,
     target: Target = "table",
     level: float = 0.95,
 ) -> list[Summary]:
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
     A mean is a linear function of the table, a subgroup's a ratio of two; see
-    :mod:`deniable.estimate.inference` for the errors.
+    :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
+    numbers that were binned is at least that of the lower edges and at most that of the upper ones;
+    the interval goes from the first less its margin to the second plus its own. Each end fails to
+    hold with probability (1 − level)/2 at most, whatever the numbers are, so that the interval
+    holds with probability ``level`` at least.
 
     Args:
         counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
         attribute: its name.
         by: attributes that form subgroups.
-        scores: one number per category. By default those of the schema; else the middles of the
-            bins, and then the mean is over the records that are not missing, and it is the mean of
-            these middles, not of the numbers that were binned.
+        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
+            of the numbers that were binned; by default the schema's scores, else the edges of bins.
+            Missing values without a score do not count.
         target: ``table`` or ``population``.
         level: of the interval.
 
@@ -83,33 +167,36 @@ def estimate_mean(
         One summary per subgroup, the last of ``by`` fastest.
 
     Raises:
-        InputError: if the attribute has no scores, or as in
+        InputError: if the attribute has no numbers, or as in
             :func:`~deniable.estimate.shares.estimate_table`.
     """
     inference = Inference(counts, (attribute, *by), target)
-    declared = counts.schema.variable(attribute).attribute
-    values, counted = _scores(declared, scores)
+    scored = scores_of(counts.schema.variable(attribute).attribute, scores)
+    known = scored.counted > 0
+    bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
     z = normal_quantile(level)
     summaries = []
     for group, member, few in _subgroups(inference, by):
-        mean = inference.ratio(_outer(values * counted, member), _outer(counted, member))
-        if not np.isfinite(mean.estimate):
-            summaries.append(Summary("mean", attribute, group, None, None, None, None, True))
-            continue
-        half = z * mean.standard_error
-        wide = 2 * half >= np.ptp(values[counted > 0]) > 0
-        summaries.append(
-            Summary(
-                "mean",
-                attribute,
-                group,
-                mean.estimate,
-                mean.standard_error,
-                mean.estimate - half,
-                mean.estimate + half,
-                bool(few or wide),
-            )
+        least, most = (
+            inference.ratio(_outer(values * scored.counted, member), _outer(scored.counted, member))
+            for values in (scored.least, scored.most)
         )
+        summary = Summary("mean", attribute, group, counts.n_records, target, scores=scored.source)
+        if isfinite(least.estimate):
+            low = least.estimate - z * least.standard_error
+            high = most.estimate + z * most.standard_error
+            whole = high - low >= top - bottom > 0
+            if scored.source == "edges":
+                # No value is outside the bins, so no mean is.
+                low, high = max(low, bottom), min(high, top)
+                summary = replace(summary, least=least, most=most)
+                whole = (low, high) == (bottom, top)
+            else:
+                summary = replace(
+                    summary, estimate=least.estimate, standard_error=least.standard_error
+                )
+            summary = replace(summary, low=low, high=high, uncertain=bool(few or whole))
+        summaries.append(summary)
     return summaries
 
 
@@ -119,22 +206,25 @@ def estimate_quantile(
     probability: float,
     by: Sequence[str] = (),
     *,
+    interpolate: bool = False,
     target: Target = "table",
     level: float = 0.95,
 ) -> list[Summary]:
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
 
     The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
-    regression), and inverted: the answer is the first category at which they reach
-    ``probability``. With bins they are taken as linear within each bin, and the answer is a number.
-    The interval (Woodruff 1952) holds the values whose cumulative frequency is not significantly
-    different from ``probability``. Records with a missing value are left out.
+    regression), and inverted: the answer is the first category or bin at which they reach
+    ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
+    significantly different from ``probability``. Records with a missing value are left out.
 
     Args:
         counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
         attribute: its name.
         probability: 0.5 for the median; between 0 and 1.
         by: attributes that form subgroups.
+        interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
+            number. That supposes values spread evenly within a bin, which its interval does not
+            know.
         target: ``table`` or ``population``.
         level: of the interval.
 
@@ -142,8 +232,8 @@ def estimate_quantile(
         One summary per subgroup, the last of ``by`` fastest.
 
     Raises:
-        InputError: if the attribute has no order, the probability is not between 0 and 1, or as in
-            :func:`~deniable.estimate.shares.estimate_table`.
+        InputError: if the attribute has no order, the probability is not between 0 and 1, there is
+            nothing to interpolate in, or as in :func:`~deniable.estimate.shares.estimate_table`.
     """
     from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
 
@@ -157,6 +247,8 @@ def estimate_quantile(
             "declare ordered = true if its categories are in order"
         )
     scale = _Scale(declared)
+    if interpolate:
+        scale.check_interpolation(declared)
     z = normal_quantile(level)
     summaries = []
     for group, member, few in _subgroups(inference, by):
@@ -167,27 +259,61 @@ def estimate_quantile(
         # All of the group is at or below the last category: no error there.
         estimates = np.array([step.estimate for step in steps] + [1.0])
         errors = np.array([step.standard_error for step in steps] + [0.0])
-        if not np.all(np.isfinite(estimates)):
-            summaries.append(Summary("quantile", attribute, group, None, None, None, None, True))
-            continue
-        middle = scale.crossing(np.clip(isotonic_regression(estimates).x, 0.0, 1.0), probability)
-        low = scale.crossing(np.maximum.accumulate(estimates + z * errors), probability)
-        lower = estimates - z * errors
-        high = scale.crossing(np.minimum.accumulate(lower[::-1])[::-1], probability)
-        low, high = min(low, middle), max(high, middle)
-        summaries.append(
-            Summary(
-                "quantile",
-                attribute,
-                group,
-                scale.name(middle),
-                None,
-                scale.name(low),
-                scale.name(high),
-                bool(few or (low, high) == scale.ends),
-            )
+        summary = Summary(
+            "quantile",
+            attribute,
+            group,
+            counts.n_records,
+            target,
+            scores="interpolated" if interpolate else None,
+            probability=probability,
         )
+        if np.all(np.isfinite(estimates)):
+            lower = estimates - z * errors
+            curves = (
+                np.maximum.accumulate(estimates + z * errors),
+                np.clip(isotonic_regression(estimates).x, 0.0, 1.0),
+                np.minimum.accumulate(lower[::-1])[::-1],
+            )
+            crossing = scale.interpolated if interpolate else scale.place
+            low, middle, high = (crossing(curve, probability) for curve in curves)
+            low, high = min(low, middle), max(high, middle)
+            summary = replace(
+                summary, uncertain=bool(few or (low, high) == scale.ends(interpolate))
+            )
+            if interpolate:
+                error = (high - low) / (2 * z)
+                summary = replace(
+                    summary, estimate=middle, low=low, high=high, standard_error=error
+                )
+            else:
+                first, at, last = int(low), int(middle), int(high)
+                summary = replace(
+                    summary,
+                    estimate=scale.names[at],
+                    low=scale.names[first],
+                    high=scale.names[last],
+                    confidence=_confidence(curves[1], errors, probability)[at],
+                    bounds=scale.bounds(first, last),
+                )
+        summaries.append(summary)
     return summaries
+
+
+def _confidence(
+    cumulative: NDArray[np.float64], errors: NDArray[np.float64], probability: float
+) -> list[float]:
+    # The quantile is at or below category j if the cumulative share F_j reaches the probability,
+    # which by its normal error has probability Φ((F_j − p)/σ_j); made to rise with j, and to 1 at
+    # the last one, these are a distribution over the categories.
+    reached = [
+        float(share >= probability) if error == 0 else _NORMAL.cdf((share - probability) / error)
+        for share, error in zip(cumulative, errors, strict=True)
+    ]
+    return [float(part) for part in np.diff(np.maximum.accumulate(reached), prepend=0.0)]
+
+
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,13 +337,13 @@ class Mean(_OfOneAttribute):
 
     Args:
         target: ``table`` or ``population``.
-        scores: one number per category; by default the schema's, or the middles of the bins.
+        scores: as in :func:`estimate_mean`.
 
     Raises:
         InputError: if it is of several attributes, or as :func:`estimate_mean`.
     """
 
-    scores: Sequence[float] | None = None
+    scores: Scores = None
 
     def answer(self, counts: Counts) -> list[Summary]:
         """Return the mean of one group of rows, or of each subgroup in it."""
@@ -238,12 +364,14 @@ class Quantile(_OfOneAttribute):
     Args:
         target: ``table`` or ``population``.
         probability: 0.5 for the median.
+        interpolate: as in :func:`estimate_quantile`.
 
     Raises:
         InputError: if it is of several attributes, or as :func:`estimate_quantile`.
     """
 
     probability: float = 0.5
+    interpolate: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
         """Return the quantile of one group of rows, or of each subgroup in it."""
@@ -252,60 +380,61 @@ class Quantile(_OfOneAttribute):
             self.of[0],
             self.probability,
             self.subgroups(counts.schema),
+            interpolate=self.interpolate,
             target=self.target,
             level=self.level,
         )
 
 
 class _Scale:
-    """The values of an ordered attribute on a line: bin edges, or 0, 1, … for categories."""
+    """The values of an ordered attribute on a line: bins between edges, or categories in order."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.counted = np.array([c != attribute.missing for c in attribute.categories], dtype=float)
-        self._names = [c for c in attribute.categories if c != attribute.missing]
+        self.names = [c for c in attribute.categories if c != attribute.missing]
         self._edges = attribute.bins
-        last = len(self._names) - 1
-        self.ends = (0.0, float(last)) if self._edges is None else (self._edges[0], self._edges[-1])
+
+    def ends(self, interpolated: bool) -> tuple[float, float]:
+        """Return the whole range: places of categories, or numbers."""
+        if interpolated and self._edges is not None:
+            return self._edges[0], self._edges[-1]
+        return 0.0, len(self.names) - 1.0
+
+    def check_interpolation(self, attribute: Attribute) -> None:
+        """Refuse to interpolate where there are no two edges to do so between."""
+        if self._edges is None:
+            raise InputError(
+                f"attribute '{attribute.name}' has no bins to interpolate in; its quantiles are "
+                "categories"
+            )
+        if not all(map(isfinite, self._edges)):
+            raise InputError(
+                f"attribute '{attribute.name}' has an interval without an end, in which nothing "
+                "can be interpolated; ask for the bin that contains the quantile"
+            )
 
     def up_to(self) -> Iterator[NDArray[np.float64]]:
         """Yield the indicator of "at or below" for each category but the last."""
         for position in np.flatnonzero(self.counted)[:-1]:
             yield np.where(np.arange(len(self.counted)) <= position, self.counted, 0.0)
 
-    def crossing(self, cumulative: NDArray[np.float64], probability: float) -> float:
-        """Return where a non-decreasing curve first reaches the probability."""
-        place = int(np.argmax(cumulative >= probability))
-        if self._edges is None:
-            return float(place)
+    def place(self, cumulative: NDArray[np.float64], probability: float) -> float:
+        """Return the first category at which a non-decreasing curve reaches the probability."""
+        return float(np.argmax(cumulative >= probability))
+
+    def interpolated(self, cumulative: NDArray[np.float64], probability: float) -> float:
+        """Return where a non-decreasing curve, linear within each bin, reaches the probability."""
+        assert self._edges is not None
+        place = int(self.place(cumulative, probability))
         before = float(cumulative[place - 1]) if place else 0.0
         # A band may start above 0 or below it; within the first bin it comes from 0.
         fraction = (probability - before) / (float(cumulative[place]) - before)
         start, end = self._edges[place : place + 2]
         return start + min(max(fraction, 0.0), 1.0) * (end - start)
 
-    def name(self, value: float) -> float | str:
-        """Return a place on the line as the user knows it."""
-        return value if self._edges is not None else self._names[int(value)]
-
-
-def _scores(
-    attribute: Attribute, given: Sequence[float] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # The score of each category, and 1 where the category counts.
-    n = attribute.n_categories
-    scores = attribute.category_scores() if given is None else attribute.checked_scores(given)
-    if scores is not None:
-        return np.asarray(scores), np.ones(n)
-    if attribute.bins is None:
-        raise InputError(
-            f"attribute '{attribute.name}' has no numbers to average; give one score per category"
-        )
-    # Bins and a category for what is missing, which does not count.
-    counted = np.arange(n) < len(attribute.bins) - 1
-    edges = np.asarray(attribute.bins)
-    middles = np.zeros(n)
-    middles[counted] = (edges[:-1] + edges[1:]) / 2
-    return middles, counted.astype(float)
+    def bounds(self, first: int, last: int) -> tuple[float, float] | None:
+        """Return between which numbers the bins from one to another lie."""
+        return None if self._edges is None else (self._edges[first], self._edges[last + 1])
 
 
 def _subgroups(

@@ -14,15 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
+from deniable.estimate.columns import columns_of, html_of, plot_of, rows_text, target_text
+from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile, one_of
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
+from deniable.tables.answers import frame_of
 
 Method = Literal["inversion", "em", "projected"]
+METHODS: tuple[Method, ...] = get_args(Method)
 IntervalMethod = Literal["score", "normal"]
+
+MAX_COVARIANCES = 1000
+"""Cells up to which all their covariances are computed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class Estimate:
             the subgroup it is a share of, is less than two of its standard errors above zero.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
-        scored: what score intervals are made from; None where they do not apply.
+        total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
+        inference: what covariances and intervals are made from.
 
     Example:
         >>> import deniable, pandas
@@ -75,6 +82,12 @@ class Estimate:
         True
         >>> found.to_plain()["target"], found.interval_method
         ('table', 'score')
+        >>> found.caption()
+        'Shares of smokes: 1,000 rows, of these rows; method inversion, 95 % score intervals'
+        >>> len(found.to_pandas()) == len(found.to_polars()) == len(found.covariance()) == 2
+        True
+        >>> found.plot().axes[0].get_xlabel()
+        'share, %'
     """
 
     attributes: tuple[str, ...]
@@ -90,16 +103,20 @@ class Estimate:
     uncertain: NDArray[np.bool_] = field(repr=False)
     converged: bool = True
     group: tuple[tuple[str, str], ...] = ()
-    scored: Inference | None = field(default=None, repr=False)
+    total: float = 0.0
+    inference: Inference | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def interval_method(self) -> IntervalMethod:
         """``score`` or ``normal``: how the intervals are made."""
-        return "normal" if self.scored is None else "score"
+        scored = self.inference is not None and has_score_intervals(self.inference)
+        return "score" if scored and not self.by else "normal"
 
     @cached_property
     def _share_variance(self) -> ShareVariance | None:
-        return None if self.scored is None else share_variance(self.scored)
+        if self.inference is None or self.interval_method == "normal":
+            return None
+        return share_variance(self.inference)
 
     def confidence_interval(
         self, level: float = 0.95
@@ -120,6 +137,77 @@ class Estimate:
         margin = quantile * self.standard_error
         return self.unbiased - margin, self.unbiased + margin
 
+    def covariance(self) -> NDArray[np.float64]:
+        """Return the estimated covariances of all cells' unbiased estimates, shape (cells, cells),
+        in the order of :meth:`cells`.
+
+        Shares of subgroups by the delta method; NaN where a subgroup's estimated size is not
+        positive. The diagonal is ``standard_error`` squared, but where noise has made that
+        impossible, and it was limited to what can be.
+
+        Raises:
+            InputError: if there are more than 1,000 cells.
+        """
+        assert self.inference is not None
+        cells = self.unbiased.size
+        if cells > MAX_COVARIANCES:
+            raise InputError(
+                f"the covariances of {cells} cells are {cells**2} numbers; ask for fewer attributes"
+            )
+        shape = self.unbiased.shape
+        weights = np.eye(cells).reshape(cells, *shape)
+        if self.by:
+            axes = tuple(range(len(shape) - len(self.by)))
+            size = self.inference.values.sum(axis=axes)
+            same = weights.sum(axis=tuple(1 + axis for axis in axes), keepdims=True)
+            shares = self.unbiased.reshape(cells, *(1 for _ in shape))
+            below = np.where(size > 0, size, np.nan)
+            weights = (weights - shares * same) / below
+        return self.inference.covariance(weights)
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """Return :meth:`table` as a pandas dataframe.
+
+        Raises:
+            InputError: if pandas is not installed, or as :meth:`table`.
+        """
+        return frame_of(columns_of([self], level), "pandas")
+
+    def to_polars(self, level: float = 0.95) -> Any:
+        """Return :meth:`table` as a Polars dataframe.
+
+        Raises:
+            InputError: if Polars is not installed, or as :meth:`table`.
+        """
+        return frame_of(columns_of([self], level), "polars")
+
+    def plot(self, level: float = 0.95) -> Any:
+        """Draw the shares of one attribute as bars with intervals, or those of two as a heat map.
+
+        Returns:
+            A matplotlib figure: ``figure.savefig("shares.png")``.
+
+        Raises:
+            InputError: if there are more than two attributes.
+        """
+        return plot_of([self], level)
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what the shares are of, and how they were made."""
+        what = ", ".join(name for name in self.attributes if name not in self.by)
+        text = f"Shares of {what}"
+        if self.by:
+            text += f" within {', '.join(self.by)}"
+        if self.group:
+            text += " where " + ", ".join(f"{name} = {value}" for name, value in self.group)
+        return (
+            f"{text}: {rows_text(self.n_records)}, of {target_text(self.target)}; method "
+            f"{self.method}, {100 * level:g} % {self.interval_method} intervals"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_of([self], 0.95)
+
     def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
         """Yield each cell's index and its categories, the last attribute fastest."""
         indices = product(*(range(len(names)) for names in self.categories))
@@ -127,7 +215,8 @@ class Estimate:
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one row per cell: a category per attribute, then ``estimate``,
-        ``standard_error``, ``low``, ``high`` and ``uncertain``.
+        ``standard_error``, ``low``, ``high`` and ``uncertain``; of joint tables also ``count``,
+        the number of rows (or the sum of their weights) that the estimate stands for.
 
         Raises:
             InputError: if the level is not between 0 and 1.
@@ -168,6 +257,7 @@ class Estimate:
                     "low": _finite(low[index]),
                     "high": _finite(high[index]),
                     "uncertain": bool(self.uncertain[index]),
+                    **({} if self.by else {"count": _finite(self.values[index] * self.total)}),
                 },
             )
 
@@ -195,7 +285,7 @@ def estimate_table(
         InputError: if an attribute is unknown or named twice, the counts have another shape, the
             method or target is unknown, or the randomization has wiped out what is wanted.
     """
-    method_named(method)
+    one_of(method, METHODS, "method")
     if not of:
         raise InputError("name at least one attribute to estimate")
     inference = Inference(counts, (*of, *by), target)
@@ -229,7 +319,8 @@ def estimate_table(
         uncertain=uncertain,
         converged=converged,
         group=counts.group,
-        scored=None if by or not has_score_intervals(inference) else inference,
+        total=counts.total,
+        inference=inference,
     )
 
 
@@ -256,19 +347,6 @@ class Shares(Question[Estimate]):
     def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
         """Return one table as such, and several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])
-
-
-def method_named(name: str) -> Method:
-    """Return the method of estimation of a name.
-
-    Raises:
-        InputError: if there is none of this name.
-    """
-    known: tuple[Method, ...] = get_args(Method)
-    for method in known:
-        if method == name:
-            return method
-    raise InputError(f"the method is one of {', '.join(known)}, not '{name}'")
 
 
 def _most_likely(inference: Inference) -> tuple[NDArray[np.float64], bool]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 _SMALLEST = 1e-300
@@ -33,7 +34,7 @@ class MaximumLikelihood:
 
 def maximum_likelihood(
     frequencies: NDArray[np.float64],
-    forward: TableMap,
+    forward: TableMap | StackedMap,
     n_records: float,
     *,
     tolerance: float = 0.1,
@@ -96,7 +97,7 @@ def maximum_likelihood(
 class _Likelihood:
     """ℓ(p) and its gradient, by the forward channel and its transpose."""
 
-    def __init__(self, frequencies: NDArray[np.float64], forward: TableMap) -> None:
+    def __init__(self, frequencies: NDArray[np.float64], forward: TableMap | StackedMap) -> None:
         self._frequencies = frequencies
         self._seen = frequencies > 0
         self._forward = forward

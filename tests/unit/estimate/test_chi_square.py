@@ -129,7 +129,14 @@ def test_both_ways_of_testing_agree_where_they_meet() -> None:
     assert chi_square(COUNTS, *nearly).statistic == pytest.approx(apart.statistic, rel=1e-7)
 
 
-@pytest.mark.parametrize("eigenvalues", [(0.5, 0.5, 0.5), (0.6, 0.4, 0.1), (0.2, 0.3, 0.15)])
+@pytest.mark.parametrize(
+    "eigenvalues",
+    [
+        (0.5, 0.5, 0.5),
+        pytest.param((0.6, 0.4, 0.1), marks=pytest.mark.slow),
+        pytest.param((0.2, 0.3, 0.15), marks=pytest.mark.slow),
+    ],
+)
 def test_a_joint_law_gives_the_score_statistic_of_the_dense_likelihood(
     eigenvalues: tuple[float, float, float],
 ) -> None:
@@ -141,6 +148,7 @@ def test_a_joint_law_gives_the_score_statistic_of_the_dense_likelihood(
     assert found.p_value == pytest.approx(chi2.sf(found.statistic, 6), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fit_outside_the_simplex_is_the_maximum_too() -> None:
     # Nobody seems to be in the third row: its estimated share is negative.
     counts = np.array([[60.0, 30, 28, 22], [25, 40, 22, 17], [14, 16, 15, 14]])

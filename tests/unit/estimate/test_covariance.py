@@ -147,7 +147,9 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     law = ProductLaw.from_levels((3, 4, 2), (1.5, 2.0, 1.0))
     mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
     tabulation = Tabulation.from_counts(np.arange(12).reshape(3, 4) + 50)
-    found = estimate_covariance(Counts.of(mechanism, tabulation), ("hours", "grade"))
+    found = estimate_covariance(
+        Counts.of(mechanism, tabulation), ("hours", "grade"), scores=("middle", None)
+    )
     given = estimate_covariance(
         Counts.of(mechanism, tabulation),
         ("hours", "grade"),
@@ -159,7 +161,9 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     assert plain["low"] < plain["estimate"] < plain["high"]
     with pytest.raises(InputError, match="'colour' has no scores"):
         estimate_covariance(
-            Counts.of(mechanism, Tabulation.from_counts(np.ones((3, 2)))), ("hours", "colour")
+            Counts.of(mechanism, Tabulation.from_counts(np.ones((3, 2)))),
+            ("hours", "colour"),
+            scores=("middle", None),
         )
 
 

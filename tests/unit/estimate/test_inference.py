@@ -206,7 +206,7 @@ def test_a_table_of_another_shape_and_an_unknown_target_are_errors() -> None:
     with pytest.raises(InputError, match=r"make a table of shape \(3, 2\)"):
         Inference(Counts.of(channel.mechanism, counts), channel.attributes)
     counts = Tabulation.from_counts(np.ones((3, 2)))
-    with pytest.raises(InputError, match="'table' or 'population'"):
+    with pytest.raises(InputError, match="the target is table or population, not"):
         Inference(Counts.of(channel.mechanism, counts), channel.attributes, "both")  # type: ignore[arg-type]
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from scipy.stats import norm
 
 from deniable.errors import InputError
 from deniable.estimate.ordered import estimate_mean, estimate_quantile
@@ -50,7 +51,8 @@ def covariance(mechanism: Mechanism, counted: Tabulation, target: str) -> np.nda
 def test_a_mean_is_the_scores_times_the_estimated_table(target: Target) -> None:
     mechanism = mechanism_of(HOURS)
     counted = released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000)
-    (mean,) = estimate_mean(Counts.of(mechanism, counted), "hours", target=target)
+    (mean,) = estimate_mean(Counts.of(mechanism, counted), "hours", scores="middle", target=target)
+    assert (mean.scores, mean.n_records, mean.target) == ("middle", 5000, target)
     middles = np.array([5.0, 15.0, 30.0, 60.0])
     pi = estimate_table(Counts.of(mechanism, counted), ["hours"]).values
     assert mean.estimate == pytest.approx(middles @ pi)
@@ -82,11 +84,67 @@ def test_a_subgroups_mean_is_a_ratio_with_the_delta_method_error(target: Target)
         assert mean.standard_error == pytest.approx(variance**0.5)
 
 
+@both_targets
+def test_without_scores_a_mean_of_bins_is_between_those_of_the_edges(target: Target) -> None:
+    mechanism = mechanism_of(HOURS)
+    counts = Counts.of(mechanism, released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000))
+    (mean,) = estimate_mean(counts, "hours", target=target, level=0.9)
+    (lower,) = estimate_mean(counts, "hours", scores=(0, 10, 20, 40), target=target, level=0.9)
+    (upper,) = estimate_mean(counts, "hours", scores=(10, 20, 40, 80), target=target, level=0.9)
+    assert mean.estimate is mean.standard_error is None
+    assert mean.scores == "edges"
+    assert (mean.least, mean.most) == (
+        (lower.estimate, lower.standard_error),
+        (upper.estimate, upper.standard_error),
+    )
+    assert (mean.low, mean.high) == (lower.low, upper.high)
+    plain = mean.to_plain()
+    assert plain["least"] == {"estimate": lower.estimate, "standard_error": lower.standard_error}
+    assert (plain["n"], plain["target"], plain["estimate"]) == (5000, target, None)
+
+
+def test_the_interval_from_edge_to_edge_stays_within_the_bins() -> None:
+    mechanism = mechanism_of(HOURS, epsilon=0.3)
+    (mean,) = estimate_mean(
+        Counts.of(mechanism, Tabulation.from_counts(np.array([3, 4, 6, 3]))), "hours"
+    )
+    assert (mean.low, mean.high) == (0, 80)
+    assert mean.uncertain
+
+
+def test_a_schemas_scores_are_averaged_and_said_to_be_the_schemas() -> None:
+    scored = Attribute("hours", bins=(0, 10, 20, np.inf), scores=(4, 16, 31), missing="?")
+    mechanism = mechanism_of(scored)
+    counts = Counts.of(mechanism, exact(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 10**6))
+    (mean,) = estimate_mean(counts, "hours")
+    assert mean.estimate == pytest.approx((0.2 * 4 + 0.4 * 16 + 0.2 * 31) / 0.8)
+    assert mean.scores == "schema"
+    (given,) = estimate_mean(counts, "hours", scores=(0, 0, 0, 1))
+    assert (given.scores, given.estimate) == ("given", pytest.approx(0.2))
+
+
+def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:
+    mechanism = mechanism_of(Attribute("hours", bins=(-np.inf, 10, 20, np.inf)))
+    counts = Counts.of(mechanism, Tabulation.from_counts(np.array([30, 40, 50])))
+    with pytest.raises(InputError, match="without an end, so nothing is known of its mean"):
+        estimate_mean(counts, "hours")
+    with pytest.raises(InputError, match="has no middle"):
+        estimate_mean(counts, "hours", scores="middle")
+    with pytest.raises(InputError, match="or 'middle' for the middles of bins, not 'mean'"):
+        estimate_mean(counts, "hours", scores="mean")  # type: ignore[arg-type]
+    assert estimate_mean(counts, "hours", scores=(5, 15, 30))[0].estimate is not None
+    with pytest.raises(InputError, match="in which nothing can be interpolated"):
+        estimate_quantile(counts, "hours", 0.5, interpolate=True)
+    (found,) = estimate_quantile(counts, "hours", 0.9)
+    assert found.estimate == "[20,inf)"
+    assert found.to_plain()["bounds"] == [20, None]
+
+
 def test_missing_values_are_left_out_of_means_of_bins() -> None:
     mechanism = mechanism_of(INCOME)
     counted = released(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 5000)
     pi = estimate_table(Counts.of(mechanism, counted), ["income"]).values
-    (mean,) = estimate_mean(Counts.of(mechanism, counted), "income")
+    (mean,) = estimate_mean(Counts.of(mechanism, counted), "income", scores="middle")
     expected = np.array([0.5, 2.0, 5.0]) @ pi[:3] / pi[:3].sum()
     assert mean.estimate == pytest.approx(expected)
     (scored,) = estimate_mean(Counts.of(mechanism, counted), "income", scores=[0.5, 2.0, 5.0, 0.0])
@@ -104,10 +162,30 @@ def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
     mechanism = mechanism_of(HOURS)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 10**6)
     for probability, value in [(0.05, 5), (0.1, 10), (0.2, 15), (0.5, 30), (0.85, 60)]:
-        (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", probability)
+        (found,) = estimate_quantile(
+            Counts.of(mechanism, counted), "hours", probability, interpolate=True
+        )
+        assert found.scores == "interpolated"
         assert found.estimate == pytest.approx(value)
+        assert found.standard_error == pytest.approx((found.high - found.low) / (2 * 1.959964))
         assert found.low < found.estimate < found.high
         assert not found.uncertain
+
+
+def test_a_quantile_of_bins_is_the_bin_that_contains_it_with_its_probability() -> None:
+    mechanism = mechanism_of(HOURS, epsilon=1.0)
+    counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
+    (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.35)
+    assert (found.estimate, found.low, found.high) == ("[20,40)", "[10,20)", "[20,40)")
+    assert found.bounds == (10, 40)
+    assert found.scores is found.standard_error is None
+    # The cumulative share is 0.3 at 20 and 0.7 at 40, each with its normal error.
+    below = np.tril(np.ones((4, 4)))
+    error = np.sqrt(np.diag(below @ covariance(mechanism, counted, "table") @ below.T)[1:3])
+    expected = norm.cdf((0.7 - 0.35) / error[1]) - norm.cdf((0.3 - 0.35) / error[0])
+    assert found.confidence == pytest.approx(expected)
+    assert found.to_plain()["confidence"] == found.confidence
+    assert found.to_plain()["bounds"] == [10, 40]
 
 
 def test_quantiles_of_categories_are_the_first_that_reaches_the_probability() -> None:
@@ -119,12 +197,19 @@ def test_quantiles_of_categories_are_the_first_that_reaches_the_probability() ->
     assert (men.estimate, men.low, men.high) == ("high", "high", "high")
     (everybody,) = estimate_quantile(Counts.of(mechanism, counted.margin([0])), "degree", 0.5)
     assert everybody.estimate == "middle"
+    assert everybody.bounds is None
+    with pytest.raises(InputError, match="'degree' has no bins to interpolate in"):
+        estimate_quantile(
+            Counts.of(mechanism, counted.margin([0])), "degree", 0.5, interpolate=True
+        )
 
 
 def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> None:
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
-    (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, level=0.9)
+    (found,) = estimate_quantile(
+        Counts.of(mechanism, counted), "hours", 0.5, interpolate=True, level=0.9
+    )
     inverse = dense_inverse(mechanism, ["hours"])
     edges = [0, 10, 20, 40, 80]
     below = np.tril(np.ones((4, 4)))
@@ -141,7 +226,8 @@ def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> Non
 def test_missing_values_are_left_out_of_quantiles() -> None:
     mechanism = mechanism_of(INCOME)
     counted = exact(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 10**6)
-    (found,) = estimate_quantile(Counts.of(mechanism, counted), "income", 0.5)
+    counts = Counts.of(mechanism, counted)
+    (found,) = estimate_quantile(counts, "income", 0.5, interpolate=True)
     # Of those with an income 1/3 are below 1 and 5/6 below 3: a third of the way to 3.
     assert found.estimate == pytest.approx(1 + 2 * (1 / 2 - 1 / 3) / (1 / 2))
 
@@ -155,7 +241,9 @@ def test_cumulative_frequencies_that_fall_are_pooled() -> None:
     curve = np.clip(isotonic_regression(np.cumsum(pi)).x, 0, 1)
     edges = np.array([0, 10, 20, 40, 80])
     for probability in (0.1, 0.4, 0.7):
-        (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", probability)
+        (found,) = estimate_quantile(
+            Counts.of(mechanism, counted), "hours", probability, interpolate=True
+        )
         assert np.interp(found.estimate, edges, [0, *curve]) == pytest.approx(probability)
         assert found.low <= found.estimate <= found.high
 
@@ -185,7 +273,7 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
     mechanism = mechanism_of(HOURS, DEGREE, SEX)
     sex = Tabulation.from_counts(np.array([30, 40]))
     degree = Tabulation.from_counts(np.array([30, 40, 50]))
-    with pytest.raises(InputError, match="'degree' has no numbers to average"):
+    with pytest.raises(InputError, match="'degree' has no scores, so it has no mean"):
         estimate_mean(Counts.of(mechanism, degree), "degree")
     with pytest.raises(InputError, match="'sex' needs 2 scores"):
         estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, 2.0, 3.0])

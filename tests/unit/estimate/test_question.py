@@ -49,10 +49,13 @@ def test_means_and_quantiles_answer_for_kept_columns_and_attributes_alike() -> N
 
 
 def test_covariance_and_independence_answer_for_every_group() -> None:
-    question = Covariance(("smokes", "age"), by=("town",), weights="weight")
+    middles = (None, "middle")
+    question = Covariance(("smokes", "age"), by=("town",), weights="weight", scores=middles)
     found = question.ask(RELEASE)
     groups = count_rows(table(), ONE, ["smokes", "age"], by=["town"], weights="weight")
-    assert found == [estimate_covariance(counts, ("smokes", "age")) for counts in groups]
+    assert found == [
+        estimate_covariance(counts, ("smokes", "age"), scores=middles) for counts in groups
+    ]
     tests = Independence(("smokes", "age"), by=("town",)).ask(RELEASE)
     pairs = counted("smokes", "age", by=("town",))
     assert tests == [independence(counts, ("smokes", "age")) for counts in pairs]
@@ -79,7 +82,7 @@ def test_a_kept_column_that_is_not_declared_is_tested_like_one_that_is() -> None
         (Shares(("smokes",), by=("town",)), {"groups"}),
         (Mean(("age",)), {"level", "summaries"}),
         (Quantile(("age",), by=("town",)), {"level", "summaries"}),
-        (Covariance(("smokes", "age")), {"estimate", "low", "level"}),
+        (Covariance(("smokes", "age"), scores=(None, "middle")), {"estimate", "low", "level"}),
         (Independence(("smokes", "age")), {"p_value", "cramers_v", "level"}),
         (Independence(("smokes", "age"), by=("town",)), {"groups"}),
     ],
@@ -111,7 +114,10 @@ def test_the_level_of_a_question_is_that_of_its_intervals() -> None:
         (lambda: Independence(("age", "sex"), by=("smokes",)).ask(RELEASE), "which is randomized"),
         (lambda: Independence(("age", "town"), by=("town",)).ask(RELEASE), "only once"),
         (lambda: Independence(("town", "weight")).ask(RELEASE), "both released as they are"),
-        (lambda: Shares(("age",), method="guess").ask(RELEASE), "the method is one of"),  # type: ignore[arg-type]
+        (
+            lambda: Shares(("age",), method="guess").ask(RELEASE),
+            "the method is inversion, em or projected",
+        ),  # type: ignore[arg-type]
         (lambda: Shares(("age",), target="world").ask(RELEASE), "the target is"),  # type: ignore[arg-type]
     ],
 )
@@ -122,7 +128,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(ask: Any, message: str)
 
 
 def test_a_table_has_no_axis_for_a_kept_column_that_is_not_declared() -> None:
-    with pytest.raises(InputError, match=r"select one group of rows .* where=\{'town'"):
+    with pytest.raises(InputError, match=r"for one group of rows at a time with where=\{'"):
         deniable.estimate(table(), mechanism(), of=["smokes"], by=["town"])
     selected = deniable.estimate(table(), mechanism(), of=["smokes"], where={"town": "a"})
     assert selected.group == (("town", "a"),)

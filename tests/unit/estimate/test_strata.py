@@ -1,5 +1,6 @@
 """Estimates over strata: against the same without strata, and against every possible release."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.covariance import PairScores, estimate_covariance, indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.ordered import estimate_mean, estimate_quantile
 from deniable.estimate.shares import estimate_table
@@ -60,6 +61,7 @@ def test_strata_with_one_mechanism_give_what_the_whole_table_gives(
     assert strata.condition == whole.condition
 
 
+MIDDLES: PairScores = ("middle", None)
 ORDERED = Schema(
     (
         Attribute("a1", bins=(0.0, 1.0, 2.0, 4.0)),
@@ -123,9 +125,9 @@ def test_estimates_from_expected_counts_are_the_truth() -> None:
         np.testing.assert_allclose(found.values, truth, atol=5e-3 if method == "em" else 1e-12)
     shares = estimate_table(counts, ["a1"], ["a2"])
     np.testing.assert_allclose(shares.values, truth / truth.sum(axis=0), atol=1e-12)
-    (mean,) = estimate_mean(counts_of(parts, "a1"), "a1")
+    (mean,) = estimate_mean(counts_of(parts, "a1"), "a1", scores="middle")
     assert mean.estimate == pytest.approx(np.array([0.5, 1.5, 3.0]) @ truth.sum(axis=1))
-    (median,) = estimate_quantile(counts_of(parts, "a1"), "a1", 0.5)
+    (median,) = estimate_quantile(counts_of(parts, "a1"), "a1", 0.5, interpolate=True)
     share = truth.sum(axis=1)
     assert median.estimate == pytest.approx(1 + (0.5 - share[0]) / share[1])
 
@@ -145,17 +147,21 @@ def small_strata() -> list[tuple[Mechanism, list[int]]]:
 def every_release(
     strata: list[tuple[Mechanism, list[int]]],
 ) -> list[tuple[float, Counts]]:
-    """All released tables and their probabilities, by the definition of each law."""
+    """All released tables of counts and their probabilities, by the definition of each law."""
     per_record = []
     for stratum, (mechanism, records) in enumerate(strata):
         matrix = dense_channel(mechanism, ("a1", "a2"))
         per_record += [(stratum, matrix[:, x]) for x in records]
-    found = []
+    chances: Counter[tuple[tuple[int, int], ...]] = Counter()
     for outcome in product(range(6), repeat=len(per_record)):
         chance = float(np.prod([p[y] for (_, p), y in zip(per_record, outcome, strict=True)]))
+        released = ((stratum, y) for (stratum, _), y in zip(per_record, outcome, strict=True))
+        chances[tuple(sorted(released))] += chance
+    found = []
+    for cells, chance in chances.items():
         counts = np.zeros((len(strata), 6))
-        for (stratum, _), y in zip(per_record, outcome, strict=True):
-            counts[stratum, y] += 1
+        for cell in cells:
+            counts[cell] += 1
         parts = tuple(
             (mechanism, Tabulation.from_counts(part.reshape(3, 2)))
             for (mechanism, _), part in zip(strata, counts, strict=True)
@@ -178,7 +184,7 @@ def test_values_and_covariance_are_unbiased_over_every_possible_release() -> Non
         found = Inference(counts, ("a1", "a2"), "table")
         mean += chance * found.values
         spread += chance * float((weights * (found.values - truth)).sum()) ** 2
-        covariance += chance * estimate_covariance(counts, ("a1", "a2")).estimate
+        covariance += chance * estimate_covariance(counts, ("a1", "a2"), scores=MIDDLES).estimate
     np.testing.assert_allclose(mean, truth, atol=1e-10)
     assert covariance == pytest.approx(s @ indicator_covariance(truth) @ t, abs=1e-10)
     # The variance of a linear function, from the dense inverses of both strata.
@@ -223,11 +229,11 @@ def test_the_variances_are_those_of_the_dense_formulas(target: Target) -> None:
 def test_a_covariance_has_a_prediction_only_if_the_strata_agree_on_it() -> None:
     parts = two_strata()
     counts = Counts(tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts))
-    found = estimate_covariance(counts, ("a1", "a2"))
+    found = estimate_covariance(counts, ("a1", "a2"), scores=MIDDLES)
     assert found.prediction is None
     assert found.to_plain()["share"] is None
     alike = Counts(tuple((parts[1][0], tabulation) for _, tabulation in counts.parts))
-    assert estimate_covariance(alike, ("a1", "a2")).prediction is not None
+    assert estimate_covariance(alike, ("a1", "a2"), scores=MIDDLES).prediction is not None
 
 
 def test_sizes_and_weights_add_up() -> None:

@@ -1,0 +1,139 @@
+"""Answers as a table for other programs, as a picture, and as a page in a notebook.
+
+Every answer gives rows of plain values and a caption that says of which rows, of what truth and
+how; what is written, drawn or shown is made from these alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from deniable.errors import InputError
+from deniable.mechanism.prediction import Target
+from deniable.notebook import html_table
+
+SHOWN = 40
+"""Rows up to which a table is shown whole on a screen or in a notebook."""
+
+
+class Tabular(Protocol):
+    """What every answer can do."""
+
+    @property
+    def n_records(self) -> int:
+        """Rows behind it."""
+
+    @property
+    def target(self) -> Target:
+        """Whose truth it is about."""
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return rows of plain values by column."""
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what it is."""
+
+
+def rows_text(count: int) -> str:
+    """Return a number of rows in words."""
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def target_text(target: Target) -> str:
+    """Return in words whose truth is estimated."""
+    return "these rows" if target == "table" else "the population they were drawn from"
+
+
+def columns_of(
+    answers: Sequence[Tabular], level: float, *, wide: bool = False
+) -> dict[str, list[Any]]:
+    """Return answers as columns of one table; what a row does not have is None.
+
+    Args:
+        answers: of one question, a group of rows each.
+        level: of the intervals.
+        wide: for tables of shares, one column per category of the last attribute with its estimate
+            and no errors, instead of one row per cell.
+
+    Raises:
+        InputError: if it is to be wide and is not a table of two attributes or more.
+    """
+    rows = [
+        row | {"n": answer.n_records, "target": answer.target, "level": level}
+        for answer in answers
+        for row in (_wide_rows(answer, level) if wide else answer.table(level))
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _wide_rows(answer: Tabular, level: float) -> list[dict[str, Any]]:
+    attributes: Sequence[str] = getattr(answer, "attributes", ())
+    if len(attributes) < 2 or not hasattr(answer, "categories"):
+        raise InputError("a wide table is one of shares of two attributes or more")
+    gathered: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in answer.table(level):
+        *names, across = [name for name in row if name not in _NUMBERS]
+        place = tuple(row[name] for name in names)
+        wide = gathered.setdefault(place, {name: row[name] for name in names})
+        wide[f"{across}={row[across]}"] = row["estimate"]
+    return list(gathered.values())
+
+
+_NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"})
+
+
+def html_of(answers: Sequence[Tabular], level: float) -> str:
+    """Return answers as a table in HTML with their captions."""
+    columns = columns_of(answers, level)
+    for constant in ("n", "target", "level"):
+        columns.pop(constant, None)
+    rows = list(zip(*columns.values(), strict=True))
+    more = len(rows) - SHOWN
+    caption = " ".join(dict.fromkeys(answer.caption(level) for answer in answers[:3]))
+    return html_table(
+        caption + (f" (and {more:,} rows more: .table())" if more > 0 else ""),
+        list(columns),
+        [[shown(value) for value in row] for row in rows[:SHOWN]],
+    )
+
+
+def shown(value: Any) -> str:
+    """Return a value as people read it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def plot_of(answers: Sequence[Tabular], level: float) -> Any:
+    """Return answers as a matplotlib figure: points or bars with intervals, or a heat map.
+
+    Raises:
+        InputError: if they are tables of more than two attributes, or there is nothing to draw.
+    """
+    from deniable.report.estimate_plot import draw_heat_map, draw_intervals
+
+    first = answers[0]
+    if hasattr(first, "categories"):
+        attributes: Sequence[str] = first.attributes  # type: ignore[attr-defined]
+        if len(attributes) > 2 or (len(attributes) == 2 and len(answers) > 1):
+            raise InputError("a plot shows shares of one attribute or of two; ask for fewer")
+        if len(attributes) == 2:
+            return draw_heat_map(first.table(level), *attributes, caption=first.caption(level))
+    rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
+    labels = [
+        ", ".join(str(v) for k, v in row.items() if k not in _NOT_LABELS and isinstance(v, str))
+        for row in rows
+    ]
+    return draw_intervals(
+        labels,
+        rows,
+        caption=first.caption(level),
+        axis=getattr(first, "axis", "share"),
+        in_percent=getattr(first, "statistic", "share") == "share",
+        bars=hasattr(first, "categories"),
+    )
+
+
+_NOT_LABELS = _NUMBERS | {"statistic", "attribute", "scores", "target", "compared"}

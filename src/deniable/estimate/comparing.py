@@ -1,0 +1,327 @@
+"""Differences and ratios of shares or means between two values, with errors that know what the two
+have in common.
+
+Both sides are ratios of linear functions of one estimated table, and so have errors that are, to
+first order, linear functions c₁·(π̂ − π) and c₂·(π̂ − π) of the same table. The difference errs by
+(c₁ − c₂)·(π̂ − π), the logarithm of the ratio R₁/R₂ by (c₁/R₁ − c₂/R₂)·(π̂ − π): the covariance of
+the two sides is counted without being written down. Groups of rows that a column released as it is
+forms were randomized independently: there the variances add.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import exp, hypot, isfinite, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.columns import html_of, plot_of, rows_text, target_text
+from deniable.estimate.inference import Inference, normal_quantile
+from deniable.estimate.question import Question
+from deniable.estimate.scores import Scores, scores_of
+from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Counts
+from deniable.mechanism.prediction import Target
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two shares or means, and how they differ.
+
+    Args:
+        statistic: ``share`` or ``mean``.
+        of: the categories whose share it is, by attribute, or the attribute of the mean with "".
+        column: what is compared.
+        values: the two values of it.
+        estimates: of the two, NaN where a group's estimated size is not positive.
+        difference: the first less the second.
+        standard_error: of the difference.
+        ratio: the first over the second; None unless both are positive.
+        ratio_error: standard error of the ratio's logarithm; None without a ratio.
+        n_records: rows behind it.
+        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
+        group: columns released as they are and the values that the rows were selected by.
+    """
+
+    statistic: str
+    of: tuple[tuple[str, str], ...]
+    column: str
+    values: tuple[str, str]
+    estimates: tuple[float, float]
+    difference: float
+    standard_error: float
+    ratio: float | None
+    ratio_error: float | None
+    n_records: int
+    target: Target
+    group: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def axis(self) -> str:
+        """What a plot of it shows along its axis."""
+        return f"{self.values[0]} less {self.values[1]}"
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Return one row of plain values: ``estimate`` is the difference, ``low`` and ``high`` its
+        interval; the ratio's interval is normal in its logarithm.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        z = normal_quantile(level)
+        known = isfinite(self.difference)
+        half = z * self.standard_error
+        low, high = self.difference - half, self.difference + half
+        row: dict[str, Any] = {
+            **dict(self.group),
+            **{name: value for name, value in self.of if value},
+            "compared": f"{self.column}: {self.values[0]} less {self.values[1]}",
+            "first": _finite(self.estimates[0]),
+            "second": _finite(self.estimates[1]),
+            "estimate": _finite(self.difference),
+            "standard_error": _finite(self.standard_error),
+            "low": _finite(low),
+            "high": _finite(high),
+            "uncertain": bool(not known or low <= 0 <= high),
+            "ratio": self.ratio,
+            "ratio_low": None,
+            "ratio_high": None,
+        }
+        if self.ratio is not None and self.ratio_error is not None:
+            row["ratio_low"] = self.ratio * exp(-min(z * self.ratio_error, 700.0))
+            row["ratio_high"] = self.ratio * exp(min(z * self.ratio_error, 700.0))
+        return [row]
+
+    def caption(self, level: float = 0.95) -> str:
+        """Return in a sentence what is compared."""
+        names = ", ".join(name for name, _ in self.of)
+        what = "Mean of" if self.statistic == "mean" else "Shares of"
+        return (
+            f"{what} {names}, {self.column} {self.values[0]} less {self.values[1]}: "
+            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {100 * level:g} % normal "
+            "intervals; the ratio is the first over the second"
+        )
+
+    def plot(self, level: float = 0.95) -> Any:
+        """Draw the difference as a point with its interval: a matplotlib figure."""
+        return plot_of([self], level)
+
+    def _repr_html_(self) -> str:
+        return html_of([self], 0.95)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of a comparison: a ratio of two linear functions of an estimated table."""
+
+    inference: Inference
+    numerator: NDArray[np.float64]
+    denominator: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Question[Difference]):
+    """How do shares, or a mean, differ between two values of a column?
+
+    If the column is one of those asked for, the shares of its two values are compared, with any
+    categories of the others; else the shares, or means, within the two groups that it forms.
+
+    Args:
+        column: an attribute, or a column released as it is.
+        values: two of its values.
+        mean: compare the mean of the one attribute that is asked for, instead of shares.
+        scores: for a mean, as in :func:`~deniable.estimate.ordered.estimate_mean`.
+        target: ``table`` or ``population``.
+
+    Raises:
+        InputError: if a value is unknown, the two are one, or a mean has no scores.
+    """
+
+    column: str
+    values: tuple[str, str]
+    mean: bool = False
+    scores: Scores = None
+    target: Target = "table"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.values[0] == self.values[1]:
+            raise InputError(f"'{self.values[0]}' is compared with itself; name two values")
+        if self.mean and (len(self.of) != 1 or self.column in self.of):
+            raise InputError(
+                "means are compared of one attribute, between two groups that another column forms"
+            )
+
+    def ask(self, release: Release) -> list[Difference]:
+        """Return the differences for every group of rows.
+
+        Raises:
+            InputError: if the question does not fit the release.
+        """
+        schema = release.strata.schema
+        if self.subgroups(schema):
+            raise InputError(
+                "differences are not estimated within subgroups of a randomized attribute; group "
+                "by a column released as it is"
+            )
+        if self.column in self.of:
+            names, kept = self.of, False
+        else:
+            kept = not self.subgroups_of(self.column, schema)
+            names = self.of if kept else (*self.of, self.column)
+        counted = release.count(
+            list(names),
+            by=[*self.by, *([self.column] if kept else [])],
+            where=self.where,
+            weights=self.weights,
+        )
+        if not kept:
+            return [difference for counts in counted for difference in self.answer(counts)]
+        return list(self._between_groups(counted))
+
+    @staticmethod
+    def subgroups_of(column: str, schema: Any) -> bool:
+        """Return whether a column is an attribute, or a part of a merged one."""
+        return column in schema.names or column in schema.columns
+
+    def answer(self, counts: Counts) -> list[Difference]:
+        """Return the differences in one group of rows."""
+        inside = self.column in self.of
+        names = self.of if inside else (*self.of, self.column)
+        inference = Inference(counts, names, self.target)
+        axis = names.index(self.column)
+        categories = inference.channel.variables[axis].attribute.categories
+        for value in self.values:
+            if value not in categories:
+                raise InputError(
+                    f"'{value}' is no category of '{self.column}'; it has "
+                    f"{', '.join(categories[:12])}{', …' if len(categories) > 12 else ''}"
+                )
+        shape = inference.values.shape
+        found = []
+        for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
+            sides = []
+            for value in self.values:
+                group = np.zeros(shape[axis])
+                group[categories.index(value)] = 1.0
+                along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
+                sides.append(
+                    _Side(
+                        inference,
+                        np.broadcast_to(weights * along, shape),
+                        np.ones(shape) if inside else np.broadcast_to(counted * along, shape),
+                    )
+                )
+            found.append(self._difference(of, sides, counts))
+        return found
+
+    def _between_groups(self, counted: Sequence[Counts]) -> Iterator[Difference]:
+        gathered: dict[tuple[tuple[str, str], ...], dict[str, Counts]] = {}
+        for counts in counted:
+            groups = dict(counts.group)
+            value = groups.pop(self.column)
+            gathered.setdefault(tuple(groups.items()), {})[value] = counts
+        for group, by_value in gathered.items():
+            for value in self.values:
+                if value not in by_value:
+                    raise InputError(f"no row has the value '{value}' in '{self.column}'")
+            pair = [by_value[value] for value in self.values]
+            inferences = [Inference(counts, self.of, self.target) for counts in pair]
+            functionals = zip(*(self._functionals(i, skip=None) for i in inferences), strict=True)
+            for (of, first, counted_first), (_, second, counted_second) in functionals:
+                shape = inferences[0].values.shape
+                sides = [
+                    _Side(inference, np.broadcast_to(w, shape), np.broadcast_to(c, shape))
+                    for inference, w, c in zip(
+                        inferences, (first, second), (counted_first, counted_second), strict=True
+                    )
+                ]
+                yield self._difference(of, sides, pair[0], sum(c.n_records for c in pair), group)
+
+    def _functionals(
+        self, inference: Inference, skip: int | None
+    ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield what is compared: its name, and over the table weights and what counts."""
+        shape = inference.values.shape
+        variables = inference.channel.variables
+        if self.mean:
+            scored = scores_of(variables[0].attribute, self.scores)
+            if scored.source == "edges":
+                raise InputError(
+                    f"'{self.of[0]}' has bins and no scores, so its means are not known; give "
+                    "scores, or ask for the middles of the bins by the score 'middle'"
+                )
+            tail = [1] * (len(shape) - 1)
+            yield (
+                ((self.of[0], ""),),
+                (scored.least * scored.counted).reshape(-1, *tail),
+                scored.counted.reshape(-1, *tail),
+            )
+            return
+        axes = [axis for axis in range(len(self.of)) if axis != skip]
+        for cell in product(*(range(shape[axis]) for axis in axes)):
+            weights = np.zeros([shape[a] if a in axes else 1 for a in range(len(shape))])
+            index = [0] * len(shape)
+            for axis, code in zip(axes, cell, strict=True):
+                index[axis] = code
+            weights[tuple(index)] = 1.0
+            if not axes:
+                weights[...] = 1.0
+            names = tuple(
+                (self.of[axis], variables[axis].attribute.categories[code])
+                for axis, code in zip(axes, cell, strict=True)
+            )
+            yield names or ((self.column, ""),), weights, np.ones([1] * len(shape))
+
+    def _difference(
+        self,
+        of: tuple[tuple[str, str], ...],
+        sides: Sequence[_Side],
+        counts: Counts,
+        n_records: int | None = None,
+        group: tuple[tuple[str, str], ...] | None = None,
+    ) -> Difference:
+        (first, first_weights), (second, second_weights) = (
+            side.inference.linearized(side.numerator, side.denominator) for side in sides
+        )
+
+        def error(scale_first: float, scale_second: float) -> float:
+            one, two = scale_first * first_weights, scale_second * second_weights
+            if sides[0].inference is sides[1].inference:
+                return sides[0].inference.error_of(one - two)
+            return hypot(sides[0].inference.error_of(one), sides[1].inference.error_of(two))
+
+        both = first > 0 and second > 0
+        return Difference(
+            statistic="mean" if self.mean else "share",
+            of=of,
+            column=self.column,
+            values=self.values,
+            estimates=(first, second),
+            difference=first - second,
+            standard_error=error(1.0, 1.0),
+            ratio=exp(log(first) - log(second)) if both else None,
+            ratio_error=error(1 / first, 1 / second) if both else None,
+            n_records=counts.n_records if n_records is None else n_records,
+            target=self.target,
+            group=counts.group if group is None else group,
+        )
+
+    def to_plain(self, answers: Sequence[Difference]) -> dict[str, Any]:
+        """Return all differences as rows under ``differences``."""
+        return {
+            "column": self.column,
+            "values": list(self.values),
+            "statistic": "mean" if self.mean else "share",
+            "n": max((answer.n_records for answer in answers), default=0),
+            "target": self.target,
+            "level": self.level,
+            "differences": [row for answer in answers for row in answer.table(self.level)],
+        }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if isfinite(value) else None

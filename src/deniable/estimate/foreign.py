@@ -1,0 +1,254 @@
+"""Whether a table can have come from its mechanism.
+
+Of rows that a mechanism has released the distribution of every attribute lies, but for chance, in
+the image of the simplex under its channel: the shares that inversion gives are not negative. One
+row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. So for t > 0
+
+    Pr[Σ c(y) <= s] <= e^{ts} max_x (E_x e^{−tc})^n
+
+whatever the true rows are (Markov's inequality for e^{−tΣc}; rows are independent given the true
+ones). That is looked at for every category of every attribute, and every cell of every pair of
+attributes under pattern laws. The p-value is the least of these bounds times their number: never
+too small under the mechanism, whatever the truth and however few the rows.
+
+It cannot see a table that *could* have been released: even shares, for instance, pass always.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError, Notice
+from deniable.estimate.counting import released_attributes
+from deniable.estimate.source import Release
+from deniable.laws.law import PatternLaw
+from deniable.laws.matrix import MatrixChannel
+from deniable.mechanism.mechanism import Mechanism
+from deniable.tables import open_table
+
+Floats = NDArray[np.float64]
+
+REFUSED_BELOW = 1e-6
+WARNED_BELOW = 1e-3
+
+_MOST_ROWS = 200_000
+_MOST_PAIRS = 3_000
+_WORK = 100_000_000
+"""Rows times pairs."""
+
+_LEAST_PHI = 1e-6
+_GRID = np.logspace(-6, 4, 121)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How far a table is from all that its mechanism can release.
+
+    Args:
+        p_value: that an honest table is as far off, at most.
+        where: the attribute or pair that is farthest off.
+        rows: how many rows were looked at.
+    """
+
+    p_value: float
+    where: tuple[str, ...]
+    rows: int
+
+    def sentence(self) -> str:
+        """Return what that means, in words."""
+        return (
+            f"the table is not what this mechanism releases: {' and '.join(self.where)} "
+            f"{'has' if len(self.where) == 1 else 'have'} shares that no true table leads to "
+            f"(p-value {self.p_value:.1e})"
+        )
+
+
+def check_origin(release: Release, *, anyway: bool) -> Origin | None:
+    """Return the origin of a release's rows; None where nothing can be told.
+
+    Args:
+        release: rows and what is said to have randomized them.
+        anyway: go on with a table that cannot have come from there.
+
+    Raises:
+        InputError: if the p-value is below 1e-6, unless ``anyway``.
+    """
+    if release.counts is not None or release.rows is None or release.strata.column is not None:
+        return None
+    if isinstance(release.rows, str) and release.rows == "-":
+        return None  # it can be read once
+    (mechanism,) = release.strata.mechanisms.values()
+    try:
+        names, codes = _codes(release, mechanism)
+    except InputError:
+        return None  # columns are missing, or hold other values; what is asked for may be there
+    origin = origin_of(mechanism, names, codes)
+    if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
+        raise InputError(
+            f"{origin.sentence()}; give the table and the mechanism that belong together, or "
+            "--anyway to go on all the same"
+        )
+    if origin is not None and origin.p_value < WARNED_BELOW:
+        warnings.warn(f"it may be that {origin.sentence()}", Notice, stacklevel=2)
+    return origin
+
+
+def _codes(release: Release, mechanism: Mechanism) -> tuple[list[str], list[NDArray[Any]]]:
+    """Return the names of the attributes that are looked at, and their first rows."""
+    names = [
+        name
+        for position, name in enumerate(mechanism.schema.names)
+        if _looked_at(mechanism, position)
+    ]
+    if not names:
+        return [], []
+    attributes = released_attributes(release.strata, names)
+    pieces: list[list[NDArray[Any]]] = []
+    rows = 0
+    with open_table(
+        release.rows,
+        attributes,
+        other_columns="drop",
+        show_values=release.show_values,
+    ) as reader:
+        for batch in reader:
+            pieces.append(batch.codes)
+            rows += batch.n_rows
+            if rows >= _MOST_ROWS:
+                break
+    if not pieces:
+        return [], []
+    return names, [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+
+
+def _looked_at(mechanism: Mechanism, position: int) -> bool:
+    law = mechanism.block_of(position)[0].law
+    if law.kept_as_it_is:
+        return False
+    return isinstance(law, PatternLaw | MatrixChannel)
+
+
+def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]]) -> Origin | None:
+    """Return the origin of some released rows.
+
+    Args:
+        mechanism: what is said to have released them.
+        names: attributes under pattern laws or response matrices.
+        codes: their released codes, one array of shape (n,) each.
+
+    >>> from deniable import Schema, design
+    >>> mechanism = design(Schema.anonymous((2,)), epsilon=1).mechanism
+    >>> origin_of(mechanism, ["a1"], [np.zeros(1000, dtype=int)]).p_value < 1e-6
+    True
+    """
+    if not names or not len(codes[0]):
+        return None
+    n = len(codes[0])
+    found: list[tuple[float, tuple[str, ...]]] = []
+    questions = 0
+    pattern: list[int] = []
+    for place, name in enumerate(names):
+        position = mechanism.schema.position(name)
+        block, own = mechanism.block_of(position)
+        size = block.law.n_categories[own]
+        counts = np.bincount(codes[place].astype(np.int64), minlength=block.law.n_outputs[own])
+        questions += size
+        if isinstance(block.law, MatrixChannel):
+            found.append((_matrix_bound(block.law, counts), (name,)))
+            continue
+        assert isinstance(block.law, PatternLaw)
+        phi = float(block.law.eigenvalues((own,))[1])
+        if abs(phi) < _LEAST_PHI:
+            continue
+        pattern.append(place)
+        keep = (1 + (size - 1) * phi) / size
+        change = (1 - keep) / (size - 1)
+        scores = np.array([(1 - change) / phi, -change / phi])  # of u, and of all others
+        truths = np.array([[keep, 1 - keep], [change, 1 - change]])
+        least = float(((counts - n * change) / phi).min())
+        found.append((_bound(scores, truths, least, n), (name,)))
+    pairs = list(combinations(pattern, 2))[:_MOST_PAIRS]
+    rows = min(n, max(10_000, _WORK // max(1, len(pairs))))
+    for i, j in pairs:
+        both = (codes[i][:rows], codes[j][:rows])
+        bound, cells = _pair_bound(mechanism, (names[i], names[j]), both)
+        questions += cells
+        found.append((bound, (names[i], names[j])))
+    if not found:
+        return None
+    least_log, where = min(found)
+    return Origin(min(1.0, math.exp(min(0.0, least_log)) * questions), where, n)
+
+
+def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
+    inverse, matrix = law.left_inverse(), law.matrix()
+    totals = inverse @ counts
+    worst = int(np.argmin(totals))
+    return _bound(inverse[worst], matrix.T, float(totals[worst]), int(counts.sum()))
+
+
+def _pair_bound(
+    mechanism: Mechanism, names: tuple[str, str], codes: tuple[NDArray[Any], NDArray[Any]]
+) -> tuple[float, int]:
+    """Return the log of the bound for the least cell of a pair, and how many cells there are."""
+    (block, i), (other, j) = (mechanism.block_of(mechanism.schema.position(name)) for name in names)
+    assert isinstance(block.law, PatternLaw)
+    assert isinstance(other.law, PatternLaw)
+    a, b = block.law.n_categories[i], other.law.n_categories[j]
+    if block is other:
+        phi = block.law.eigenvalues((i, j))
+    else:
+        phi = np.multiply.outer(block.law.eigenvalues((i,)), other.law.eigenvalues((j,)))
+    if np.abs(phi).min() < _LEAST_PHI:
+        return 0.0, 0
+    n = len(codes[0])
+    # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
+    # even share is divided by its φ, and their product by that of the pair.
+    first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
+    scores = (
+        1 / (a * b)
+        + first[:, None] / (b * phi[1, 0])
+        + second[None, :] / (a * phi[0, 1])
+        + np.outer(first, second) / phi[1, 1]
+    )
+    # Of each axis the kernel of a kept and of a changed value, from whether the truth is u to
+    # whether the released value is; mixed with the probabilities of the patterns.
+    kernels = [(np.eye(2), np.array([[0.0, 1.0], [1 / (m - 1), 1 - 1 / (m - 1)]])) for m in (a, b)]
+    axes = [np.linalg.inv(np.array([[1.0, 1.0], [1.0, -1 / (m - 1)]])) for m in (a, b)]
+    patterns = axes[0] @ phi @ axes[1].T  # probability of keeping and changing, shape (2, 2)
+    truths = sum(
+        patterns[s, t] * np.kron(kernels[0][s], kernels[1][t]) for s in (0, 1) for t in (0, 1)
+    )
+    table = np.bincount(codes[0].astype(np.int64) * b + codes[1], minlength=a * b).reshape(a, b)
+    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    totals = (
+        scores[0, 0] * table
+        + scores[0, 1] * (rows - table)
+        + scores[1, 0] * (columns - table)
+        + scores[1, 1] * (n - rows - columns + table)
+    )
+    return _bound(scores.ravel(), np.asarray(truths), float(totals.min()), n), a * b
+
+
+def _bound(scores: Floats, truths: Floats, total: float, n: int) -> float:
+    """Return the log of the bound on Pr[Σ c <= total].
+
+    Args:
+        scores: c of every released value, shape (m,).
+        truths: their probabilities by true value, shape (a, m).
+        total: of the scores.
+        n: rows.
+    """
+    if total >= 0:
+        return 0.0
+    exponents = -_GRID[:, None] * scores[None, :]
+    top = exponents.max(axis=1)
+    with np.errstate(divide="ignore"):
+        moments = np.log(np.exp(exponents - top[:, None]) @ np.maximum(truths, 0.0).T)
+    worst = moments.max(axis=1) + top
+    return float(min(0.0, (_GRID * total + n * worst).min()))

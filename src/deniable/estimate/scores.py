@@ -1,0 +1,110 @@
+"""Which numbers stand for categories in a mean or a covariance, and whose they are.
+
+Of a binned attribute only the bin of each value was randomized. What is averaged is then the mean
+that the schema states of each bin, or what the analyst gives; or, where neither says anything, all
+that is known is between which edges each value lies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.schema import Attribute
+
+Scores = Sequence[float] | Literal["middle"] | None
+"""One number per category; ``middle`` for the middles of bins; None for the schema's scores, or
+else the edges of bins."""
+
+ScoreSource = Literal["schema", "given", "middle", "edges"]
+"""Where scores are from: ``edges`` if nothing says more than between which edges a value lies."""
+
+
+@dataclass(frozen=True)
+class CategoryScores:
+    """The numbers that stand for an attribute's categories.
+
+    Args:
+        source: where they are from.
+        least, most: what a value of each category is at least and at most, shape (a,); the same
+            unless the source is ``edges``. 0 where a category does not count.
+        counted: 1 where the category counts, 0 for missing values without a score, shape (a,).
+    """
+
+    source: ScoreSource
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+    counted: NDArray[np.float64]
+
+
+def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
+    """Return the numbers that stand for an attribute's categories.
+
+    Raises:
+        InputError: if there are none: no scores and no bins, an interval without an end and no
+            scores, or not one number per category.
+
+    >>> hours = Attribute("hours", bins=(0, 20, 40), missing="?")
+    >>> scored = scores_of(hours)
+    >>> scored.source, scored.least.tolist(), scored.most.tolist(), scored.counted.tolist()
+    ('edges', [0.0, 20.0, 0.0], [20.0, 40.0, 0.0], [1.0, 1.0, 0.0])
+    >>> scores_of(hours, "middle").least.tolist(), scores_of(hours, (12, 33)).source
+    ([10.0, 30.0, 0.0], 'given')
+    """
+    if isinstance(wanted, str):
+        if wanted != "middle":
+            raise InputError(
+                f"scores are one number per category, or 'middle' for the middles of bins, not "
+                f"'{wanted}'"
+            )
+        if (middles := attribute.middles()) is None:
+            raise InputError(f"attribute '{attribute.name}' has no bins, so it has no middles")
+        return _exact("middle", middles)
+    if (scores := attribute.category_scores(wanted)) is not None:
+        return _exact("schema" if wanted is None else "given", scores)
+    if (bounds := attribute.bounds()) is None:
+        raise InputError(
+            f"attribute '{attribute.name}' has no scores, so it has no mean or covariance; "
+            "give one number per category, here or as scores = [...] in the schema"
+        )
+    least, most = (
+        np.array([0.0 if edges is None else edges[end] for edges in bounds]) for end in (0, 1)
+    )
+    if not np.all(np.isfinite([least, most])):
+        raise InputError(
+            f"attribute '{attribute.name}' has an interval without an end, so nothing is known of "
+            "its mean; give one score per interval, here or as scores = [...] in the schema"
+        )
+    return CategoryScores("edges", least, most, _counted(bounds))
+
+
+def single_scores(attribute: Attribute, wanted: Scores = None) -> NDArray[np.float64]:
+    """Return one number for every category, shape (a,).
+
+    Raises:
+        InputError: as :func:`scores_of`; or if all that is known are edges of bins, or missing
+            values have no score.
+    """
+    scored = scores_of(attribute, wanted)
+    if scored.source == "edges":
+        raise InputError(
+            f"'{attribute.name}' has bins and no scores; give one number per category, here or as "
+            "scores = [...] in the schema, or ask for the middles of the bins by the score 'middle'"
+        )
+    if not scored.counted.all():
+        raise InputError(
+            f"missing values of '{attribute.name}' have no score; give one number per category"
+        )
+    return scored.least
+
+
+def _exact(source: ScoreSource, scores: Sequence[float | None]) -> CategoryScores:
+    values = np.array([score or 0.0 for score in scores])
+    return CategoryScores(source, values, values, _counted(scores))
+
+
+def _counted(values: Sequence[object]) -> NDArray[np.float64]:
+    return np.array([value is not None for value in values], dtype=float)

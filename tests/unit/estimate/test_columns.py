@@ -1,0 +1,71 @@
+"""Answers as one table say of how many rows, of what truth and at which level they are."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.estimate.columns import columns_of, html_of, plot_of, rows_text, shown
+from deniable.estimate.ordered import estimate_mean, estimate_quantile
+from deniable.estimate.shares import estimate_table
+from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.laws import ProductLaw
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.schema import Attribute, Schema
+
+AGE = Attribute("age", bins=(0, 10, 20, 40))
+SEX = Attribute("sex", ("f", "m"))
+MECHANISM = Mechanism(
+    Schema((AGE, SEX)), (Block((0, 1), ProductLaw.from_levels((3, 2), (3.0, 3.0))),)
+)
+COUNTS = Counts.of(
+    MECHANISM, Tabulation.from_counts(np.array([[900, 300], [500, 700], [300, 300]]))
+)
+
+
+def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() -> None:
+    found = estimate_table(COUNTS, ["age", "sex"])
+    long = columns_of([found], 0.9)
+    assert long["age"] == [name for name in AGE.categories for _ in "fm"]
+    assert long["estimate"] == found.values.ravel().tolist()
+    assert long["count"] == pytest.approx((3000 * found.values).ravel().tolist())
+    assert set(long["n"]) == {3000}
+    assert set(long["target"]) == {"table"}
+    assert set(long["level"]) == {0.9}
+    wide = columns_of([found], 0.9, wide=True)
+    assert wide["age"] == list(AGE.categories)
+    assert wide["sex=m"] == found.values[:, 1].tolist()
+    with pytest.raises(InputError, match="two attributes or more"):
+        columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.9, wide=True)
+
+
+def test_means_and_quantiles_are_rows_too() -> None:
+    means = columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95)
+    assert means["sex"] == ["f", "m"]
+    assert means["scores"] == ["edges", "edges"]
+    assert means["estimate"] == [None, None]
+    assert means["least"][0] > means["low"][0]
+    quantiles = columns_of(estimate_quantile(COUNTS, "age", 0.5, ["sex"]), 0.95)
+    assert quantiles["lower_edge"][0] in (0, 10)
+    assert quantiles["probability"] == [0.5, 0.5]
+
+
+def test_a_notebook_shows_the_caption_and_the_table() -> None:
+    found = estimate_table(COUNTS, ["age", "sex"])
+    page = ElementTree.fromstring(found._repr_html_())
+    text = "".join(page.itertext())
+    assert "Shares of age, sex: 3,000 rows, of these rows" in text
+    assert len(page.findall("./tbody/tr")) == 6
+    assert "Mean of age" in html_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95)
+
+
+def test_plots_are_of_one_attribute_or_two() -> None:
+    assert len(plot_of([estimate_table(COUNTS, ["age", "sex"])], 0.95).axes) == 2  # and its scale
+    means = plot_of(estimate_mean(COUNTS, "age", ["sex"], scores=(5, 15, 30)), 0.95)
+    assert [tick.get_text() for tick in means.axes[0].get_yticklabels()] == ["f", "m"]
+
+
+def test_counts_and_values_are_written_as_people_read_them() -> None:
+    assert [rows_text(1), rows_text(1200)] == ["1 row", "1,200 rows"]
+    assert [shown(None), shown(True), shown(0.123456), shown("x")] == ["–", "yes", "0.1235", "x"]
