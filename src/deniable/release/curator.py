@@ -12,6 +12,7 @@ section 5.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,17 +31,21 @@ from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.law import Sampler
 from deniable.laws.response import check_attenuation
+from deniable.ledger import Spending, remembered
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import replaced_folder
+from deniable.mechanism.strata import Strata
+from deniable.outputs import leaves_nothing, replaced_folder
 from deniable.randomness import BitSource
-from deniable.release.record import release_to_plain
 from deniable.release.release import (
     Layout,
     Options,
     Progress,
     Rows,
     check_output,
+    count_release,
+    refuse_ledger_in,
+    with_standing,
     write_rows,
     write_statements,
 )
@@ -125,7 +130,8 @@ def pram(
         progress: called with the fraction of the table that is read, after every batch.
 
     Returns:
-        The record, as it is in ``record.json``.
+        All that is told of the release: the record as it is in ``record.json``, and the sentences
+        that follow from it.
 
     Raises:
         InputError: if the table does not fit the schema, a stratum has no rows or nothing says how
@@ -135,14 +141,28 @@ def pram(
     schema = treatment.schema
     labels = [attribute.categories for attribute in schema.attributes]
     layout = Layout(schema, labels, tuple(treatment.numeric))
-    curator = _Curator(treatment, bits)
-    with replaced_folder(output, overwrite=options.overwrite) as folder:
-        released = write_rows(source, layout, folder, options, bits, progress, curator.treat)
-        assert curator.designs is not None  # a table without rows has been refused
-        released = replace(released, expost=True, numeric=tuple(treatment.numeric))
-        record = release_to_plain(curator.designs, released)
-        write_statements(record, folder)
-    return record
+    refuse_ledger_in(output, options.population)
+    decimal = schema.file.with_changes(options.file_format).decimal or "."
+    curator = _Curator(treatment, bits, decimal)
+    numeric = tuple(treatment.numeric)
+    traceless = leaves_nothing(output)
+    foreseen = Spending(0.0) if options.population is None else curator.foreseen()
+    with (
+        remembered(options.population, foreseen, "pram", traceless=traceless) as entry,
+        replaced_folder(output, overwrite=options.overwrite) as folder,
+    ):
+
+        def count(rows_of: Counter[Any]) -> None:
+            assert curator.designs is not None  # a table without rows has been refused
+            count_release(entry, Spending.of(curator.designs.strata, numeric), rows_of)
+
+        released = write_rows(source, layout, folder, options, bits, progress, curator.treat, count)
+        assert curator.designs is not None
+        released = replace(with_standing(released, entry), expost=True, numeric=numeric)
+        page = write_statements(curator.designs, released, folder)
+        if entry is not None:
+            entry.publish(released.sha256)
+    return page
 
 
 class _Curator:
@@ -152,11 +172,24 @@ class _Curator:
         designs: what the table was randomized with, once it has been.
     """
 
-    def __init__(self, treatment: Treatment, bits: BitSource) -> None:
+    def __init__(self, treatment: Treatment, bits: BitSource, decimal: str) -> None:
         self.designs: Designs | None = None
         self._treatment = treatment
         self._bits = bits
+        self._decimal = decimal
         self._designs: dict[int, Design] = {}
+
+    def foreseen(self) -> Spending:
+        """Return levels that the release will not exceed, whatever is in the table."""
+        treatment = self._treatment
+        levels = Spending(0.0)
+        for stratum, wishes in [(None, treatment.wishes), *treatment.strata.items()]:
+            if wishes:
+                mechanism = self._design(wishes, stratum).mechanism
+                levels = levels.largest(Spending.of(Strata.one(mechanism)))
+        if treatment.invariant:
+            levels = replace(levels, epsilon=math.inf)
+        return levels
 
     def treat(self, batches: Iterator[Batch], table: str) -> Iterator[Rows]:
         """Yield the whole table, randomized, as one batch."""
@@ -174,7 +207,7 @@ class _Curator:
         samplers = {i: _Drawing(made.mechanism) for i, made in enumerate(designs)}
         outputs = randomize_strata(codes, strata, samplers, self._bits, names)
         for name, attenuation in treatment.numeric.items():
-            numbers = numbers_of(kept[name], name, table, 1)
+            numbers = numbers_of(kept[name], name, table, 1, self._decimal)
             within = None if treatment.by is None else strata
             try:
                 kept[name] = from_numpy(contract_to_mean(numbers, attenuation, within))

@@ -1,29 +1,50 @@
-"""What a release's `record.json` states, and the check that it is true."""
+"""What a release's `record.json` states, and the check that it is true.
+
+A record states numbers; people are told sentences, which are a function of them
+(:func:`told`) and are nowhere compared as text.
+"""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 
 from deniable.design.account import Account
-from deniable.design.record import finite_or_none, mechanism_to_plain, read_json
+from deniable.design.record import design_to_plain, finite_or_none, mechanism_to_plain
+from deniable.design.stored import (
+    Digest,
+    Level,
+    Probability,
+    Rows,
+    Software,
+    Upgrade,
+    decoded,
+    fields_of,
+    read_json,
+    upgraded,
+)
 from deniable.design.strata import Designs, read_designs, strata_to_plain
+from deniable.design.worth import worth_of_strata
 from deniable.errors import InputError
 from deniable.estimate.source import released_file
-from deniable.mechanism.channel import Channel
+from deniable.ledger import StoredRelease
 from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.privacy import compose
+from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
 from deniable.tables import open_table
-from deniable.tables.reading import column_names
+from deniable.tables.reading import AS_RELEASED, column_names
+from deniable.tables.rows import groups_of
 
 FORMAT = "deniable release"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,8 @@ class Released:
         command: the command that repeats the release, with the input's name only.
         expost: whether a curator randomized the table as a whole.
         numeric: columns of numbers that were contracted towards their mean.
+        standing: how many releases of the population there are with this one, and ε in nats of a
+            person in all of them, if a ledger knows; inf for no bound.
     """
 
     file: str
@@ -55,19 +78,16 @@ class Released:
     command: str
     expost: bool = False
     numeric: tuple[str, ...] = ()
+    standing: tuple[int, float] | None = None
 
 
-def release_to_plain(
-    designs: Designs, released: Released, account: Account | None = None
-) -> dict[str, Any]:
-    """Return the record of a release: everything in it follows from the mechanism and from what
-    was released.
+def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
+    """Return the record of a release: numbers that follow from the mechanism and from what was
+    released, and what only its maker knows (see ``UNCHECKED``).
 
     Args:
         designs: what randomized the rows.
         released: the rows.
-        account: of the one design, if there is one and more is known of it than
-            :attr:`~deniable.design.account.Design.account`; nothing is searched for here.
     """
     how: dict[str, Any] = {}
     if released.expost:
@@ -75,26 +95,67 @@ def release_to_plain(
         how["expost"] = {"numeric": list(released.numeric), "strata": strata}
     if designs.column is None:
         (design,) = designs.designs.values()
-        how["comparison"] = (account or design.account).comparison_to_plain()
         how["mechanism"] = mechanism_to_plain(design)
+    if released.standing is not None:
+        number, epsilon = released.standing
+        how["population"] = {"release": number, "epsilon": finite_or_none(epsilon)}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "software": _software(),
+        "software": f"deniable {version('deniable')}",
         **_statements(designs, released),
         "command": released.command,
         **how,
     }
 
 
-def _software() -> str:
-    return f"deniable {version('deniable')}"
+def told(
+    record: Mapping[str, Any], designs: Designs, released: Released, account: Account | None = None
+) -> dict[str, Any]:
+    """Return a record with all that people are told of it: sentences, what was asked for, and what
+    other caps would cost. Pages and screens are made from this; it is not published as it is.
+
+    Args:
+        record: as from :func:`release_to_plain`.
+        designs: what randomized the rows.
+        released: the rows.
+        account: of the one design, if there is one and more is known of it than
+            :attr:`~deniable.design.account.Design.account`; nothing is searched for here.
+    """
+    strata, numeric = designs.strata, released.numeric
+    more: dict[str, Any] = {
+        "guarantee": record["guarantee"]
+        | {
+            "sentence": guarantee_sentence(strata, _of_person(strata, released), numeric),
+            "instead": holds_instead(strata, numeric),
+        },
+        "small_print": small_print(
+            strata,
+            shuffled=released.shuffled,
+            person=released.person,
+            secure=released.secure,
+            numeric=numeric,
+        ),
+    }
+    if designs.column is None:
+        (design,) = designs.designs.values()
+        more["comparison"] = (account or design.account).comparison_to_plain()
+        more["mechanism"] = record["mechanism"] | design_to_plain(design)
+    else:
+        parts = record["expost"]["strata"]["mechanisms"]
+        asked = [
+            part | {"mechanism": part["mechanism"] | design_to_plain(design)}
+            for part, design in zip(parts, designs.designs.values(), strict=True)
+        ]
+        of_strata = record["expost"]["strata"] | {"mechanisms": asked}
+        more["expost"] = record["expost"] | {"strata": of_strata}
+    return {**record, **more}
 
 
 def _statements(designs: Designs, released: Released) -> dict[str, Any]:
     """Return what a record states and :func:`verify` can compute again."""
     strata = designs.strata
-    return {
+    stated: dict[str, Any] = {
         "title": strata.schema.title,
         "release": {
             "file": released.file,
@@ -107,14 +168,13 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
         "guarantee": _guarantee(strata, released),
         "attenuation": _attenuations(designs),
         "expected_error": expected_errors(strata, designs.sizes or {"": released.n_rows}),
-        "small_print": small_print(
-            strata,
-            shuffled=released.shuffled,
-            person=released.person,
-            secure=released.secure,
-            numeric=released.numeric,
-        ),
+        "worth": worth_of_strata(designs).to_plain(released.n_rows),
     }
+    if designs.column is None:
+        (design,) = designs.designs.values()
+        comparison = design.account.comparison_to_plain()
+        stated["comparison"] = None if comparison is None else fields_of(StoredSaving, comparison)
+    return stated
 
 
 def _attenuations(designs: Designs) -> dict[str, Any]:
@@ -140,7 +200,7 @@ def expected_errors(strata: Strata, sizes: Mapping[str, int]) -> list[dict[str, 
     schema, n_records = strata.schema, sum(sizes.values())
 
     def error(stratum: str, name: str) -> float:
-        channel = Channel(strata.mechanism_of(stratum), (name,))
+        channel = channel_of(strata.mechanism_of(stratum), (name,))
         return expected_error(channel, sizes[stratum]).worst
 
     # The strata's errors are independent, and count by the strata's fractions of the rows.
@@ -149,30 +209,62 @@ def expected_errors(strata: Strata, sizes: Mapping[str, int]) -> list[dict[str, 
     return [{"attribute": a, "standard_error": e} for a, e in zip(names, errors, strict=True)]
 
 
+def _of_person(strata: Strata, released: Released) -> float:
+    """Return ε in nats of all rows of a person."""
+    return compose([strata.epsilon], times=released.most_rows or 1)
+
+
 def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
-    person, most_rows, numeric = released.person, released.most_rows, released.numeric
-    per_person = compose([strata.epsilon] * (most_rows or 1))
+    drafted = list(strata.schema.drafted)
+    person = None
+    if released.person is not None:
+        person = {
+            "column": released.person,
+            "most_rows": released.most_rows,
+            "epsilon": finite_or_none(_of_person(strata, released)),
+        }
+    instead = holds_instead(strata, released.numeric)
     return {
+        **({"drafted": drafted} if drafted else {}),
         "epsilon": finite_or_none(strata.epsilon),
-        "person": None
-        if person is None
-        else {
-            "column": person,
-            "most_rows": most_rows,
-            "epsilon": finite_or_none(per_person),
-        },
-        "unprotected": [*strata.unprotected, *numeric],
-        "sentence": guarantee_sentence(strata, per_person, numeric),
-        "instead": holds_instead(strata, numeric),
+        "person": person,
+        "unprotected": [*strata.unprotected, *released.numeric],
+        "instead": [fields_of(StoredInstead, one) for one in instead],
     }
 
 
-def verify(path: Path) -> None:
+UNCHECKED = {
+    "software": "which version wrote the file",
+    "command": "the command",
+    "release.row_order": "the order of the rows",
+    "release.randomness": "where random bits came from",
+    "guarantee.person": "how many rows a person has at most",
+    "population": "other releases of the population, which its ledger knows (ledger check)",
+}
+"""What a record states and only its maker can know, in words."""
+
+UNCHECKED_WITHOUT_ROWS = {
+    "release.rows": "the number of rows",
+    "release.columns": "the columns",
+    "release.sha256": "the digest of the rows",
+    "expost.strata": "the names and sizes of the strata",
+    "expost.numeric": "which columns are numbers pulled towards their mean",
+}
+"""What cannot be compared where the released rows are not beside their record, in words."""
+
+
+_LATER = {"comparison", "worth"}
+"""What not every record states."""
+
+
+def verify(path: Path) -> dict[str, str]:
     """Check what a release's record states beside its mechanism; nothing for a bare mechanism.
 
     The record is computed again, from its mechanism and from what it says was released (which, if
-    the file is there, must be true of it). Not checked: what only the maker can know (row order,
-    source of the randomness, command), the comparison with other laws, and the lower bound of ε.
+    the file is there, must be true of it).
+
+    Returns:
+        What could not be checked: by its place in the record, in words.
 
     Raises:
         InputError: if a statement is not what the mechanism and the released rows give.
@@ -180,35 +272,107 @@ def verify(path: Path) -> None:
     file = path / "record.json" if path.is_dir() else path
     plain = read_json(file)
     if plain.get("format") != FORMAT:
-        return
-    if plain.get("format_version") != FORMAT_VERSION:
-        raise InputError(f"{file}: written by a later version of deniable; update it")
+        return {"software": UNCHECKED["software"], "method": "by which method the law was found"}
+    stored = _stored(plain, file)
     designs = read_designs(file)
-    try:
-        stored = msgspec.convert(plain, _StoredRelease)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{file}: the record has been altered: {error}") from None
     released = stored.released()
     if designs.sizes and sum(designs.sizes.values()) != released.n_rows:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
+    if released.most_rows is not None and released.most_rows > released.n_rows:
+        raise InputError(f"{file}: nobody has more rows than there are")
+    current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
-        if key == "small_print" and plain.get("software") != _software():
-            continue  # its wording belongs to the version; what it says follows from the rest
-        if not _agree(plain.get(key), true):
+        if current[key] is None and key in _LATER:
+            continue  # earlier records do not say
+        if not _agree(current[key], true):
             raise InputError(
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
                 "released rows give"
             )
+    _check_standing(stored, file)
+    unchecked = dict(UNCHECKED)
     if (file.parent / released.file).exists():
-        _check_rows(released_file(file.parent), released, file)
+        _check_rows(released_file(file.parent), released, designs, file)
+    else:
+        unchecked |= UNCHECKED_WITHOUT_ROWS
+    return {place: words for place, words in unchecked.items() if _has(current, place)}
 
 
-def _check_rows(data: Path, released: Released, file: Path) -> None:
-    if column_names(data) != released.columns:
+def _has(current: Any, place: str) -> bool:
+    for key in place.split("."):
+        current = current.get(key) if isinstance(current, dict) else None
+    return current not in (None, [], "")
+
+
+def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
+    try:
+        current = upgraded(plain, FORMAT, FORMAT_VERSION, UPGRADES)
+        stored = decoded(current, StoredRecord, "the record")
+        in_strata = stored.expost is not None and stored.expost.strata is not None
+        if in_strata == (stored.mechanism is not None):
+            raise InputError("a release has either one mechanism or one for every stratum")
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return stored
+
+
+def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
+    """Return the entry of a published release in a ledger.
+
+    Args:
+        folder: of the release.
+        releases: what the ledger knows of.
+
+    Raises:
+        InputError: if it has none, or one with a smaller level; or as :func:`verify`.
+    """
+    verify(folder)
+    file = folder / "record.json"
+    stored = _stored(read_json(file), file)
+    person = stored.guarantee.person
+    own = stored.guarantee.epsilon if person is None else person.epsilon
+    for release in releases:
+        if release.published == stored.release.sha256 and not release.withdrawn:
+            if (math.inf if own is None else own) > release.of_person.epsilon:
+                raise InputError(f"{folder}: the ledger knows this release with a smaller level")
+            return release
+    raise InputError(
+        f"{folder}: the ledger does not know this release; it was made without it, or the ledger "
+        "is not the one it was made with"
+    )
+
+
+def _check_standing(stored: "StoredRecord", file: Path) -> None:
+    """Check that a population's total is at least what this release alone comes to."""
+    if stored.population is None:
+        return
+    person = stored.guarantee.person
+    own = stored.guarantee.epsilon if person is None else person.epsilon
+    total = stored.population.epsilon
+    if total is not None and (own is None or total < own):
+        raise InputError(f"{file}: the total of its population is less than this release alone")
+
+
+def _check_rows(data: Path, released: Released, designs: Designs, file: Path) -> None:
+    """Compare the released rows with what is stated of them: columns, number, and strata."""
+    if column_names(data, AS_RELEASED) != released.columns:
         raise InputError(f"{file}: the record's columns are not those of {data}")
-    with open_table(data, [], released.columns[:1], other_columns="drop") as reader:
-        if sum(batch.n_rows for batch in reader) != released.n_rows:
-            raise InputError(f"{file}: the record's number of rows is not that of {data}")
+    column = designs.column
+    looked_at = released.columns[:1] if column is None else [column]
+    sizes: Counter[str] = Counter()
+    n_rows = 0
+    with open_table(data, [], looked_at, other_columns="drop", file_format=AS_RELEASED) as reader:
+        for batch in reader:
+            n_rows += batch.n_rows
+            if column is not None:
+                codes, labels = groups_of(batch.kept[column])
+                counts = np.bincount(codes, minlength=len(labels))
+                for label, count in zip(labels, counts.tolist(), strict=True):
+                    sizes[label] += count
+    if n_rows != released.n_rows:
+        raise InputError(f"{file}: the record's number of rows is not that of {data}")
+    if column is not None and sizes != Counter(designs.sizes):
+        raise InputError(f"{file}: the strata are not those of {data}, or not of these sizes")
 
 
 def _agree(stated: Any, true: Any) -> bool:
@@ -221,7 +385,7 @@ def _agree(stated: Any, true: Any) -> bool:
         )
     if isinstance(true, list | tuple):
         return (
-            isinstance(stated, list)
+            isinstance(stated, list | tuple)
             and len(stated) == len(true)
             and all(_agree(*both) for both in zip(stated, true, strict=True))
         )
@@ -230,34 +394,138 @@ def _agree(stated: Any, true: Any) -> bool:
     return bool(stated == true)
 
 
-class _StoredFile(msgspec.Struct):
-    file: str
-    sha256: str
-    rows: Annotated[int, msgspec.Meta(ge=1)]
+class StoredFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The released rows."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^data\.[a-z.]{1,20}$(?!\n)")]
+    sha256: Digest
+    rows: Rows
     columns: tuple[str, ...]
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
 
 
-class _StoredPerson(msgspec.Struct):
+class StoredPerson(msgspec.Struct, forbid_unknown_fields=True):
+    """All rows of one person together; ε in nats."""
+
     column: str
-    most_rows: Annotated[int, msgspec.Meta(ge=1)]
+    most_rows: Rows
+    epsilon: Level
 
 
-class _StoredGuarantee(msgspec.Struct):
-    person: _StoredPerson | None
+class StoredLevels(msgspec.Struct, forbid_unknown_fields=True):
+    """Levels in nats, of the record and of each attribute."""
+
+    epsilon: Level
+    attributes: dict[str, Level]
 
 
-class _StoredExPost(msgspec.Struct):
+class StoredInstead(msgspec.Struct, forbid_unknown_fields=True):
+    """Columns of which something else holds than ε, and ε for those who know the frequencies."""
+
+    columns: list[str]
+    if_frequencies_known: StoredLevels | None
+
+
+class StoredGuarantee(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The promise: ε in nats of a row, and of a person, and what it leaves out."""
+
+    epsilon: Level
+    person: StoredPerson | None
+    unprotected: list[str]
+    instead: list[StoredInstead]
+    drafted: list[str] = []
+
+
+class StoredPair(msgspec.Struct, forbid_unknown_fields=True):
+    """φ of two attributes."""
+
+    attributes: tuple[str, str]
+    attenuation: float
+
+
+class StoredAttenuation(msgspec.Struct, forbid_unknown_fields=True):
+    """φ of single attributes and of pairs: what is needed to estimate without this software."""
+
+    single: dict[str, float | None]
+    pairs: list[StoredPair] | None
+
+
+class StoredError(msgspec.Struct, forbid_unknown_fields=True):
+    """Standard error of one share of an attribute, as a fraction of 1."""
+
+    attribute: str
+    standard_error: float
+
+
+class StoredRatios(msgspec.Struct, forbid_unknown_fields=True):
+    """How many times as many rows independent randomization would need; medians."""
+
+    marginals: float
+    pairs: float | None
+
+
+class StoredSaving(msgspec.Struct, forbid_unknown_fields=True):
+    """What the law buys against independent randomization at the same ε."""
+
+    saving: StoredRatios | None
+
+
+class StoredShare(msgspec.Struct, forbid_unknown_fields=True):
+    """A share of that size, its standard error, and whether anything can be read from it."""
+
+    attributes: list[str]
+    share: Probability
+    standard_error: float | None
+    readable: bool
+
+
+class StoredWorth(msgspec.Struct, forbid_unknown_fields=True):
+    """What can be expected of estimates from the released rows."""
+
+    rows: Rows
+    attributes: int
+    median: StoredShare
+    worst: StoredShare
+    median_pair: StoredShare | None
+    worst_pair: StoredShare | None
+    rows_needed: int | None
+
+
+class StoredPopulation(msgspec.Struct, forbid_unknown_fields=True):
+    """Which release of its population it is, and ε in nats of a person in all of them."""
+
+    release: Rows
+    epsilon: Level
+
+
+class StoredExPost(msgspec.Struct, forbid_unknown_fields=True):
+    """What a curator did to the table as a whole."""
+
     numeric: tuple[str, ...]
+    strata: dict[str, Any] | None
 
 
-class _StoredRelease(msgspec.Struct):
-    release: _StoredFile
-    guarantee: _StoredGuarantee
-    expost: _StoredExPost | None = None
+class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A release: its rows, its mechanism, and every number that follows from them."""
+
+    format: Literal["deniable release"]
+    format_version: Literal[2]
+    software: Software
+    title: str
+    release: StoredFile
+    guarantee: StoredGuarantee
+    attenuation: StoredAttenuation
+    expected_error: list[StoredError]
+    command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
+    comparison: StoredSaving | None = None
+    worth: StoredWorth | None = None
+    expost: StoredExPost | None = None
+    mechanism: dict[str, Any] | None = None
+    population: StoredPopulation | None = None
 
     def released(self) -> Released:
+        """Return what was released."""
         release, person = self.release, self.guarantee.person
         return Released(
             file=release.file,
@@ -272,3 +540,27 @@ class _StoredRelease(msgspec.Struct):
             expost=self.expost is not None,
             numeric=() if self.expost is None else self.expost.numeric,
         )
+
+
+def _first_to_second(plain: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the sentences of version 1, and what other caps would have cost."""
+    kept = {key: value for key, value in plain.items() if key != "small_print"}
+    guarantee, comparison = plain.get("guarantee"), plain.get("comparison")
+    if isinstance(guarantee, dict):
+        guarantee = {key: value for key, value in guarantee.items() if key != "sentence"}
+        if isinstance(guarantee.get("instead"), list):
+            guarantee["instead"] = [
+                {key: value for key, value in one.items() if key != "statement"}
+                if isinstance(one, dict)
+                else one
+                for one in guarantee["instead"]
+            ]
+        kept["guarantee"] = guarantee
+    if isinstance(comparison, dict):
+        dropped = {"curve", "chosen_cap"}
+        kept["comparison"] = {k: v for k, v in comparison.items() if k not in dropped}
+    return kept | {"format_version": 2}
+
+
+UPGRADES: dict[int, Upgrade] = {1: _first_to_second}
+"""By version, what makes the next version of a release's record."""

@@ -8,7 +8,7 @@ Nothing else in it can depend on the true values.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,23 @@ from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, Law
+from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import refuse_foreign_folder, replaced_folder
+from deniable.mechanism.strata import Strata
+from deniable.outputs import (
+    leaves_nothing,
+    refuse_existing,
+    refuse_foreign_folder,
+    replaced_folder,
+)
 from deniable.randomness import BitSource, permutation
-from deniable.release.record import Released, release_to_plain
+from deniable.release.record import Released, release_to_plain, told
 from deniable.report import render_codebook, render_report
-from deniable.schema import Schema
-from deniable.tables import FORMATS, Batch, TableWriter, open_table, released_columns, table_format
+from deniable.schema import FileFormat, Schema
+from deniable.tables import FORMATS, Batch, Forms, TableWriter, open_table, released_columns
+from deniable.tables.csv_source import CsvSource
+from deniable.tables.reading import AS_FOUND, Source, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
@@ -52,6 +61,9 @@ class Options:
         overwrite: replace an existing release.
         show_values: let error messages show the offending value.
         command: the command that repeats the release, with the input's name only.
+        population: whose data it is, and the ledger that remembers it.
+        file_format: how a text file holds the table, where the schema does not say or is wrong.
+        accept_drafted: release attributes whose categories or edges were read off the data.
     """
 
     shuffle: bool = False
@@ -60,6 +72,9 @@ class Options:
     overwrite: bool = False
     show_values: bool = False
     command: str = ""
+    population: Population | None = None
+    file_format: FileFormat = AS_FOUND
+    accept_drafted: bool = False
 
 
 def share(
@@ -85,34 +100,96 @@ def share(
         account: of the design, if it has more than the design's own: the curve of caps.
 
     Returns:
-        The record, as it is in ``record.json``.
+        All that is told of the release: the record as it is in ``record.json``, and the sentences
+        that follow from it.
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
+    refuse_ledger_in(output, options.population)
     mechanism = design.mechanism
-    layout = Layout(mechanism.schema, mechanism.output_labels)
+    layout = Layout(mechanism.schema, mechanism.output_labels, forms=forms_of(mechanism))
+    designs = Designs.one(design)
+    account = account or design.account
+    # What takes time and needs no rows is worked out before them: rows lie in the hidden folder,
+    # where a kill would leave them, for a moment only.
+    account.comparison_to_plain()
+    spending = Spending.of(designs.strata)
+    traceless = leaves_nothing(output)
     randomizer = Randomizer(mechanism, bits)
 
     def randomized(batches: Iterator[Batch], _table: str) -> Iterator[Rows]:
         for batch in batches:
             yield randomizer.randomize(batch.codes), batch.kept
 
-    with replaced_folder(output, overwrite=options.overwrite) as folder:
-        released = write_rows(source, layout, folder, options, bits, progress, randomized)
-        record = release_to_plain(Designs.one(design), released, account)
-        write_statements(record, folder)
-    return record
+    with (
+        remembered(options.population, spending, "share", traceless=traceless) as entry,
+        replaced_folder(output, overwrite=options.overwrite) as folder,
+    ):
+
+        def count(rows_of: Counter[Any]) -> None:
+            count_release(entry, spending, rows_of)
+
+        released = write_rows(source, layout, folder, options, bits, progress, randomized, count)
+        released = with_standing(released, entry)
+        page = write_statements(designs, released, folder, account)
+        if entry is not None:
+            entry.publish(released.sha256)
+    return page
 
 
-def write_statements(record: dict[str, Any], folder: Path) -> None:
-    """Write what stands beside the rows: the record, the codebook and the report."""
+def refuse_ledger_in(output: Path, population: Population | None) -> None:
+    """Stop before any work if the ledger would stand in, or be, what is made to be published.
+
+    Raises:
+        InputError: if so.
+    """
+    if population is None:
+        return
+    ledger = population.ledger.path
+    if ledger.resolve().is_relative_to(output.resolve()):
+        raise InputError(
+            f"{ledger}: a ledger never stands in the folder of a release, which is published; "
+            "keep it beside the data"
+        )
+
+
+def count_release(entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int]) -> None:
+    """Enter into the ledger, if there is one, that the rows are about to be complete.
+
+    Args:
+        entry: the release in the ledger.
+        spending: the levels of a row.
+        rows_of: rows by person; empty if nobody said whose rows they are.
+    """
+    if entry is not None:
+        most = max(rows_of.values(), default=1)
+        entry.count(spending, rows_of_person=most, people=rows_of or None)
+
+
+def with_standing(released: Released, entry: Entry | None) -> Released:
+    """Return what was released, with its place among the releases of its population."""
+    return released if entry is None else replace(released, standing=entry.standing)
+
+
+def write_statements(
+    designs: Designs, released: Released, folder: Path, account: Account | None = None
+) -> dict[str, Any]:
+    """Write what stands beside the rows: the record, and the codebook and the report, which are
+    made from all that is told of it.
+
+    Returns:
+        All that is told (:func:`~deniable.release.record.told`).
+    """
+    record = release_to_plain(designs, released)
+    page = told(record, designs, released, account)
     (folder / "record.json").write_bytes(to_json(record))
-    (folder / "codebook.csv").write_text(render_codebook(record), encoding="utf-8", newline="")
+    (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(
-        render_report(record, METHODS[method_of(record)]), encoding="utf-8"
+        render_report(page, METHODS[method_of(record)]), encoding="utf-8"
     )
+    return page
 
 
 def method_of(record: Mapping[str, Any]) -> str:
@@ -144,11 +221,77 @@ class Layout:
         schema: the attributes, and the columns released as they are.
         output_labels: per attribute the texts of its released values.
         numeric: columns of numbers that come out of the transformation as other numbers.
+        forms: the column with the number of the form, if rows have forms.
     """
 
     schema: Schema
     output_labels: Sequence[Sequence[str]]
     numeric: tuple[str, ...] = ()
+    forms: Forms | None = None
+
+
+def forms_of(mechanism: Mechanism) -> Forms | None:
+    """Return the column with the number of the form, if a mechanism has forms."""
+    if mechanism.forms is None:
+        return None
+    return Forms(mechanism.forms.column, len(mechanism.forms.forms))
+
+
+def refuse_drafted(schema: Schema, options: Options) -> None:
+    """Stop before anything is released whose domain was read off the data.
+
+    Raises:
+        InputError: if there is such an attribute and it was not accepted.
+    """
+    if schema.drafted and not options.accept_drafted:
+        names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
+        more = f" and {len(schema.drafted) - 8} more" if len(schema.drafted) > 8 else ""
+        raise InputError(
+            f"the categories or bin edges of {names}{more} were read off the data, and are a "
+            "disclosure of their own: put the public codebook in their place and take drafted = "
+            "true away, or accept that with --accept-drafted (in Python, accept_drafted=True)"
+        )
+
+
+def look_at(
+    source: Any,
+    schema: Schema,
+    options: Options,
+    numeric: Sequence[str] = (),
+    progress: Progress = lambda _fraction: None,
+) -> int | None:
+    """Compare all rows of a table with a schema, before anything is designed or released.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        schema: what its columns are declared to hold.
+        options: see :class:`Options`.
+        numeric: further columns that are released as other numbers.
+        progress: called with the fraction of the table that is done, after every batch.
+
+    Returns:
+        The number of rows; None of a source that gives its rows only once, which is not looked at.
+
+    Raises:
+        InputError: naming every kind of mismatch with its count and its first row; or if the table
+            has no rows, or the schema is a draft that was not accepted.
+    """
+    refuse_drafted(schema, options)
+    if not can_be_read_again(source):
+        return None
+    person = [] if options.person is None else [options.person]
+    with open_table(
+        source,
+        schema.attributes,
+        list(dict.fromkeys([*schema.keep, *numeric, *person])),
+        other_columns="drop" if options.drop_other_columns else "refuse",
+        show_values=options.show_values,
+        file_format=schema.file.with_changes(options.file_format),
+    ) as reader:
+        n_rows = reader.look(person, progress)
+    if not n_rows:
+        raise InputError(f"{reader.table} has no rows; there is nothing to release")
+    return n_rows
 
 
 def write_rows(
@@ -159,6 +302,7 @@ def write_rows(
     bits: BitSource,
     progress: Progress,
     transform: Callable[[Iterator[Batch], str], Iterator[Rows]],
+    count: Callable[[Counter[Any]], None],
 ) -> Released:
     """Write the rows of a release into its folder.
 
@@ -170,6 +314,7 @@ def write_rows(
         bits: where random bits come from.
         progress: called with the fraction of the table that is done, after every batch.
         transform: batches in, released codes and other columns out; also gets the table's name.
+        count: called with the rows by person when all are read, before the file gets its name.
 
     Raises:
         InputError: if the table does not fit the schema, or has no rows.
@@ -181,6 +326,7 @@ def write_rows(
             f"column '{options.person}' says whose row it is and is dropped; the schema must not "
             "declare or keep it too"
         )
+    refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
     with open_table(
         source,
@@ -188,11 +334,17 @@ def write_rows(
         [*schema.keep, *layout.numeric, *person],
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
+        file_format=schema.file.with_changes(options.file_format),
     ) as reader:
         columns = released_columns(
-            reader.columns, schema.attributes, schema.keep, layout.output_labels, layout.numeric
+            reader.columns,
+            schema.attributes,
+            schema.keep,
+            layout.output_labels,
+            layout.numeric,
+            layout.forms,
         )
-        file = folder / f"data.{_format_like(source)}"
+        file = folder / f"data.{_format_like(source, reader.source)}"
 
         def counted() -> Iterator[Batch]:
             for batch in reader:
@@ -204,11 +356,15 @@ def write_rows(
         batches = transform(counted(), reader.table)
         if options.shuffle:
             batches = _shuffled(batches, bits)
-        with TableWriter(file, columns) as writer:
+
+        def complete() -> None:
+            if not writer.n_rows:
+                raise InputError(f"{reader.table} has no rows; there is nothing to release")
+            count(rows_of)
+
+        with TableWriter(file, columns, before_seen=complete) as writer:
             for codes, kept in batches:
                 writer.write(codes, kept)
-    if not writer.n_rows:
-        raise InputError(f"{reader.table} has no rows; there is nothing to release")
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     return Released(
@@ -224,12 +380,12 @@ def write_rows(
     )
 
 
-def _format_like(source: Any) -> str:
+def _format_like(source: Any, rows: Source) -> str:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
     text file would lose."""
-    if not isinstance(source, str | Path):
+    if not isinstance(rows, CsvSource):
         return "parquet"
-    return "csv" if source == "-" else table_format(Path(source))
+    return "csv.gz" if str(source).lower().endswith(".gz") else "csv"
 
 
 def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
@@ -272,7 +428,8 @@ def randomize_table(
         source: what :func:`deniable.tables.open_table` reads.
         mechanism: what to draw from.
         output: a path, or "-" for CSV on standard output.
-        options: ``drop_other_columns``, ``overwrite`` and ``show_values`` are used.
+        options: ``drop_other_columns``, ``overwrite``, ``show_values`` and ``population`` are
+            used.
         bits: where random bits come from.
         progress: called with the fraction of the table that is done, after every batch.
 
@@ -289,20 +446,40 @@ def randomize_table(
             f"{output} is the table that is read, and its true values would be lost: choose "
             "another name"
         )
+    path = None if str(output) == "-" else Path(output)
+    if path is not None:
+        refuse_existing(path, overwrite=options.overwrite)
+        refuse_ledger_in(path, options.population)
     schema = mechanism.schema
+    refuse_drafted(schema, options)
+    spending = Spending.of(Strata.one(mechanism))
+    traceless = path is None or leaves_nothing(path)
     randomizer = Randomizer(mechanism, bits)
-    with open_table(
-        source,
-        schema.attributes,
-        schema.keep,
-        other_columns="drop" if options.drop_other_columns else "refuse",
-        show_values=options.show_values,
-    ) as reader:
-        columns = released_columns(
-            reader.columns, schema.attributes, schema.keep, mechanism.output_labels
-        )
-        with TableWriter(output, columns, overwrite=options.overwrite) as writer:
-            for batch in reader:
-                writer.write(randomizer.randomize(batch.codes), batch.kept)
-                progress(reader.fraction)
+    with remembered(options.population, spending, "randomize", traceless=traceless) as entry:
+
+        def count() -> None:
+            if entry is not None:
+                entry.count(seen=True)
+
+        with open_table(
+            source,
+            schema.attributes,
+            schema.keep,
+            other_columns="drop" if options.drop_other_columns else "refuse",
+            show_values=options.show_values,
+            file_format=schema.file.with_changes(options.file_format),
+        ) as reader:
+            columns = released_columns(
+                reader.columns,
+                schema.attributes,
+                schema.keep,
+                mechanism.output_labels,
+                forms=forms_of(mechanism),
+            )
+            with TableWriter(
+                output, columns, overwrite=options.overwrite, before_seen=count
+            ) as writer:
+                for batch in reader:
+                    writer.write(randomizer.randomize(batch.codes), batch.kept)
+                    progress(reader.fraction)
     return writer.n_rows

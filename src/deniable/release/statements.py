@@ -40,6 +40,12 @@ NUMERICAL_STATEMENT = (
 )
 
 
+DRAFTED_STATEMENT = (
+    "categories and bin edges were read off the data: they are a disclosure of their own, which "
+    "the guarantee does not cover."
+)
+
+
 def guarantee_sentence(strata: Strata, per_person: float, numeric: Sequence[str] = ()) -> str:
     """Return the guarantee as it may be cited, in one sentence.
 
@@ -181,6 +187,8 @@ def small_print(
             "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. Whoever "
             "knows or guesses the seed can undo the randomization."
         )
+    if drafted := strata.schema.drafted:
+        lines.append(f"{', '.join(drafted)}: {DRAFTED_STATEMENT}")
     if kept := strata.schema.keep:
         lines.append(
             "Released as they are and protected by nothing: "

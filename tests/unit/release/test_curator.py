@@ -103,18 +103,34 @@ def test_a_release_verifies_and_answers(tmp_path: Path, mode: dict[str, Any]) ->
 
 @every_mode
 def test_an_altered_statement_is_noticed(tmp_path: Path, mode: dict[str, Any]) -> None:
-    record = released(tmp_path / "r", rows(), **mode)
+    released(tmp_path / "r", rows(), **mode)
     path = tmp_path / "r" / "record.json"
-    changes: list[tuple[Any, ...]] = [("guarantee", "sentence"), ("guarantee", "instead")]
-    changes.append(("expost", "numeric"))
-    for place in changes:
+    record = json.loads(path.read_text())
+    for place in (("guarantee", "unprotected"), ("guarantee", "instead"), ("expost", "numeric")):
         edited = json.loads(path.read_text())
-        edited[place[0]][place[1]] = ["income2"] if place[1] == "numeric" else "No"
+        edited[place[0]][place[1]] = ["income2"] if place[1] == "numeric" else ["No"]
         path.write_text(json.dumps(edited))
         with pytest.raises(InputError, match="record"):
             verify(tmp_path / "r")
         path.write_text(json.dumps(record))
     verify(tmp_path / "r")
+
+
+def test_strata_of_other_names_or_sizes_than_the_rows_have_are_noticed(tmp_path: Path) -> None:
+    released(tmp_path / "r", rows(), **MODES["strata"])
+    path = tmp_path / "r" / "record.json"
+    for key, value in (("stratum", "elsewhere"), ("rows", None)):
+        edited = json.loads(path.read_text())
+        first, second, *_ = edited["expost"]["strata"]["mechanisms"]
+        if value is None:
+            first["rows"], second["rows"] = first["rows"] + 1, second["rows"] - 1
+        else:
+            first[key] = value
+        kept = path.read_text()
+        path.write_text(json.dumps(edited))
+        with pytest.raises(InputError, match=r"strata|expected error"):
+            verify(tmp_path / "r")
+        path.write_text(kept)
 
 
 def test_plain_pram_keeps_its_guarantee_and_invariant_pram_has_none(tmp_path: Path) -> None:

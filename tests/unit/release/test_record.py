@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from deniable.design.record import mechanism_to_plain, to_json
+from deniable.design.worth import worth
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 from deniable.release.record import expected_errors, verify
@@ -16,7 +18,7 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
     record = (folder / "record.json").read_text()
     for old, new in (
         ('"single": {\n      "a": 0.', '"single": {\n      "a": 1.'),
-        ('"sentence": "Every', '"sentence": "No'),
+        ('"title": "Letters"', '"title": "Letters",\n"sentence": "Nothing can be learned."'),
         ('"attenuation": {\n    "single"', '"attenuation": {\n    "double"'),
     ):
         assert old in record
@@ -31,8 +33,11 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
         (["title"], "Digits"),
         (["release", "rows"], 5),
         (["release", "columns"], ["a", "b"]),
-        (["release", "row_order"], "shuffled"),
-        (["release", "randomness"], "seeded"),
+        (["release", "row_order"], "sorted"),
+        (["release", "randomness"], "dice"),
+        (["release", "rows"], 10**400),
+        (["release", "file"], "../data.csv"),
+        (["release", "file"], "data." + "c" * 10_000),
         (["release", "file"], ["data.csv"]),
         (["release"], []),
         (["guarantee", "person"], "x"),
@@ -41,7 +46,9 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
         (["attenuation", "pairs", 0, "attributes"], ["b", "a"]),
         (["attenuation", "single"], {"b": 0.5, "a": 0.5, "c": 1.0}),
         (["expected_error", 0, "standard_error"], 1e-5),
-        (["small_print"], []),
+        (["guarantee", "instead"], [{"columns": ["a"], "if_frequencies_known": None}]),
+        (["comparison"], {"saving": {"marginals": 40.0, "pairs": 40.0}}),
+        (["mechanism"], None),
         (["format_version"], 9),
     ],
 )
@@ -63,6 +70,55 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
     record = json.loads((folder / "record.json").read_text())
     record["release"]["rows"] = 40_000
     record["expected_error"] = expected_errors(Strata.one(DESIGN.mechanism), {"": 40_000})
+    record["worth"] = worth(DESIGN.account).to_plain(40_000)
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="number of rows"):
         verify(folder)
+
+
+def test_what_only_the_maker_knows_is_said_and_more_where_the_rows_are_missing(tmp_path):
+    folder = released(tmp_path, ROWS)
+    alone = verify(folder)
+    assert alone.keys() == {"software", "release.row_order", "release.randomness"}
+    (folder / "data.parquet").unlink()
+    unseen = {"release.rows", "release.columns", "release.sha256"}
+    assert verify(folder).keys() == alone.keys() | unseen
+    (tmp_path / "m.json").write_bytes(to_json(mechanism_to_plain(DESIGN)))
+    assert verify(tmp_path / "m.json").keys() == {"software", "method"}
+
+
+def test_most_rows_of_a_person_beyond_all_rows_are_refused(tmp_path):
+    # Failed before: 10^30 rows took as much memory as there was.
+    rows = ROWS | {"who": ["p", "p", "q", "r"]}
+    folder = released(tmp_path, rows, person="who")
+    verify(folder)
+    record = json.loads((folder / "record.json").read_text())
+    assert record["guarantee"]["person"]["most_rows"] == 2
+    for most in (5, 10**15, 10**30):
+        record["guarantee"]["person"]["most_rows"] = most
+        (folder / "record.json").write_text(json.dumps(record))
+        with pytest.raises(InputError, match=r"more rows than there are|Expected `int`"):
+            verify(folder)
+
+
+def test_a_record_of_an_earlier_wording_verifies_and_its_sentences_are_not_believed(tmp_path):
+    folder = released(tmp_path, ROWS)
+    record = json.loads((folder / "record.json").read_text())
+    old = record | {"format_version": 1, "small_print": ["Worded otherwise."]}
+    old["guarantee"] = record["guarantee"] | {"sentence": "Whatever a former version said."}
+    (folder / "record.json").write_text(json.dumps(old))
+    verify(folder)
+    old["guarantee"]["epsilon"] *= 0.99
+    (folder / "record.json").write_text(json.dumps(old))
+    with pytest.raises(InputError, match="guarantee is not what"):
+        verify(folder)
+
+
+def test_a_record_of_a_later_version_names_who_reads_it(tmp_path):
+    folder = released(tmp_path, ROWS)
+    record = json.loads((folder / "record.json").read_text())
+    for software, reader in (("deniable 3.1", "deniable 3.1 or a later"), ("x\n", "with a later")):
+        later = record | {"format_version": 7, "software": software}
+        (folder / "record.json").write_text(json.dumps(later))
+        with pytest.raises(InputError, match=rf"up to version 2; read it with {reader}|{reader}"):
+            verify(folder)

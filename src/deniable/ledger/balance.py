@@ -1,0 +1,115 @@
+"""What the releases of every population come to together.
+
+Each release is drawn afresh, so that given the true row the released rows of two of them are
+independent, and a row of both together is at most e^ε₁·e^ε₂ times as likely under one true row as
+under another: levels add (sequential composition; Dwork and Roth, 2014, Theorem 3.14). The level
+of a column adds over the releases that the column was in, whatever columns these had besides.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from deniable.ledger.events import Event, StoredRelease, stored_releases
+from deniable.mechanism.privacy import compose
+
+
+@dataclass(frozen=True)
+class Balance:
+    """One population: its releases, their sums and what is left.
+
+    Args:
+        population: its name.
+        releases: those that count, in the order in which they were begun.
+        budget: the most that all of them may come to, in nats; None if none was set.
+    """
+
+    population: str
+    releases: tuple[StoredRelease, ...] = ()
+    budget: float | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """ε in nats of a person in all releases, with all their rows; inf for no bound."""
+        return compose(release.of_person.epsilon for release in self.releases)
+
+    @property
+    def alone(self) -> dict[str, float]:
+        """The same by column, against someone who sees that column of every release alone."""
+        return _sums([release.of_person.alone for release in self.releases])
+
+    @property
+    def given_rest(self) -> dict[str, float]:
+        """The same by column, against someone who sees all releases and knows all the other true
+        values."""
+        return _sums([release.of_person.given_rest for release in self.releases])
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent, in nats, rounded down; None without a budget."""
+        if self.budget is None:
+            return None
+        spent = self.epsilon
+        if not math.isfinite(spent):
+            return 0.0
+        exact = Fraction(self.budget) - sum(Fraction(r.of_person.epsilon) for r in self.releases)
+        left = float(max(exact, Fraction(0)))
+        return math.nextafter(left, 0.0) if Fraction(left) > exact > 0 else left
+
+    def allows(self, epsilon: float) -> bool:
+        """Whether a release of this level keeps within the budget."""
+        if self.budget is None:
+            return True
+        if not (math.isfinite(epsilon) and math.isfinite(self.epsilon)):
+            return False
+        spent = sum(Fraction(release.of_person.epsilon) for release in self.releases)
+        return spent + Fraction(epsilon) <= Fraction(self.budget)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values; None stands for no bound, and of the budget for none."""
+        given_rest = self.given_rest
+        return {
+            "population": self.population,
+            "releases": len(self.releases),
+            "epsilon": _plain(self.epsilon),
+            "budget": self.budget,
+            "left": self.left,
+            "attributes": [
+                {
+                    "name": name,
+                    "epsilon": _plain(level),
+                    "epsilon_given_rest": _plain(given_rest[name]),
+                }
+                for name, level in self.alone.items()
+            ],
+            "unfinished": [r.number for r in self.releases if not r.counted],
+        }
+
+
+def balances(events: Iterable[Event]) -> dict[str, Balance]:
+    """Return the balance of every population that is in a ledger, by name."""
+    events = list(events)
+    found: dict[str, Balance] = {}
+    for event in events:
+        if event.kind == "budget":
+            balance = found.get(event.population, Balance(event.population))
+            found[event.population] = replace(balance, budget=float(event.content["nats"]))
+    for release in stored_releases(events):
+        if not release.withdrawn:
+            balance = found.get(release.population, Balance(release.population))
+            found[release.population] = replace(balance, releases=(*balance.releases, release))
+    return found
+
+
+def _sums(levels: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    by_column: dict[str, list[float]] = {}
+    for one in levels:
+        for name, level in one.items():
+            by_column.setdefault(name, []).append(level)
+    return {name: compose(values) for name, values in by_column.items()}
+
+
+def _plain(level: float) -> float | None:
+    return level if math.isfinite(level) else None

@@ -1,0 +1,485 @@
+"""The file: an append-only SQLite database that any number of processes write at once.
+
+Every change is one immediate transaction, so that of two processes that want the last nat the
+second sees what the first has taken. Triggers refuse to change or delete an event, and events
+carry digests over all before them, so that a change by other means is noticed.
+
+A release that dies leaves its event *begun* and a file beside the ledger that it had locked. Who
+writes next finds the lock free: nothing of the release was seen, or it would have been counted,
+and it is withdrawn.
+"""
+
+import hashlib
+import hmac
+import json
+import math
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from deniable.errors import InputError, Notice
+from deniable.ledger.balance import Balance, balances
+from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
+from deniable.ledger.spending import Spending
+from deniable.outputs import FileLock
+from deniable.randomness import SystemRandomness
+
+EVERYBODY = "everybody"
+"""The population of whoever does not name one: all releases of the ledger together."""
+
+_APPLICATION = 0x64656E79  # "deny", as the file tells sqlite and file(1) whose it is
+_VERSION = 1
+_PATIENCE = 120.0
+"""Seconds to wait for other writers; each takes milliseconds."""
+
+_TABLES = """
+CREATE TABLE secret (key BLOB NOT NULL);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    population TEXT NOT NULL,
+    content TEXT NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE TRIGGER events_stay BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END;
+CREATE TRIGGER events_remain BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END;
+"""
+
+
+class Ledger:
+    """The releases of one or more populations.
+
+    Args:
+        path: of the file; made with the first release, readable by its owner only.
+
+    Raises:
+        InputError: if it is something else than a ledger, or stands in the folder of a release.
+
+    >>> from deniable.ledger import Ledger, Spending, balances
+    >>> ledger = Ledger("people.ledger")
+    >>> ledger.set_budget("everybody", 10.0)
+    >>> with ledger.release("everybody", Spending(4.0), "share") as entry:
+    ...     entry.count(Spending(4.0))
+    ...     entry.publish("00" * 32)
+    >>> entry.standing, balances(ledger.events())["everybody"].left
+    ((1, 4.0), 6.0)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        folder = self.path.absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"{path}: the folder of the ledger does not exist; make it first")
+        if (folder / "record.json").exists():
+            raise InputError(
+                f"{path}: a ledger never stands in the folder of a release, which is published; "
+                "keep it beside the data"
+            )
+        if self.path.is_dir():
+            raise InputError(f"{path} is a folder; name the file of the ledger")
+
+    @property
+    def exists(self) -> bool:
+        """Whether the file is there."""
+        return self.path.exists()
+
+    def events(self) -> list[Event]:
+        """Return everything that was ever entered.
+
+        Raises:
+            InputError: if there is no such ledger, or it was altered.
+        """
+        if not self.exists:
+            raise InputError(f"{self.path}: there is no such ledger")
+        with self._connection() as connection:
+            return self._events(connection)
+
+    def set_budget(self, population: str, nats: float) -> None:
+        """Say how much all releases of a population may come to; the last word counts.
+
+        Raises:
+            InputError: if that is no positive number of nats.
+        """
+        if not 0 < nats < math.inf:
+            raise InputError(f"a budget is a positive number of nats, not {nats:g}")
+        with self._writing() as connection:
+            self._append(connection, "budget", population, {"nats": float(nats)})
+
+    def release(
+        self, population: str, spending: Spending, what: str, *, traceless: bool = True
+    ) -> "Entry":
+        """Enter a release that is about to be made; a context manager.
+
+        Args:
+            population: whose data it is.
+            spending: the levels of a row, or what they will not exceed.
+            what: the command.
+            traceless: whether a process that dies before it counts leaves no row behind.
+
+        Raises:
+            InputError: if the budget of the population does not allow it; from the block, if it
+                turns out not to when persons' rows have been counted.
+        """
+        return Entry(self, population, spending, what, traceless)
+
+    def digest_of(self, people: Iterable[Any]) -> str:
+        """Return a digest of a set of persons, which nobody can compute without this file."""
+        with self._writing() as connection:
+            (key,) = connection.execute("SELECT key FROM secret").fetchone()
+        digest = hmac.new(key, digestmod=hashlib.sha256)
+        for text in sorted(f"{type(person).__name__} {person}" for person in people):
+            digest.update(hashlib.sha256(text.encode()).digest())
+        return digest.hexdigest()
+
+    # --- one transaction at a time -----------------------------------------------------------
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection = None
+        try:
+            connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path}: {_reason(error)}") from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if not self.exists:
+            with suppress(FileExistsError), _said(self.path):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._prepare(connection)
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables:
+            self._check_kind(connection)
+            return
+        for statement in _TABLES.split(";\n"):
+            # A trigger's body ends in its own semicolon, so statements are told apart by lines.
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        key = SystemRandomness().bits(np.uint8, 32).tobytes()
+        connection.execute("INSERT INTO secret VALUES (?)", (key,))
+        self._append(connection, "opened", "", {})
+
+    def _check_kind(self, connection: sqlite3.Connection) -> None:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION:
+            raise InputError(f"{self.path}: this is a database, but not a ledger of deniable")
+        if version > _VERSION:
+            raise InputError(f"{self.path}: written by a later version of deniable; update it")
+
+    def _events(self, connection: sqlite3.Connection) -> list[Event]:
+        self._check_kind(connection)
+        found: list[Event] = []
+        before = ""
+        for number, time, kind, population, content, digest in connection.execute(
+            "SELECT number, time, kind, population, content, digest FROM events ORDER BY number"
+        ):
+            try:
+                event = Event(number, time, kind, population, json.loads(content), before)
+            except (TypeError, ValueError):
+                event = None
+            if event is None or number != len(found) + 1 or event.digest != digest:
+                raise InputError(
+                    f"{self.path}: the ledger has been altered: event {len(found) + 1} is not the "
+                    "one that was entered; take it from a copy"
+                )
+            if kind not in KINDS:
+                raise InputError(f"{self.path}: written by a later version of deniable; update it")
+            found.append(event)
+            before = digest
+        if not found:
+            raise InputError(f"{self.path}: the ledger has been altered: it is empty")
+        return found
+
+    def _append(
+        self, connection: sqlite3.Connection, kind: Any, population: str, content: Mapping[str, Any]
+    ) -> Event:
+        last = connection.execute(
+            "SELECT number, digest FROM events ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        number, before = (0, "") if last is None else last
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        event = Event(number + 1, time, kind, population, content, before)
+        connection.execute(
+            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
+            (event.number, time, kind, population, json.dumps(content), event.digest),
+        )
+        return event
+
+    def _lock(self, token: str) -> FileLock:
+        return FileLock(self.path.with_name(f".{self.path.name}.{token}.running"))
+
+    def _withdraw_the_dead(self, connection: sqlite3.Connection) -> None:
+        # Whoever makes such a file does so in a transaction of its own and holds it until the end.
+        begun = {
+            release.token: release
+            for release in stored_releases(self._events(connection))
+            if not release.counted and not release.withdrawn and release.traceless
+        }
+        start, end = f".{self.path.name}.", ".running"
+        with os.scandir(self.path.absolute().parent) as beside:
+            names = [e.name for e in beside if e.name.startswith(start) and e.name.endswith(end)]
+        for token in (name[len(start) : -len(end)] for name in names):
+            lock = self._lock(token)
+            if not lock.take_over():
+                continue
+            if token in begun:
+                release = begun[token]
+                why = "its process ended before anybody could have seen a row"
+                content = {"release": release.number, "why": why}
+                self._append(connection, "withdrawn", release.population, content)
+            lock.remove()
+
+
+class Entry:
+    """A release that is being made; see :meth:`Ledger.release`.
+
+    Attributes:
+        standing: how many releases of the population there are and ε of all of them together in
+            nats, this one included; known once it is counted.
+    """
+
+    standing: tuple[int, float]
+
+    def __init__(
+        self, ledger: Ledger, population: str, spending: Spending, what: str, traceless: bool
+    ) -> None:
+        self._ledger = ledger
+        self._population = population
+        self._spending = spending
+        self._what = what
+        self._traceless = traceless
+        token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
+        self._token = token
+        self._lock = ledger._lock(token)
+        self._number = 0
+        self._stays = False
+
+    def __enter__(self) -> "Entry":
+        ledger = self._ledger
+        with ledger._writing() as connection:
+            ledger._withdraw_the_dead(connection)
+            events = ledger._events(connection)
+            _refuse_beyond_budget(ledger, self._population, balances(events), self._spending)
+            with _said(ledger.path):
+                self._lock.take()
+            content = {
+                "what": self._what,
+                "spending": self._spending.to_plain(),
+                "token": self._token,
+                "traceless": self._traceless,
+            }
+            event = ledger._append(connection, "begun", self._population, content)
+            self._number = event.number
+        return self
+
+    def count(
+        self,
+        spending: Spending | None = None,
+        *,
+        rows_of_person: int = 1,
+        people: Iterable[Any] | None = None,
+        seen: bool = False,
+    ) -> None:
+        """Enter that from here on somebody can see a row.
+
+        Args:
+            spending: the levels of a row; as begun, if nothing else is known by now.
+            rows_of_person: the most rows of one person.
+            people: the persons in it, if known; only a keyed digest of them is kept.
+            seen: whether what was written is out of this program's hands at once, on standard
+                output or under its final name, so that it counts whatever comes after.
+
+        Raises:
+            InputError: if the budget does not allow it after all.
+        """
+        ledger = self._ledger
+        digest = None if people is None else ledger.digest_of(people)
+        spending = self._spending if spending is None else spending
+        with ledger._writing() as connection:
+            events = ledger._events(connection)
+            before = [event for event in events if event.number != self._number]
+            _refuse_beyond_budget(
+                ledger, self._population, balances(before), spending.of_rows(rows_of_person)
+            )
+            content = {
+                "release": self._number,
+                "spending": spending.to_plain(),
+                "rows_of_person": rows_of_person,
+                "people": digest,
+            }
+            events.append(ledger._append(connection, "counted", self._population, content))
+            counted = [
+                release
+                for release in balances(events)[self._population].releases
+                if release.counted
+            ]
+        self._stays = seen
+        others = [] if digest is None else _same_people(events, self._population, digest)
+        if others:
+            warnings.warn(
+                f"these are exactly the people of population '{others[0]}' too, under another "
+                "name: the levels of both add up, and the ledger does not add them",
+                Notice,
+                stacklevel=2,
+            )
+        self.standing = len(counted), Balance("", tuple(counted)).epsilon
+
+    def publish(self, sha256: str) -> None:
+        """Enter that the released file is complete; from here on the release counts for good."""
+        self._stays = True
+        with self._ledger._writing() as connection:
+            content = {"release": self._number, "sha256": sha256}
+            self._ledger._append(connection, "published", self._population, content)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and not self._stays:
+            with self._ledger._writing() as connection:
+                why = "it failed, and nothing of it was left"
+                content = {"release": self._number, "why": why}
+                self._ledger._append(connection, "withdrawn", self._population, content)
+        self._lock.remove()
+
+
+def _refuse_beyond_budget(
+    ledger: Ledger, population: str, known: Mapping[str, Balance], spending: Spending
+) -> None:
+    balance = known.get(population)
+    if balance is None or balance.allows(spending.epsilon):
+        return
+    count = len(balance.releases)
+    wanted = (
+        f"{spending.epsilon:.6g} nats"
+        if spending.epsilon < math.inf
+        else "without a bound on what it reveals"
+    )
+    raise InputError(
+        f"the budget of population '{population}' does not allow this release, which "
+        f"is {wanted}: of {balance.budget:g} nats {balance.left:.6g} are left after "
+        f"{count} release{'' if count == 1 else 's'} ({ledger.path.name}); release with "
+        "smaller levels, or not at all"
+    )
+
+
+@dataclass(frozen=True)
+class Population:
+    """Whose data a release is about, and where that is remembered.
+
+    Args:
+        ledger: the file.
+        name: of the population; releases with the same name are of the same people.
+    """
+
+    ledger: Ledger
+    name: str = EVERYBODY
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.name.isprintable():
+            raise InputError("the name of a population is a line of text that is not empty")
+
+    def check(self, spending: Spending) -> None:
+        """Refuse, before any row is read, what the budget does not allow now. The release asks
+        again when it is entered, which nothing can come in between.
+
+        Raises:
+            InputError: if the budget does not allow it.
+        """
+        if self.ledger.exists:
+            _refuse_beyond_budget(self.ledger, self.name, balances(self.ledger.events()), spending)
+
+
+@contextmanager
+def remembered(
+    population: Population | None, spending: Spending, what: str, *, traceless: bool = True
+) -> Iterator[Entry | None]:
+    """Enter a release into the ledger, if there is one; see :meth:`Ledger.release`."""
+    if population is None:
+        yield None
+        return
+    with population.ledger.release(population.name, spending, what, traceless=traceless) as entry:
+        yield entry
+
+
+def same_people(events: Iterable[Event]) -> list[tuple[str, str]]:
+    """Return pairs of populations with releases of exactly the same persons."""
+    names: dict[str, set[str]] = {}
+    for release in stored_releases(events):
+        if release.people is not None and not release.withdrawn:
+            names.setdefault(release.people, set()).add(release.population)
+    return sorted({pair for found in names.values() for pair in combinations(sorted(found), 2)})
+
+
+def _same_people(events: Iterable[Event], population: str, people: str) -> list[str]:
+    """Return the other populations with releases of exactly these persons."""
+    releases = stored_releases(events)
+    others = {r.population for r in releases if r.people == people and not r.withdrawn}
+    return sorted(others - {population})
+
+
+def unfinished(events: Iterable[Event]) -> list[StoredRelease]:
+    """Return the releases that were begun and neither counted nor withdrawn: they are being made,
+    or their process died where it may have left rows behind. They count."""
+    return [r for r in stored_releases(events) if not r.counted and not r.withdrawn]
+
+
+@contextmanager
+def _said(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{path}: the ledger cannot be written: the system says: {error.strerror}"
+        ) from None
+
+
+def _reason(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return "this is not a ledger, or it is damaged; take it from a copy"
+    if "locked" in text:
+        return f"other programs have held the ledger for {_PATIENCE:g} seconds; try again"
+    if "no such table" in text or "no such column" in text:
+        return "this is a database, but not a ledger of deniable"
+    if "readonly" in text:
+        return "the ledger, or its folder, cannot be written; see its permissions"
+    if "disk is full" in text:
+        return "there is no space left for the ledger; free some space first"
+    return f"the ledger cannot be used: {text}"

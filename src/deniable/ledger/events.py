@@ -1,0 +1,154 @@
+"""What a ledger holds: events in order, each of which vouches for all before it.
+
+A release is two or three of them: *begun* before a row is read, *counted* before anybody can see
+a row of it, *published* when its folder is complete; *withdrawn* if it failed and nothing of it is
+left. What was begun counts, with the level it was begun with, until it is counted or withdrawn.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from deniable.errors import InputError
+from deniable.ledger.spending import Spending
+
+Kind = Literal["opened", "budget", "begun", "counted", "published", "withdrawn"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of the ledger.
+
+    Args:
+        number: from 1, without a gap.
+        time: in UTC, ISO 8601.
+        kind: see the module.
+        population: whose data it is about; empty for the ledger itself.
+        content: plain values.
+        before: digest of the event before, in hexadecimal; empty for the first.
+    """
+
+    number: int
+    time: str
+    kind: Kind
+    population: str
+    content: Mapping[str, Any] = field(default_factory=dict)
+    before: str = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the event and the digest of the one before."""
+        parts = [self.before, self.number, self.time, self.kind, self.population, self.content]
+        text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredRelease:
+    """A release as the ledger knows it.
+
+    Args:
+        number: of the event that began it.
+        time: when that was.
+        population: whose data it is about.
+        what: the command that made it.
+        spending: the levels of a row: as begun, or as counted once it is.
+        rows_of_person: the most rows of one person, 1 if nobody said whose rows they are.
+        counted: whether somebody can have seen a row of it.
+        published: SHA-256 of the released file, None if it is not known to have been published.
+        withdrawn: whether it failed and nothing of it was left.
+        token: names the file that is locked while the release is being made.
+        traceless: whether nothing of it is left on the disk if its process dies before it counts.
+        people: keyed digest of the persons in it, if a column said whose rows they are.
+    """
+
+    number: int
+    time: str
+    population: str
+    what: str
+    spending: Spending
+    token: str
+    traceless: bool
+    rows_of_person: int = 1
+    counted: bool = False
+    published: str | None = None
+    withdrawn: bool = False
+    people: str | None = None
+
+    @property
+    def of_person(self) -> Spending:
+        """The levels of a person with all rows."""
+        return self.spending.of_rows(self.rows_of_person)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values, for export."""
+        person = self.of_person.to_plain()
+        return {
+            "event": self.number,
+            "time": self.time,
+            "population": self.population,
+            "command": self.what,
+            **self.spending.to_plain(),
+            "rows_of_person": self.rows_of_person,
+            "epsilon_of_person": person["epsilon"],
+            "counted": self.counted,
+            "published": self.published,
+            "withdrawn": self.withdrawn,
+            "people": self.people,
+        }
+
+
+def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
+    """Return the releases that events speak of, in the order in which they were begun.
+
+    Raises:
+        InputError: if an event speaks of a release that was never begun, or cannot be read.
+    """
+    found: dict[int, StoredRelease] = {}
+    for event in events:
+        try:
+            _read(event, found)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError(
+                f"event {event.number} of the ledger cannot be read; it was not written by this "
+                "program, or by a later version of it"
+            ) from None
+    return list(found.values())
+
+
+def _read(event: Event, found: dict[int, StoredRelease]) -> None:
+    content = event.content
+    if event.kind == "begun":
+        found[event.number] = StoredRelease(
+            event.number,
+            event.time,
+            event.population,
+            str(content["what"]),
+            Spending.from_plain(content["spending"]),
+            str(content["token"]),
+            bool(content["traceless"]),
+        )
+    elif event.kind in ("counted", "published", "withdrawn"):
+        number = content["release"]
+        release = found[number]
+        if event.kind == "counted":
+            rows = int(content["rows_of_person"])
+            if rows < 1:
+                raise ValueError("a person with rows has at least one")
+            release = replace(
+                release,
+                counted=True,
+                spending=Spending.from_plain(content["spending"]),
+                rows_of_person=rows,
+                people=content["people"],
+            )
+        elif event.kind == "published":
+            release = replace(release, published=str(content["sha256"]))
+        else:
+            release = replace(release, withdrawn=True)
+        found[number] = release
+    elif event.kind not in KINDS:
+        raise ValueError("unknown kind")

@@ -1,0 +1,128 @@
+"""What one release takes from the people in it: levels in nats, by column."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deniable.mechanism.privacy import compose
+from deniable.mechanism.strata import Strata
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The levels of one release, of one row, in nats; inf where nothing is promised.
+
+    Args:
+        epsilon: of the record.
+        alone: by column of the table, against someone who sees that column alone. The columns of a
+            merged attribute have its level each.
+        given_rest: by column, against someone who sees the whole row and knows all else.
+        unprotected: columns for which nothing is promised.
+    """
+
+    epsilon: float
+    alone: Mapping[str, float] = field(default_factory=dict)
+    given_rest: Mapping[str, float] = field(default_factory=dict)
+    unprotected: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, strata: Strata, numeric: tuple[str, ...] = ()) -> "Spending":
+        """Return what a release by these mechanisms takes.
+
+        Args:
+            strata: what randomizes the rows.
+            numeric: columns of numbers that are pulled towards their mean.
+
+        >>> from deniable import Schema, design
+        >>> plan = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
+        >>> spending = Spending.of(Strata.one(plan.mechanism))
+        >>> spending.epsilon, dict(spending.alone)
+        (3.0, {'a1': 1.0, 'a2': 2.0})
+        """
+        schema = strata.schema
+        alone, given_rest = {}, {}
+        levels = zip(
+            schema.attributes, strata.attribute_epsilon, strata.epsilon_given_rest, strict=True
+        )
+        for attribute, level, level_given_rest in levels:
+            if attribute.name in schema.keep:
+                continue
+            for column in attribute.columns:
+                alone[column.name] = level
+                given_rest[column.name] = level_given_rest
+        return cls(strata.epsilon, alone, given_rest, (*strata.unprotected, *numeric))
+
+    def largest(self, other: "Spending") -> "Spending":
+        """Return levels that neither of two releases exceeds, for one of which it is not known
+        yet which it will be."""
+
+        def each(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+            names = dict.fromkeys([*first, *second])
+            return {name: max(first.get(name, 0.0), second.get(name, 0.0)) for name in names}
+
+        return Spending(
+            max(self.epsilon, other.epsilon),
+            each(self.alone, other.alone),
+            each(self.given_rest, other.given_rest),
+            tuple(dict.fromkeys([*self.unprotected, *other.unprotected])),
+        )
+
+    def of_rows(self, count: int) -> "Spending":
+        """Return the levels of so many rows together, those of one person.
+
+        >>> Spending(1.5, {"age": 0.5}).of_rows(2)
+        Spending(epsilon=3.0, alone={'age': 1.0}, given_rest={}, unprotected=())
+        """
+
+        def times(level: float) -> float:
+            return compose([level], times=count)
+
+        return Spending(
+            times(self.epsilon),
+            {name: times(level) for name, level in self.alone.items()},
+            {name: times(level) for name, level in self.given_rest.items()},
+            self.unprotected,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values; None stands for no bound."""
+        return {
+            "epsilon": _plain(self.epsilon),
+            "attributes": {
+                name: {
+                    "epsilon": _plain(level),
+                    "epsilon_given_rest": _plain(self.given_rest[name]),
+                }
+                for name, level in self.alone.items()
+            },
+            "unprotected": list(self.unprotected),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Spending":
+        """Return what :meth:`to_plain` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: if it is something else.
+        """
+        attributes = plain["attributes"].items()
+        return cls(
+            _level(plain["epsilon"]),
+            {name: _level(levels["epsilon"]) for name, levels in attributes},
+            {name: _level(levels["epsilon_given_rest"]) for name, levels in attributes},
+            tuple(plain["unprotected"]),
+        )
+
+
+def _plain(level: float) -> float | None:
+    return level if math.isfinite(level) else None
+
+
+def _level(value: float | None) -> float:
+    if value is None:
+        return math.inf
+    level = float(value)
+    if not level >= 0:
+        raise ValueError("a level is not negative")
+    return level

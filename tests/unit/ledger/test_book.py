@@ -1,0 +1,246 @@
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from deniable.errors import InputError, Notice
+from deniable.ledger import Ledger, Population, Spending, balances, remembered, stored_releases
+from deniable.ledger.book import same_people, unfinished
+from killing import finished, forked, killed, moments
+
+
+def spend(path: Path, epsilon: float = 1.0) -> None:
+    with Ledger(path).release("p", Spending(epsilon), "share") as entry:
+        entry.count(Spending(epsilon))
+        entry.publish("00")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "people.ledger"
+
+
+def test_a_ledger_is_its_owners_alone_and_knows_what_it_is(path):
+    spend(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [event.kind for event in Ledger(path).events()] == [
+        "opened",
+        "begun",
+        "counted",
+        "published",
+    ]
+    assert [p.name for p in path.parent.iterdir()] == ["people.ledger"]
+
+
+def test_a_release_beyond_the_budget_is_refused_and_says_what_is_left(path):
+    Ledger(path).set_budget("p", 2.5)
+    spend(path)
+    spend(path)
+    with pytest.raises(InputError, match=r"of 2\.5 nats 0\.5 are left after 2 releases"):
+        spend(path)
+    with pytest.raises(InputError, match="without a bound"):
+        spend(path, float("inf"))
+    spend(path, 0.5)
+    assert balances(Ledger(path).events())["p"].left == 0.0
+
+
+def test_rows_of_persons_that_pass_the_budget_are_refused_when_they_are_known(path):
+    ledger = Ledger(path)
+    ledger.set_budget("p", 2.5)
+    with (
+        pytest.raises(InputError, match="which is 3 nats"),
+        ledger.release("p", Spending(1.0), "share") as entry,
+    ):
+        entry.count(Spending(1.0), rows_of_person=3)
+    assert balances(ledger.events())["p"].left == 2.5
+
+
+def test_a_failure_gives_the_level_back_unless_rows_were_seen(path):
+    ledger = Ledger(path)
+
+    def fail(*, seen: bool | None, publish: bool = False) -> None:
+        with ledger.release("p", Spending(1.0), "share") as entry:
+            if seen is not None:
+                entry.count(Spending(1.0), seen=seen)
+            if publish:
+                entry.publish("00")
+            raise KeyboardInterrupt
+
+    for seen, publish, counts in [
+        (None, False, 0),
+        (False, False, 0),
+        (True, False, 1),
+        (False, True, 2),
+    ]:
+        with pytest.raises(KeyboardInterrupt):
+            fail(seen=seen, publish=publish)
+        assert sum(not r.withdrawn for r in stored_releases(ledger.events())) == counts
+
+
+def test_the_standing_counts_what_was_counted_before(path):
+    spend(path, 0.5)
+    ledger = Ledger(path)
+    with (
+        ledger.release("p", Spending(1.0), "share"),
+        ledger.release("p", Spending(2.0), "share") as second,
+    ):
+        second.count(Spending(2.0), rows_of_person=2)
+        assert second.standing == (2, 4.5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE events SET content = replace(content, '1.0', '0.5')",
+        "DELETE FROM events WHERE number = 2",
+    ],
+)
+def test_an_event_cannot_be_changed_and_a_change_by_force_is_noticed(path, change):
+    spend(path)
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+        connection.execute(change)
+    for trigger in ("events_stay", "events_remain"):
+        connection.execute(f"DROP TRIGGER {trigger}")
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(InputError, match="has been altered: event 2"):
+        Ledger(path).events()
+    with pytest.raises(InputError, match="has been altered: event 2"):
+        spend(path)
+
+
+def test_other_files_are_not_taken_for_ledgers(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n" * 1000)
+    with pytest.raises(InputError, match="not a ledger"):
+        spend(tmp_path / "table.csv")
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE t (x)")
+    connection.commit()
+    connection.close()
+    for use in (spend, lambda path: Ledger(path).events()):
+        with pytest.raises(InputError, match="not a ledger"):
+            use(tmp_path / "other.db")
+    with pytest.raises(InputError, match="no such ledger"):
+        Ledger(tmp_path / "none").events()
+    with pytest.raises(InputError, match="is a folder"):
+        Ledger(tmp_path)
+    with pytest.raises(InputError, match="folder of the ledger does not exist"):
+        Ledger(tmp_path / "no" / "l")
+    (tmp_path / "record.json").write_text("{}")
+    with pytest.raises(InputError, match="never stands in the folder of a release"):
+        Ledger(tmp_path / "l")
+
+
+def test_a_later_version_is_refused(path):
+    spend(path)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(InputError, match="later version"):
+        Ledger(path).events()
+
+
+def test_a_ledger_that_cannot_be_written_is_one_sentence(path, monkeypatch):
+    spend(path)
+    path.chmod(0o400)
+    if os.getuid() != 0:
+        with pytest.raises(InputError, match="cannot be written"):
+            spend(path)
+    path.chmod(0o600)
+
+    def refuse(*_: object) -> int:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(InputError, match="Read-only file system"):
+        spend(path)
+    assert balances(Ledger(path).events())["p"].epsilon == 1.0
+
+
+def test_the_same_people_under_two_names_are_noticed(path):
+    ledger = Ledger(path)
+
+    def release(name: str, people: list[int]) -> None:
+        with remembered(Population(ledger, name), Spending(1.0), "share") as entry:
+            assert entry is not None
+            entry.count(Spending(1.0), people=people)
+
+    release("a", [1, 2])
+    release("b", [1, 2, 3])
+    release("a", [2, 1])
+    assert same_people(ledger.events()) == []
+    with pytest.warns(Notice, match="people of population 'a' too"):
+        release("c", [2, 1])
+    assert same_people(ledger.events()) == [("a", "c")]
+
+
+def test_a_digest_of_people_cannot_be_made_without_the_ledger(tmp_path):
+    first, second = Ledger(tmp_path / "a"), Ledger(tmp_path / "b")
+    assert first.digest_of(["x", "y"]) == first.digest_of(["y", "x"])
+    assert first.digest_of(["x"]) != second.digest_of(["x"])
+    assert first.digest_of([1]) != first.digest_of(["1"])
+
+
+def test_no_ledger_remembers_nothing():
+    with remembered(None, Spending(1.0), "share") as entry:
+        assert entry is None
+    with pytest.raises(InputError, match="name of a population"):
+        Population(Ledger("l"), " ")
+
+
+def race(path: Path, writers: int, budget: float) -> None:
+    Ledger(path).set_budget("p", budget)
+    children = [forked(lambda: spend(path)) for _ in range(writers)]
+    assert sum(map(finished, children)) == budget
+    balance = balances(Ledger(path).events())["p"]
+    assert (balance.left, unfinished(Ledger(path).events())) == (0.0, [])
+
+
+def test_eight_writers_at_once_cannot_spend_more_than_there_is(path):
+    race(path, 8, 5.0)
+
+
+@pytest.mark.slow
+def test_fifty_writers_at_once_cannot_spend_more_than_there_is(path):
+    race(path, 50, 30.0)
+
+
+def die(path: Path, moment: int) -> None:
+    """A release that is killed leaves a whole ledger; it counts if it was counted, and otherwise
+    the next release takes it back."""
+    assert killed(lambda: spend(path), moment, "deniable.ledger")
+    ledger = Ledger(path)
+    if path.exists() and path.stat().st_size:
+        before = stored_releases(ledger.events())
+        counted = [r for r in before if r.counted]
+    else:
+        counted = []
+    spend(path)
+    after = [r for r in stored_releases(ledger.events()) if not r.withdrawn]
+    assert len(after) == len(counted) + 1
+    assert unfinished(ledger.events()) == []
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def each_moment(tmp_path: Path, count: int) -> None:
+    def work() -> None:
+        spend(tmp_path / "trial")
+
+    total = moments(work, "deniable.ledger")
+    for turn, moment in enumerate(range(0, total, max(1, total // count))):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        die(folder / "people.ledger", moment)
+
+
+def test_a_killed_release_leaves_a_whole_ledger(tmp_path):
+    each_moment(tmp_path, 12)
+
+
+@pytest.mark.slow
+def test_a_release_killed_at_two_hundred_moments_leaves_a_whole_ledger(tmp_path):
+    each_moment(tmp_path, 200)
