@@ -19,13 +19,9 @@ def attributes(contents: Contents, method: Method) -> str:
         method: the words for its method.
     """
     errors = contents.standard_errors()
-    by_strength = method.by_strength
     parts = [
         '<div class="box">'
-        + table(
-            [*_COLUMNS, _STRENGTH] if by_strength else _COLUMNS,
-            (_row(a, errors.get(a.name), by_strength) for a in contents.mechanism.attributes),
-        )
+        + table(_COLUMNS, (_row(a, errors.get(a.name)) for a in contents.mechanism.attributes))
         + "</div>",
         paragraph(
             "Kept: the probability that a released value is the true one; otherwise it is drawn "
@@ -34,18 +30,14 @@ def attributes(contents: Contents, method: Method) -> str:
             "other true values. Error: the standard error of one share of the "
             f"{wording.count_text(contents.release.rows, 'row', 'rows')} of this table, estimated "
             "from the release (for the category and the truth at which it is largest); about "
-            "95 % of estimates are within twice that. Attenuation: what is left of a difference "
-            "between shares, 1 being all of it." + (_ABOUT_STRENGTH if by_strength else ""),
+            "95 % of estimates are within twice that.",
             "soft small",
         ),
     ]
-    families = {block.law.get("family") for block in contents.mechanism.blocks}
-    if families & {"matrix", "designed matrix"}:
+    if contents.by_matrix():
         parts.append(
             paragraph(
-                "An attribute without an attenuation is randomized by a response matrix, which "
-                "is in record.json; its “kept” is the average over the categories.",
-                "soft small",
+                "Under a response matrix “kept” is the average over the categories.", "soft small"
             )
         )
     if method.remark:
@@ -60,21 +52,10 @@ _COLUMNS = [
     ("ε alone", "against someone who sees only that column"),
     ("ε given the rest", "against someone who knows all other true values of the row"),
     ("Error, percentage points", ""),
-    ("Attenuation", ""),
 ]
 
 
-_STRENGTH = ("Strength", "")
-_ABOUT_STRENGTH = (
-    " Here it is the λ of λ-randomization. Strength: how uncertain the released value is on "
-    "average when the true one is known, entropy over its maximum; it bounds nothing about any "
-    "one person, ε does."
-)
-
-
-def _row(
-    attribute: AttributeStatement, standard_error: float | None, by_strength: bool = False
-) -> Row:
+def _row(attribute: AttributeStatement, standard_error: float | None) -> Row:
     unbounded = attribute.epsilon is None
     name = escape(attribute.name)
     if unbounded:
@@ -105,10 +86,6 @@ def _row(
             wording.epsilon_text(attribute.epsilon),
             wording.epsilon_text(attribute.epsilon_given_rest),
             _NOTHING if standard_error is None else wording.points_text(standard_error),
-            _NOTHING
-            if attribute.attenuation is None
-            else wording.significant(attribute.attenuation, 4, trailing_zeros=True),
-            *([_strength_text(attribute)] if by_strength else []),
         ),
         "bare" if unbounded else "",
     )
@@ -116,10 +93,6 @@ def _row(
 
 def _small(text: str) -> str:
     return f'<br><span class="soft small">{escape(text)}</span>'
-
-
-def _strength_text(attribute: AttributeStatement) -> str:
-    return _NOTHING if attribute.strength is None else wording.percent_text(attribute.strength)
 
 
 def _level_plot(contents: Contents) -> str:

@@ -10,6 +10,7 @@ from deniable.report.contents import read_contents
 COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "released as")
 
 RANDOMIZED = "randomized value"
+FORM = "form, drawn without looking at the record"
 TRUE_VALUE = "true value, not protected"
 CONTRACTED = "number pulled towards the mean, not protected"
 
@@ -21,7 +22,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     released file; its readable label; for binned attributes the interval's edges (the upper one
     belongs to the next interval, except in the last); and whether the file holds a randomized or
     the true value, or answers that are no categories. A column that is not declared has one row,
-    without a category.
+    without a category. The column of forms has one row per form: the share of people who get it,
+    and what it asks; what a form does not ask is an empty cell in its rows.
 
     Args:
         record: the release's record as plain values.
@@ -62,7 +64,13 @@ def render_codebook(record: Mapping[str, Any]) -> str:
                     released_as,
                 )
             )
+    if (forms := contents.forms()) is not None:
+        for number, form in enumerate(forms.forms, start=1):
+            people = f"{100 * form.share:.1f} % of people: {', '.join(form.asked)}"
+            writer.writerow((forms.column, number, number, people, "", "", FORM))
     for name in contents.release.columns:
+        if forms is not None and name == forms.column:
+            continue
         if name not in schema.columns and name not in schema.names:
             released_as = CONTRACTED if name in numeric else TRUE_VALUE
             writer.writerow((name, "", "", "", "", "", released_as))

@@ -46,6 +46,14 @@ class Instead(msgspec.Struct, frozen=True):
     if_frequencies_known: Known | None
 
 
+class Population(msgspec.Struct, frozen=True):
+    """How many releases of the same people a ledger knew with this one, and ε in nats of a person
+    in all of them; None if unbounded."""
+
+    release: int
+    epsilon: float | None
+
+
 class Guarantee(msgspec.Struct, frozen=True):
     """The promise; ``epsilon`` in nats per row, None if unbounded."""
 
@@ -54,6 +62,7 @@ class Guarantee(msgspec.Struct, frozen=True):
     unprotected: list[str]
     sentence: str
     instead: list[Instead] = []
+    drafted: list[str] = []
 
 
 class PairAttenuation(msgspec.Struct, frozen=True):
@@ -91,7 +100,6 @@ class AttributeStatement(msgspec.Struct, frozen=True):
 
     name: str
     categories: int
-    requested_epsilon: float | None
     epsilon: float | None
     epsilon_given_rest: float | None
     keep_probability: float | None
@@ -108,6 +116,20 @@ class BlockStatement(msgspec.Struct, frozen=True):
     law: dict[str, Any]
 
 
+class Form(msgspec.Struct, frozen=True):
+    """One form: the share of people who get it, and the attributes that it asks."""
+
+    share: float
+    asked: tuple[str, ...]
+
+
+class Forms(msgspec.Struct, frozen=True):
+    """The forms of a release, in the order of their numbers, and the column with the number."""
+
+    column: str
+    forms: tuple[Form, ...]
+
+
 class MechanismStatement(msgspec.Struct, frozen=True):
     """The mechanism's own record."""
 
@@ -115,10 +137,10 @@ class MechanismStatement(msgspec.Struct, frozen=True):
     epsilon: float | None
     epsilon_lower_bound: float | None
     strength: float | None
-    changed_levels: list[str]
     attributes: list[AttributeStatement]
     schema: dict[str, Any]
     blocks: list[BlockStatement]
+    changed_levels: list[str] = []
 
 
 class Saving(msgspec.Struct, frozen=True):
@@ -179,17 +201,15 @@ class Method(Protocol):
     def remark(self) -> str:
         """A sentence under the table of attributes; empty for none."""
 
-    @property
-    def by_strength(self) -> bool:
-        """Whether λ or strengths were requested, so that the page shows them."""
-
 
 class _Unknown:
     description = remark = ""
-    by_strength = False
 
 
 UNKNOWN: Method = _Unknown()
+
+_MATRICES = frozenset({"matrix", "designed matrix"})
+"""The families of laws that are response matrices."""
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -206,6 +226,8 @@ class Contents(msgspec.Struct, frozen=True):
     mechanism: MechanismStatement
     comparison: Comparison | None = None
     expost: ExPost | None = None
+    population: Population | None = None
+    worth: dict[str, Any] | None = None
 
     def schema(self) -> Schema:
         """Return the schema that the mechanism was made for."""
@@ -251,6 +273,15 @@ class Contents(msgspec.Struct, frozen=True):
             if name in randomized
         ]
 
+    def by_matrix(self) -> list[str]:
+        """Return the attributes that are randomized by a response matrix, in the blocks' order."""
+        return [
+            name
+            for block in self.mechanism.blocks
+            if block.law.get("family") in _MATRICES
+            for name in block.attributes
+        ]
+
     def answers(self) -> dict[str, int]:
         """Return how many answers there are, by attribute, where they are not the categories: under
         a response matrix with more of them."""
@@ -260,9 +291,24 @@ class Contents(msgspec.Struct, frozen=True):
             for block in self.mechanism.blocks
             for name in block.attributes
             if isinstance(rows := block.law.get("weights"), list)
-            and block.law.get("family") in ("matrix", "designed matrix")
+            and block.law.get("family") in _MATRICES
             and len(rows) != categories[name]
         }
+
+    def forms(self) -> "Forms | None":
+        """Return the forms that rows have, if they have one each."""
+        for block in self.mechanism.blocks:
+            if block.law.get("family") == "forms":
+                total = 1 << int(block.law["bits"])
+                forms = tuple(
+                    Form(
+                        int(form["share"], 16) / total,
+                        tuple(block.attributes[place] for place in form["asked"]),
+                    )
+                    for form in block.law["forms"]
+                )
+                return Forms(str(block.law["column"]), forms)
+        return None
 
     def standard_errors(self) -> dict[str, float]:
         """Return the expected standard error of a share per attribute, as a fraction of 1."""
@@ -302,7 +348,7 @@ def _summary(record: Mapping[str, Any]) -> MechanismStatement:
     rows = zip(*(m.attributes for m in mechanisms), strict=True)
     return msgspec.structs.replace(
         first,
-        epsilon=_largest([m.epsilon for m in mechanisms]),
+        epsilon=largest([m.epsilon for m in mechanisms]),
         epsilon_lower_bound=None,
         strength=_common([m.strength for m in mechanisms]),
         attributes=[_worst(strata) for strata in rows],
@@ -313,8 +359,8 @@ def _summary(record: Mapping[str, Any]) -> MechanismStatement:
 def _worst(strata: Sequence[AttributeStatement]) -> AttributeStatement:
     return msgspec.structs.replace(
         strata[0],
-        epsilon=_largest([a.epsilon for a in strata]),
-        epsilon_given_rest=_largest([a.epsilon_given_rest for a in strata]),
+        epsilon=largest([a.epsilon for a in strata]),
+        epsilon_given_rest=largest([a.epsilon_given_rest for a in strata]),
         keep_probability=_common([a.keep_probability for a in strata]),
         attenuation=_common([a.attenuation for a in strata]),
         strength=_common([a.strength for a in strata]),
@@ -322,7 +368,8 @@ def _worst(strata: Sequence[AttributeStatement]) -> AttributeStatement:
     )
 
 
-def _largest(levels: Sequence[float | None]) -> float | None:
+def largest(levels: Sequence[float | None]) -> float | None:
+    """Return the largest level; None, for no bound, if one of them has none."""
     bounded = [level for level in levels if level is not None]
     return max(bounded) if len(bounded) == len(levels) else None
 

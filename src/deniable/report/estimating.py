@@ -53,7 +53,6 @@ def worked_example(attenuation: float, n_categories: int) -> Worked:
 def estimating(contents: Contents) -> str:
     """Return the instructions."""
     schema = contents.schema()
-    by_name = {attribute.name: attribute for attribute in schema.attributes}
     pair = _example_pair(contents)
     protected = [a.name for a in contents.protected()]
     names = list(pair.attributes) if pair else (_singles(contents) or protected)[:1]
@@ -73,16 +72,22 @@ def estimating(contents: Contents) -> str:
             paragraph("or in Python:"),
             code(python_example(None if strata else contents.release.file, names)),
         ]
-    single = next(iter(_singles(contents)), None)
-    if single is not None:
+    parts += _merged(schema)
+    return section("How to estimate", *parts)
+
+
+def by_hand(contents: Contents) -> list[str]:
+    """Return how to estimate without this software, and which pairs will be poor."""
+    by_name = {attribute.name: attribute for attribute in contents.schema().attributes}
+    parts = []
+    if (single := next(iter(_singles(contents)), None)) is not None:
         phi = contents.attenuation.single[single]
         assert phi is not None  # _singles lists only attributes that have one
         parts += _single_by_hand(by_name[single], phi, contents.release.rows)
-    parts += _merged(schema)
-    parts += _pair_by_hand(contents, pair)
+    parts += _pair_by_hand(contents, _example_pair(contents))
     parts += _matrices_by_hand(contents)
     parts += _weak_pairs(contents)
-    return section("How to estimate", *parts)
+    return parts
 
 
 def _merged(schema: Schema) -> list[str]:
@@ -157,7 +162,7 @@ def _single_by_hand(attribute: Attribute, phi: float, n_rows: int) -> list[str]:
         "<h3>By hand: one attribute</h3>",
         paragraph(
             "With f the share of released rows that hold a category, a the attribute's number of "
-            "categories and φ its attenuation (last column of the table above), the true share is "
+            "categories and φ its attenuation (in the table above), the true share is "
             "estimated without bias by"
         ),
         '<p class="formula">π̂ = ( f − (1 − φ)/a ) / φ</p>',
@@ -208,13 +213,7 @@ def _pair_by_hand(contents: Contents, pair: PairAttenuation | None) -> list[str]
 
 
 def _matrices_by_hand(contents: Contents) -> list[str]:
-    by_matrix = [
-        name
-        for block in contents.mechanism.blocks
-        if block.law.get("family") in ("matrix", "designed matrix")
-        for name in block.attributes
-    ]
-    if not by_matrix:
+    if not (by_matrix := contents.by_matrix()):
         return []
     return [
         "<h3>By hand: a response matrix</h3>",

@@ -1,11 +1,11 @@
 """The page as a whole: its order, the short sections, and the frame around them."""
 
 from collections.abc import Mapping
-from decimal import ROUND_CEILING
 from importlib.resources import files
 from typing import Any
 
-from deniable.report import wording
+from deniable.report import wording, worth
+from deniable.report.appendix import statisticians
 from deniable.report.attributes import attributes
 from deniable.report.buying import buying
 from deniable.report.contents import UNKNOWN, Contents, Instead, Method, read_contents
@@ -22,9 +22,6 @@ from deniable.report.markup import (
     table,
 )
 from deniable.report.promise import adversaries, promise, warnings
-
-_OPTIMAL_WITHIN = 1e-6
-"""Below this distance from the lower bound, in nats, a law is shown as optimal."""
 
 
 def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
@@ -46,8 +43,10 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     sections = [
         _opening(contents, title),
         warnings(contents),
+        _worth(contents),
         promise(contents),
         adversaries(contents),
+        _decisions(contents),
         attributes(contents, method),
         _strata(contents),
         buying(contents),
@@ -56,6 +55,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         _citing(contents),
         section("The small print", bullets(contents.small_print)) if contents.small_print else "",
         _provenance(contents, method),
+        statisticians(contents),
     ]
     body = "\n".join(part for part in sections if part)
     style = files("deniable.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -91,7 +91,78 @@ def _opening(contents: Contents, title: str) -> str:
     return (
         f"<header>\n<h1>{escape(title)}</h1>\n"
         '<p class="soft">Randomized records about people: many values in the file are not the true '
-        f'ones, on purpose.</p>\n<ul class="facts">{cards}</ul>\n</header>'
+        f'ones, on purpose.</p>\n<ul class="facts">{cards}</ul>\n{_standing(contents)}</header>'
+    )
+
+
+def _standing(contents: Contents) -> str:
+    """Return the line that says what this release comes to together with the earlier ones."""
+    known = contents.population
+    if known is None:
+        return ""
+    total = (
+        "with no bound on what all of them reveal"
+        if known.epsilon is None
+        else f"{wording.epsilon_text(known.epsilon)} nats in all"
+    )
+    return paragraph(f"Release {known.release:,} of this population, {total}.") + "\n"
+
+
+def _worth(contents: Contents) -> str:
+    """Return what can be read from the release, and boxes where that, or what is protected, is
+    nothing."""
+    epsilon = contents.guarantee.epsilon
+    boxes = [("NEXT TO NOTHING IS PROTECTED.", worth.unprotected(epsilon))]
+    said: list[str] = []
+    if contents.worth is not None:
+        boxes.insert(0, ("NOTHING CAN BE READ.", worth.verdict(contents.worth, epsilon)))
+        said = [paragraph(line) for line in worth.lines(contents.worth)]
+    shown = [notice(head, text, stop=True) for head, text in boxes if text]
+    if not said:
+        return "\n".join(shown)
+    said.append(
+        paragraph(
+            "The standard error is how far an estimate is typically off on account of the "
+            "randomization; 95 % of estimates are within twice that.",
+            "soft small",
+        )
+    )
+    return section("What can be read from it", *shown, *said)
+
+
+def _decisions(contents: Contents) -> str:
+    """Return what has to be decided before the release is published, and by whom."""
+    epsilon = contents.guarantee.epsilon
+    level = (
+        "that some columns have no bound at all"
+        if epsilon is None
+        else f"that the odds of anything about a row may change by a factor of "
+        f"{wording.factor_text(epsilon)} (ε = {wording.epsilon_text(epsilon)})"
+    )
+    officer = [
+        f"Whether it is acceptable {level}, for these people and these questions. No method can "
+        "decide that: it is the one number of this page that is chosen, and the others follow.",
+        "Whether the people in the table are in earlier releases too: ε of all of them adds up.",
+    ]
+    if kept := contents.kept():
+        officer.insert(
+            1,
+            f"Whether {wording.listed(kept)} may be published as they are: nothing protects them, "
+            "and they may tell whose row it is.",
+        )
+    steward = [
+        "That categories and bin edges come from a codebook and not from the data.",
+        "That every person has one row, or that the rows of a person were counted.",
+        "That the estimates are exact enough for their purpose.",
+    ]
+    if contents.release.row_order == "kept":
+        steward.append("That the order of the rows tells nothing; otherwise shuffle them.")
+    return section(
+        "Who decides what",
+        paragraph("The data protection officer, or whoever answers for the people in the table:"),
+        bullets(officer),
+        paragraph("The steward, who knows the table:"),
+        bullets(steward),
     )
 
 
@@ -206,8 +277,6 @@ def _provenance(contents: Contents, method: Method) -> str:
             [
                 ("Software", contents.software),
                 ("Method", method.description or mechanism.method),
-                ("How near the optimum", _optimality(contents)),
-                *(_strength(contents) if method.by_strength else []),
                 (
                     "Randomness",
                     "the operating system's, through AES-256 in counter mode"
@@ -233,39 +302,4 @@ def _provenance(contents: Contents, method: Method) -> str:
             "programs) and codebook.csv (the categories of every column).",
             "soft",
         ),
-    )
-
-
-def _strength(contents: Contents) -> list[tuple[str, str]]:
-    strength = contents.mechanism.strength
-    if strength is None:
-        return []
-    return [
-        (
-            "Strength",
-            f"{wording.percent_text(strength)}: the entropy of a released record given the true "
-            "one, over the most it could be",
-        )
-    ]
-
-
-def _optimality(contents: Contents) -> str:
-    epsilon = contents.mechanism.epsilon
-    bound = contents.mechanism.epsilon_lower_bound
-    if epsilon is None or bound is None:
-        return "not known"
-    gap = max(epsilon - bound, 0.0)
-    law = (
-        "(A pattern law draws, whatever the record is, which attributes change, and changes each "
-        "to an evenly drawn other category.)"
-    )
-    if gap < _OPTIMAL_WITHIN:
-        return (
-            f"no pattern law with these ε alone has a record's ε more than {_OPTIMAL_WITHIN:f} "
-            f"below this one's. {law}"
-        )
-    return (
-        "no pattern law with these ε alone has a record's ε below "
-        f"{wording.lower_bound_text(bound)}; this one's is {wording.epsilon_text(epsilon)}, at "
-        f"most {wording.significant(gap, 2, ROUND_CEILING)} above that. {law}"
     )

@@ -10,7 +10,7 @@ opposite, since each side is a mixture of records.
 from collections.abc import Sequence
 
 from deniable.report import wording
-from deniable.report.contents import AttributeStatement, Contents
+from deniable.report.contents import AttributeStatement, Contents, largest
 from deniable.report.markup import Row, escape, notice, paragraph, section, table
 
 _SUSPICION = 0.1
@@ -35,6 +35,15 @@ def warnings(contents: Contents) -> str:
             notice(
                 "NOT PROTECTED:",
                 f"{wording.listed(bare)}. Nothing is promised for {_these(len(bare))}; see below.",
+                stop=True,
+            )
+        )
+    if drafted := contents.guarantee.drafted:
+        boxes.append(
+            notice(
+                "READ OFF THE DATA:",
+                f"of {wording.listed(drafted)}, categories and bin edges were read off the data: "
+                "they are a disclosure of their own, which the promise does not cover.",
                 stop=True,
             )
         )
@@ -185,7 +194,8 @@ def adversaries(contents: Contents) -> str:
         )
     shown = list(contents.protected())
     # One attribute without a bound is the least protected one, and must not be left out of a range.
-    ranged = [a for a in contents.mechanism.attributes if a.name in contents.randomized()]
+    randomized = set(contents.randomized())
+    ranged = [a for a in contents.mechanism.attributes if a.name in randomized]
     several = len(contents.mechanism.attributes) - len(contents.kept_attributes()) > 1
     if shown and several:
         rows += [
@@ -222,7 +232,7 @@ def adversaries(contents: Contents) -> str:
 
 
 def _row(who: str, about: str, levels: Sequence[float | None]) -> Row:
-    worst = _largest(levels)
+    worst = largest(levels)
     return Row(
         f"<b>{escape(who)}</b> {escape(about)}",
         (
@@ -256,13 +266,8 @@ def _subset_row(shown: Sequence[AttributeStatement], epsilon: float | None) -> R
     )
 
 
-def _largest(levels: Sequence[float | None]) -> float | None:
-    bounded = [level for level in levels if level is not None]
-    return max(bounded) if len(bounded) == len(levels) else None
-
-
 def _range(levels: Sequence[float | None]) -> str:
     bounded = [level for level in levels if level is not None]
     texts = [wording.epsilon_text(min(bounded))] if bounded else []
-    texts.append(wording.epsilon_text(_largest(levels)))
+    texts.append(wording.epsilon_text(largest(levels)))
     return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"

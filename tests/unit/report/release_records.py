@@ -10,6 +10,7 @@ from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.plan import lower_bound
 from deniable.design.record import finite_or_none, mechanism_to_plain, to_json
+from deniable.design.worth import worth
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -74,6 +75,7 @@ def release_record(
             for name in protected
         ],
         "command": "deniable share table.csv --schema schema.toml --epsilon 4 --output release",
+        "worth": worth(made.account).to_plain(rows),
         "small_print": ["Releases add up.", "Whether a person is in the table is not protected."],
         "mechanism": mechanism_to_plain(made),
     }

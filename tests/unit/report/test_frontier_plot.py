@@ -43,6 +43,7 @@ def test_it_is_a_png_and_well_formed_svg_that_say_what_they_show() -> None:
         assert f"<!-- {text} -->" in svg
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes_and_others_do_not() -> None:
     assert drawn() == drawn()
     other = [

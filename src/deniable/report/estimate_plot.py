@@ -1,0 +1,149 @@
+"""Estimates as figures: bars or points with intervals, and a heat map for two attributes.
+
+A figure is a function of an answer's plain rows and its caption, as the page is of the record.
+"""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deniable.errors import InputError
+from deniable.report.method_styles import BLACK, BLUE, LIGHT_GREY, SETTINGS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DRAWN = 60
+"""Most bars, and most categories of either attribute, that can be told apart."""
+
+_WIDTH = 7.0
+
+
+def draw_intervals(
+    labels: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    caption: str,
+    axis: str,
+    in_percent: bool,
+    bars: bool,
+) -> "Figure":
+    """Draw estimates below each other with their intervals; uncertain ones pale.
+
+    Args:
+        labels: what each row is of.
+        rows: with ``estimate`` (None for an interval alone), ``low``, ``high`` and ``uncertain``.
+        caption: above the figure.
+        axis: what the horizontal axis shows.
+        in_percent: whether the numbers are shares or differences of shares.
+        bars: whether to draw bars from 0, and not points.
+
+    Raises:
+        InputError: if there are more than 60 rows, or values are no numbers.
+    """
+    if len(rows) > DRAWN:
+        raise InputError(f"a plot shows at most {DRAWN} estimates, and these are {len(rows)}")
+    if any(isinstance(row["low"], str) for row in rows):
+        raise InputError("quantiles that are categories or bins cannot be drawn as numbers")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    scale = 100.0 if in_percent else 1.0
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(_WIDTH, 1.3 + 0.28 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        for place, row in enumerate(rows):
+            if row["low"] is None:
+                continue
+            colour = LIGHT_GREY if row["uncertain"] else BLUE
+            if row["estimate"] is not None and bars:
+                axes.barh(place, scale * row["estimate"], height=0.6, color=colour, alpha=0.45)
+            elif row["estimate"] is not None:
+                axes.plot(scale * row["estimate"], place, "o", color=colour, markersize=4)
+            ends = scale * row["low"], scale * row["high"]
+            wide = row["estimate"] is None
+            axes.plot(
+                ends, (place, place), color=colour if wide else BLACK, linewidth=3 if wide else 1.2
+            )
+        axes.set_yticks(range(len(rows)), [_short(label) for label in labels])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=True, axis="x", color="#DDDDDD", linewidth=0.5)
+        axes.set_axisbelow(True)
+        if bars or _crosses_zero(rows):
+            axes.axvline(0, color=BLACK, linewidth=0.6)
+        axes.set_xlabel(f"{axis}, %" if in_percent else axis)
+        _title(axes, caption)
+    return figure
+
+
+def _crosses_zero(rows: Sequence[Mapping[str, Any]]) -> bool:
+    known = [row for row in rows if row["low"] is not None]
+    return any(row["low"] < 0 for row in known) and any(row["high"] > 0 for row in known)
+
+
+def draw_heat_map(
+    rows: Sequence[Mapping[str, Any]], down: str, across: str, *, caption: str
+) -> "Figure":
+    """Draw the shares of two attributes' combinations; uncertain ones in brackets.
+
+    Args:
+        rows: one per cell, with a category for ``down`` and ``across``, ``estimate`` and
+            ``uncertain``.
+        down, across: the attributes.
+        caption: above the figure.
+
+    Raises:
+        InputError: if an attribute has more than 60 categories.
+    """
+    first = list(dict.fromkeys(row[down] for row in rows))
+    second = list(dict.fromkeys(row[across] for row in rows))
+    if max(len(first), len(second)) > DRAWN:
+        raise InputError(f"a plot shows at most {DRAWN} categories of an attribute")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    shares = [[math.nan] * len(second) for _ in first]
+    uncertain = set()
+    for row in rows:
+        place = first.index(row[down]), second.index(row[across])
+        shares[place[0]][place[1]] = math.nan if row["estimate"] is None else 100 * row["estimate"]
+        if row["uncertain"]:
+            uncertain.add(place)
+    largest = max((s for line in shares for s in line if s == s), default=1.0)
+    with rc_context(SETTINGS):
+        size = (2.2 + 0.75 * len(second), 1.6 + 0.42 * len(first))
+        figure = Figure(figsize=(max(size[0], 4.5), size[1]), layout="constrained")
+        axes = figure.add_subplot()
+        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=max(largest, 1e-9), aspect="auto")
+        for i, line in enumerate(shares):
+            for j, share in enumerate(line):
+                text = "–" if math.isnan(share) else f"{share:.1f}"
+                axes.text(
+                    j,
+                    i,
+                    f"({text})" if (i, j) in uncertain else text,
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="white" if share > 0.6 * largest else BLACK,
+                )
+        axes.set_xticks(range(len(second)), [_short(name) for name in second])
+        axes.set_yticks(range(len(first)), [_short(name) for name in first])
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel(across)
+        axes.set_ylabel(down)
+        figure.colorbar(image, ax=axes, label="%", pad=0.02)
+        note = " In brackets: uncertain." if uncertain else ""
+        _title(axes, caption + "." + note, width=int(14 * max(size[0], 4.5)))
+    return figure
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 40 else f"{label[:39]}…"
+
+
+def _title(axes: "Axes", caption: str, width: int = 98) -> None:
+    axes.set_title("\n".join(textwrap.wrap(caption, width)), loc="left", fontsize=8)

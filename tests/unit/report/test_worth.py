@@ -1,0 +1,57 @@
+"""Whether a release is worth anything, and protects anything, is said in sentences."""
+
+from typing import Any
+
+from deniable.report.worth import lines, unprotected, verdict
+
+
+def one(share: float, error: float | None, *names: str) -> dict[str, Any]:
+    readable = error is not None and error <= min(0.1, share / 2)
+    return {
+        "attributes": list(names or ("a",)),
+        "share": share,
+        "standard_error": error,
+        "readable": readable,
+    }
+
+
+def worth(median: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "rows": 1000,
+        "attributes": 200,
+        "median": median,
+        "worst": one(0.1, 0.9, "b"),
+        "median_pair": None,
+        "worst_pair": None,
+        "rows_needed": 39_420,
+        **more,
+    }
+
+
+def test_nothing_is_said_where_shares_can_be_read() -> None:
+    assert verdict(worth(one(0.2, 0.09)), 4.0) == ""
+
+
+def test_an_error_above_ten_points_or_half_the_share_is_called_unreadable() -> None:
+    for median in (one(0.5, 0.11), one(0.1, 0.06)):
+        said = verdict(worth(median), 4.0)
+        assert "At ε = 4 with 200 attributes and 1,000 rows nothing can be read" in said
+        assert "It takes about 40,000 rows" in said
+    assert verdict(worth(one(0.5, 0.11)), None).startswith("With 200 attributes")
+    gone = verdict(worth(one(0.5, None), rows_needed=None), 4.0)
+    assert "More rows would not help" in gone
+
+
+def test_pairs_are_told_with_the_worst_and_only_where_they_are_known() -> None:
+    assert len(lines(worth(one(0.2, 0.01)))) == 1
+    pairs = {"median_pair": one(0.04, 0.03, "a", "b"), "worst_pair": one(0.04, 0.5, "a", "c")}
+    single, double = lines(worth(one(0.2, 0.01), **pairs))
+    assert "20 %" in single.replace("\u00a0", " ")
+    assert "the worst, one of b" in single
+    assert "the worst, of a and c" in double
+    assert "cannot be read cell by cell" in double
+
+
+def test_a_row_is_called_unprotected_from_where_the_promise_is_next_to_nothing() -> None:
+    assert unprotected(None) == unprotected(10.0) == ""
+    assert "22,100 times" in unprotected(10.001)
