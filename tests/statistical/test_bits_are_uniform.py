@@ -13,7 +13,7 @@ from deniable.randomness import BitSource, ExactCategorical, SystemRandomness, p
 from statistical.budget import BUDGET, SHARE
 from statistical.counting import expectation
 
-WORDS = 1 << 20
+WORDS = 1 << 18
 LAGS = (1, 2, 4096, 8192, 16384)
 """8192 words of 64 bits are one piece of keystream."""
 

@@ -98,7 +98,11 @@ def test_the_exact_coverage_of_small_cells_is_within_the_slack_and_of_plain_ones
 
 @pytest.mark.parametrize("target", ["table", "population"])
 @pytest.mark.parametrize(
-    ("names", "levels", "cells"), [(("a1",), (6.0, 3.0), 10), (("a2", "a1"), (4.0, 3.0), 18)]
+    ("names", "levels", "cells"),
+    [
+        (("a1",), (6.0, 3.0), 10),
+        pytest.param(("a2", "a1"), (4.0, 3.0), 18, marks=pytest.mark.slow),
+    ],
 )
 def test_intervals_of_small_cells_cover(
     names: tuple[str, ...], levels: tuple[float, float], cells: int, target: Target

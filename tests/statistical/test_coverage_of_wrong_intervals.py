@@ -64,6 +64,7 @@ def typical_errors(law_name: str, target: Target) -> NDArray[np.float64]:
     return inference.standard_error[n * true >= FEWEST]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("drawn", "claimed", "message"),
     [

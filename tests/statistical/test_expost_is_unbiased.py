@@ -150,6 +150,7 @@ def as_first_stage(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float
     return answer(Counts(tuple((FIRST_STAGE, part) for _, part in found.parts)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "defect"), [("strata", pooled), ("invariant", as_first_stage)])
 def test_an_estimate_with_the_wrong_matrix_is_caught(kind: str, defect: Answer) -> None:
     share = BUDGET.spend(f"ex post: bias of a defect, {kind}")

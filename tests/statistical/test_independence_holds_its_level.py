@@ -53,6 +53,8 @@ def more_outputs() -> tuple[Block, ...]:
 
 
 LAWS = {"joint": joint, "table": table, "product": product, "more outputs": more_outputs}
+# Where the two are randomized together, the maximum of the likelihood is searched for every table.
+TOGETHER = {"joint", "table"}
 
 
 def mechanism_of(name: str) -> Mechanism:
@@ -86,7 +88,9 @@ def rejections(p_values: list[float]) -> NDArray[np.int_]:
     return np.sum(np.array(p_values)[:, None] < LEVELS, axis=0)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in TOGETHER)) for n in LAWS]
+)
 def test_p_values_are_uniform_under_independence(name: str) -> None:
     share = BUDGET.spend(f"independence: p-values, {name}")
     mechanism = mechanism_of(name)

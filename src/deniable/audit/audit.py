@@ -1,0 +1,471 @@
+"""The audit itself: draw, count, and compare with what is claimed."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.audit import limits
+from deniable.audit.boxes import Box
+from deniable.audit.plan import Plan, log_quotient
+from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
+
+_CELLS_AT_ONCE = 4_000_000
+_FEWEST_AT_ONCE = 1_000
+
+CONSISTENT = "consistent with the claim; nothing is proved"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A claimed ε and what was shown of it, in nats.
+
+    Args:
+        claimed: inf where nothing is promised.
+        at_least: ε is above this, but for the error.
+    """
+
+    claimed: float
+    at_least: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether more was shown than is claimed."""
+        return self.at_least > self.claimed
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values; None stands for no bound."""
+        claimed = self.claimed if math.isfinite(self.claimed) else None
+        return {"claimed": claimed, "at_least": self.at_least, "refuted": self.refuted}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A claimed number and the interval in which it was found."""
+
+    claimed: float
+    low: float
+    high: float
+    refuted: bool
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "claimed": self.claimed,
+            "low": self.low,
+            "high": self.high,
+            "refuted": self.refuted,
+        }
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was found of one attribute.
+
+    Args:
+        name: of the attribute.
+        epsilon: against someone who sees its column alone.
+        given_rest: against someone who knows all the other true values; None for one attribute.
+        attenuation: φ, or where a changed value is not evenly one of the others the probability
+            of being kept; None where released values are not categories.
+        kept: whether ``attenuation`` is that probability.
+    """
+
+    name: str
+    epsilon: Level
+    given_rest: Level | None
+    attenuation: Quantity | None
+    kept: bool
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        what = "keep_probability" if self.kept else "attenuation"
+        return {
+            "name": self.name,
+            "epsilon": self.epsilon.to_plain(),
+            "epsilon_given_rest": None if self.given_rest is None else self.given_rest.to_plain(),
+            what: None if self.attenuation is None else self.attenuation.to_plain(),
+        }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Args:
+        plan: what was looked at.
+        draws: rows that were drawn.
+        epsilon: of the record.
+        attributes: the randomized ones.
+        pairs: φ of pairs, by their names; None where it cannot be told from that of the two.
+        refutations: sentences, the gravest first; empty if nothing was refuted.
+    """
+
+    plan: Plan
+    draws: int
+    epsilon: Level
+    attributes: tuple[Audited, ...]
+    pairs: tuple[tuple[tuple[str, str], Quantity], ...]
+    refutations: tuple[str, ...]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim does not hold."""
+        return bool(self.refutations)
+
+    @property
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        return f"REFUTED: {self.refutations[0]}" if self.refutations else CONSISTENT
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        return {
+            "verdict": self.verdict,
+            "refuted": self.refuted,
+            "refutations": list(self.refutations),
+            "draws": self.draws,
+            "error": self.plan.error,
+            "power": [power.to_plain() for power in self.plan.power],
+            "epsilon": self.epsilon.to_plain(),
+            "attributes": [attribute.to_plain() for attribute in self.attributes],
+            "pairs": [
+                {"attributes": list(names), "attenuation": quantity.to_plain()}
+                for names, quantity in self.pairs
+            ],
+        }
+
+
+def audit(
+    plan: Plan, box: Box, progress: Callable[[float | None], None] = lambda _fraction: None
+) -> Audit:
+    """Audit a black box against a claim.
+
+    Args:
+        plan: what is claimed, how many rows to draw, and how often an honest box may be refuted.
+        box: what is audited.
+        progress: called with the fraction of the rows that are drawn.
+
+    Raises:
+        InputError: if the box fails, or answers with values that cannot come from the claim.
+
+    >>> from deniable import Schema, design
+    >>> from deniable.mechanism.randomizer import Randomizer
+    >>> mechanism = design(Schema.anonymous((2, 3)), epsilon=2).mechanism
+    >>> def box(codes):
+    ...     return Randomizer(mechanism, SystemRandomness()).randomize(codes)
+    >>> audit(Plan(mechanism, draws=20_000), box).verdict
+    'consistent with the claim; nothing is proved'
+    """
+    drawing = _Drawing(plan, box, progress)
+    mixed = _Mixed(plan)
+    for true, released in drawing.mixed():
+        mixed.add(true, released)
+    fixed = drawing.fixed(plan.record(), plan.n_fixed)
+    record, singles = _events(plan, drawing, fixed)
+    attributes = tuple(
+        Audited(
+            response.name,
+            mixed.level(place),
+            singles[place] if singles else None,
+            mixed.attenuation(place),
+            not response.pattern,
+        )
+        for place, response in enumerate(plan.responses)
+    )
+    pairs = tuple(mixed.pairs())
+    epsilon = record or attributes[0].epsilon if attributes else Level(0.0, 0.0)
+    refutations = [
+        *_level_sentences(epsilon, attributes),
+        *drawing.altered,
+        *_attenuation_sentences(attributes, pairs),
+        *mixed.cells(),
+        *_repeats(plan, fixed),
+    ]
+    return Audit(plan, drawing.drawn, epsilon, attributes, pairs, tuple(refutations))
+
+
+class _Drawing:
+    """Asks the box, in batches that fit into memory, at least two for every kind of row."""
+
+    def __init__(self, plan: Plan, box: Box, progress: Callable[[float | None], None]) -> None:
+        self.altered: list[str] = []
+        self.drawn = 0
+        self._plan = plan
+        self._box = box
+        self._progress = progress
+        schema = plan.mechanism.schema
+        self._sizes = schema.n_categories
+        self._at_once = max(_FEWEST_AT_ONCE, _CELLS_AT_ONCE // len(self._sizes))
+        randomized = {response.position for response in plan.responses}
+        self._unchanged = [i for i in range(len(self._sizes)) if i not in randomized]
+
+    def mixed(self) -> Iterator[tuple[list[NDArray[Any]], list[NDArray[Any]]]]:
+        """Yield true and released codes of the randomized attributes."""
+        source: BitSource = SystemRandomness()
+        uniform = {size: ExactCategorical([1] * size) for size in set(self._sizes)}
+        for count in self._batches(self._plan.n_mixed):
+            codes = [uniform[size].draw(count, source) for size in self._sizes]
+            released = self._ask(codes)
+            yield [codes[r.position] for r in self._plan.responses], released
+
+    def fixed(self, record: Sequence[int], count: int) -> list[NDArray[Any]]:
+        """Return released codes of the randomized attributes, all rows with one true record."""
+        return self._all([np.full(count, code, dtype=np.int64) for code in record])
+
+    def each(self, records: Sequence[Sequence[int]], count: int) -> Iterator[list[NDArray[Any]]]:
+        """Yield the same for each of some true records, asked for all at once."""
+        released = self._all(
+            [np.repeat(np.array(codes), count) for codes in zip(*records, strict=True)]
+        )
+        for place in range(len(records)):
+            yield [column[place * count : (place + 1) * count] for column in released]
+
+    def _all(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        parts, start = [], 0
+        for n in self._batches(len(codes[0])):
+            parts.append(self._ask([column[start : start + n] for column in codes]))
+            start += n
+        return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+    def _batches(self, count: int) -> Iterator[int]:
+        pieces = max(2, math.ceil(count / self._at_once))
+        for piece in range(pieces):
+            size = count * (piece + 1) // pieces - count * piece // pieces
+            if size:
+                yield size
+
+    def _ask(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        released = self._box(codes)
+        self.drawn += len(codes[0])
+        self._progress(self.drawn / self._plan.draws)
+        for position in self._unchanged:
+            if not self.altered and np.any(released[position] != codes[position]):
+                name = self._plan.mechanism.schema.names[position]
+                self.altered.append(f"{name} is said to be released as it is, and is altered")
+        return [released[response.position].astype(np.int64) for response in self._plan.responses]
+
+
+class _Mixed:
+    """Counts of the rows with random true values."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._rows = 0
+        self._cells = [
+            None if r.matrix is None else np.zeros((r.outputs, r.size), dtype=np.int64)
+            for r in plan.responses
+        ]
+        k = len(plan.responses)
+        self._kept = np.zeros(k, dtype=np.int64)
+        self._both = np.zeros((k, k), dtype=np.int64)
+
+    def add(self, true: list[NDArray[Any]], released: list[NDArray[Any]]) -> None:
+        """Count a batch."""
+        rows = len(true[0]) if true else 0
+        self._rows += rows
+        kept = np.zeros((rows, len(true)), dtype=np.float32)
+        for place, response in enumerate(self._plan.responses):
+            x, y = true[place].astype(np.int64), released[place]
+            counts = self._cells[place]
+            if counts is not None:
+                found = np.bincount(y * response.size + x, minlength=counts.size)
+                counts += found.reshape(counts.shape)
+            if response.square:
+                kept[:, place] = x == y
+        # Numbers of rows below 2^24 are exact in single precision.
+        self._both += np.rint(kept.T @ kept).astype(np.int64)
+        self._kept = np.diagonal(self._both).copy()
+
+    def level(self, place: int) -> Level:
+        """Return what is shown of ε of one attribute alone."""
+        plan, response = self._plan, self._plan.responses[place]
+        claimed = plan.mechanism.attribute_epsilon[response.position]
+        error = plan.share(len(plan.responses))
+        n, kept = self._rows, int(self._kept[place])
+        counts = self._cells[place]
+        if response.pattern or counts is None:
+            # Averaged over true values and over the others that it could have been, a value is
+            # released with probability p if true and (1 − p)/(a − 1) if not.
+            p, others = float(limits.lower(kept, n, error)), response.size - 1
+            if response.keep < 1 / response.size:
+                p = float(limits.upper(kept, n, error))
+                odds = (1 - p) / others / p if p > 0 else math.inf
+            else:
+                odds = p * others / (1 - p) if p < 1 else math.inf
+            return Level(claimed, max(0.0, math.log(odds)) if odds > 0 else 0.0)
+        y, v, w = response.worst
+        here, there = counts[y, v], counts[y, w]
+        n_here, n_there = int(counts[:, v].sum()), int(counts[:, w].sum())
+        return Level(claimed, log_quotient(here, n_here, there, n_there, error))
+
+    def attenuation(self, place: int) -> Quantity | None:
+        """Return what is found of how much is left of one attribute."""
+        response = self._plan.responses[place]
+        if not response.square:
+            return None
+        error = self._plan.share(len(self._plan.responses))
+        n, kept = self._rows, int(self._kept[place])
+        refuted = bool(limits.differs(kept, n, min(response.keep, 1.0), error))
+        ends = [
+            response.keep,
+            float(limits.lower(kept, n, error / 2)),
+            float(limits.upper(kept, n, error / 2)),
+        ]
+        if response.pattern:
+            a = response.size
+            ends = [(a * p - 1) / (a - 1) for p in ends]
+        return Quantity(ends[0], ends[1], ends[2], refuted)
+
+    def pairs(self) -> Iterator[tuple[tuple[str, str], Quantity]]:
+        """Yield what is found of how often two attributes are kept together, as φ of the pair; for
+        matrices as the probability itself."""
+        plan = self._plan
+        error = plan.share(len(plan.pairs))
+        for (i, j), (both, to_phi) in zip(plan.pairs, plan.kept_together, strict=True):
+            first, second = plan.responses[i], plan.responses[j]
+            count = int(self._both[i, j])
+            ends = [
+                both,
+                float(limits.lower(count, self._rows, error / 2)),
+                float(limits.upper(count, self._rows, error / 2)),
+            ]
+            refuted = bool(limits.differs(count, self._rows, min(max(both, 0.0), 1.0), error))
+            yield (
+                (first.name, second.name),
+                Quantity(to_phi(ends[0]), to_phi(ends[1]), to_phi(ends[2]), refuted),
+            )
+
+    def cells(self) -> Iterator[str]:
+        """Yield a sentence for every attribute with a released value that is too frequent or too
+        rare under some true value: the one farthest off."""
+        error = self._plan.share(self._plan.n_cells)
+        labels = self._plan.mechanism.output_labels
+        for response, counts in zip(self._plan.responses, self._cells, strict=True):
+            if counts is None or response.matrix is None:
+                continue
+            rows = counts.sum(axis=0)
+            claimed = np.clip(response.matrix, 0.0, 1.0)
+            wrong = limits.differs(counts, rows[None, :], claimed, error)
+            if not wrong.any():
+                continue
+            off = np.abs(counts / np.maximum(rows, 1) - claimed) * wrong
+            y, x = np.unravel_index(int(np.argmax(off)), off.shape)
+            low = float(limits.lower(counts[y, x], rows[x], error / 2))
+            high = float(limits.upper(counts[y, x], rows[x], error / 2))
+            true = self._plan.mechanism.schema.attributes[response.position].categories[x]
+            yield (
+                f"{response.name} = {true} is released as {labels[response.position][y]} with "
+                f"probability {low:.4g} to {high:.4g} where {claimed[y, x]:.4g} was claimed"
+            )
+
+
+def _events(
+    plan: Plan, drawing: _Drawing, fixed: list[NDArray[Any]]
+) -> tuple[Level | None, list[Level]]:
+    """Return what is shown of ε of the record, and of every attribute given the rest."""
+    if not plan.several:
+        return None, []
+    event, _ = plan.record_event
+    others = drawing.fixed(plan.record(other=True), plan.n_fixed)
+    counts = event.count(fixed), event.count(others)
+    record = Level(
+        plan.mechanism.epsilon,
+        log_quotient(counts[0], plan.n_fixed, counts[1], plan.n_fixed, plan.share(1)),
+    )
+    error = plan.share(len(plan.responses))
+    claimed = [plan.mechanism.epsilon_given_rest[r.position] for r in plan.responses]
+    if not plan.n_single:
+        return record, [Level(level, 0.0) for level in claimed]
+    singles = []
+    records = [plan.single(place) for place in range(len(plan.responses))]
+    released = drawing.each(records, plan.n_single)
+    for level, (event, _), there in zip(claimed, plan.single_events, released, strict=True):
+        counts = event.count(fixed), event.count(there)
+        shown = log_quotient(counts[0], plan.n_fixed, counts[1], plan.n_single, error)
+        singles.append(Level(level, shown))
+    return record, singles
+
+
+def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
+    """Yield a sentence for every trace of random bits that were used twice."""
+    if not fixed:
+        return
+    if _has_repeat(fixed, plan.window):
+        yield f"{plan.window} rows in succession came out twice: random bits were used again"
+    # Rows next to each other agree as often as two independent rows do.
+    error = plan.share(2 * len(plan.responses))
+    for response, column in zip(plan.responses, fixed, strict=True):
+        half = len(column) // 2
+        agree = int(np.count_nonzero(column[: 2 * half : 2] == column[1 : 2 * half : 2]))
+        claimed = float((response.column(response.worst[1]) ** 2).sum())
+        if half and limits.differs(agree, half, min(claimed, 1.0), error):
+            yield (
+                f"neighbouring rows agree in {response.name} {agree / half:.4g} of the time where "
+                f"{claimed:.4g} was claimed: they do not use random bits of their own"
+            )
+
+
+def _has_repeat(columns: list[NDArray[Any]], window: int) -> bool:
+    """Whether some rows in succession occur again further down, found by a hash and then looked
+    at."""
+    n = len(columns[0])
+    if n < window + 1:
+        return False
+    source = SystemRandomness()
+    rows = np.zeros(n, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            # A random word for every value: a sum of them is a hash of the row.
+            words = source.bits(np.uint64, int(column.max()) + 1)
+            rows += words[column]
+        multiplier = source.bits(np.uint64, 1)[0] | np.uint64(1)
+        powers = np.cumprod(np.full(n, multiplier, dtype=np.uint64))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows * powers)])
+        # Σ r_{j+t} B^(j+t) over a window, times B^(n−j): the same wherever the rows are the same.
+        level = powers[::-1]
+        starts = n - window + 1
+        hashes = (sums[window:] - sums[:-window]) * level[:starts]
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    for start in np.flatnonzero(first[inverse] != np.arange(starts))[:100].tolist():
+        before = int(first[inverse[start]])
+        if all(
+            np.array_equal(c[before : before + window], c[start : start + window]) for c in columns
+        ):
+            return True
+    return False
+
+
+def _level_sentences(epsilon: Level, attributes: Sequence[Audited]) -> Iterator[str]:
+    if epsilon.refuted and len(attributes) > 1:
+        yield _at_least(epsilon, "of the record")
+    for attribute in attributes:
+        if attribute.epsilon.refuted:
+            yield _at_least(attribute.epsilon, f"of {attribute.name} alone")
+        if attribute.given_rest is not None and attribute.given_rest.refuted:
+            yield _at_least(attribute.given_rest, f"of {attribute.name} given the rest")
+
+
+def _at_least(level: Level, what: str) -> str:
+    shown = "no bound at all" if math.isinf(level.at_least) else f"at least {level.at_least:.4g}"
+    return f"{shown} nats where {level.claimed:.4g} was claimed, {what}"
+
+
+def _attenuation_sentences(
+    attributes: Sequence[Audited], pairs: Sequence[tuple[tuple[str, str], Quantity]]
+) -> Iterator[str]:
+    for attribute in attributes:
+        found = attribute.attenuation
+        if found is not None and found.refuted:
+            what = "is kept with probability" if attribute.kept else "has an attenuation of"
+            yield f"{attribute.name} {what} {_interval(found)}"
+    for names, found in pairs:
+        if found.refuted:
+            yield f"{names[0]} and {names[1]} together have an attenuation of {_interval(found)}"
+
+
+def _interval(found: Quantity) -> str:
+    return f"{found.low:.4g} to {found.high:.4g} where {found.claimed:.4g} was claimed"

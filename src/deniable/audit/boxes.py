@@ -1,0 +1,74 @@
+"""What is audited: something that takes rows and gives rows back."""
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.counting import released_attributes
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.strata import Strata
+from deniable.tables.trials import csv_bytes, csv_table, trial_codes, trial_table
+
+Box = Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]
+"""Codes in, one array of shape (n,) per attribute; codes of the released values out, in the same
+rows. Every call is a run of its own."""
+
+
+def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
+    """Return the box around something that randomizes a pyarrow table of true values.
+
+    Args:
+        mechanism: what it claims to be; says only how values are written.
+        randomize: a table of texts in, a table out, with the same rows.
+    """
+    schema = mechanism.schema
+    attributes = released_attributes(Strata.one(mechanism), schema.names)
+
+    def box(codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        released = trial_codes(randomize(trial_table(schema, codes)), attributes)
+        if len(released[0]) != len(codes[0]):
+            raise InputError(
+                f"{len(codes[0])} rows were asked for and {len(released[0])} came back; a row has "
+                "to come out for each that goes in, in the same order"
+            )
+        return [np.asarray(column) for column in released]
+
+    return box
+
+
+def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
+    """Return the box around a program that reads CSV with a header and writes CSV with a header.
+
+    Args:
+        mechanism: what it claims to be.
+        words: the program and its arguments; it is started for every batch.
+
+    Raises:
+        InputError: from a call, if it cannot be started, fails, or does not give back the rows.
+    """
+
+    def randomize(table: Any) -> Any:
+        # What is drawn here is about nobody, so no ledger is to count it.
+        environment = {k: v for k, v in os.environ.items() if k != "DENIABLE_LEDGER"}
+        try:
+            done = subprocess.run(
+                list(words),
+                input=csv_bytes(table),
+                capture_output=True,
+                check=False,
+                env=environment,
+            )
+        except OSError as error:
+            raise InputError(f"{words[0]}: cannot be run ({error.strerror or error})") from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            last = f": {said[-1][:200]}" if said else ""
+            raise InputError(f"{words[0]}: failed with status {done.returncode}{last}")
+        return csv_table(done.stdout)
+
+    return rows_box(mechanism, randomize)

@@ -1,0 +1,59 @@
+"""Exact limits of a probability from a count (Clopper and Pearson, 1934).
+
+If an event of probability p happens c times in n independent draws, the lower limit is above p with
+probability at most the error, and so is the upper limit below it; for one side each.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, binom
+
+Floats = NDArray[np.float64]
+
+
+def lower(count: Any, draws: Any, error: float) -> Floats:
+    """Return lower limits, shapes broadcast.
+
+    >>> lower(np.array([0, 10]), 10, 0.05).round(4).tolist()
+    [0.0, 0.7411]
+    """
+    c, n = np.asarray(count, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    return np.where(c > 0, beta.ppf(error, np.maximum(c, 1), n - c + 1), 0.0)
+
+
+def upper(count: Any, draws: Any, error: float) -> Floats:
+    """Return upper limits, shapes broadcast.
+
+    >>> upper(np.array([0, 10]), 10, 0.05).round(4).tolist()
+    [0.2589, 1.0]
+    """
+    c, n = np.asarray(count, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    return np.where(c < n, beta.ppf(1 - error, c + 1, np.maximum(n - c, 1)), 1.0)
+
+
+def differs(count: Any, draws: Any, probability: Any, error: float) -> NDArray[np.bool_]:
+    """Return where a count is one that its claimed probability gives with at most this
+    probability, both sides together."""
+    below = binom.cdf(count, draws, probability)
+    above = binom.sf(np.asarray(count) - 1, draws, probability)
+    return np.asarray(2 * np.minimum(below, above) <= error)
+
+
+def power(draws: float, claimed: float, true: float, error: float) -> float:
+    """Return how probably :func:`differs` tells a true probability from a claimed one.
+
+    >>> round(power(10_000, 0.5, 0.51, 1e-6), 3), power(10_000, 0.5, 1.0, 1e-6)
+    (0.002, 1.0)
+    """
+    n = int(draws)
+    least = binom.ppf(error / 2, n, claimed)
+    while 2 * binom.cdf(least - 1, n, claimed) > error:  # from rounding in the percentile
+        least -= 1
+    most = binom.isf(error / 2, n, claimed)
+    while 2 * binom.sf(most, n, claimed) > error:
+        most += 1
+    # Counts from least to most may be found consistent, one more on each side to be sure.
+    missed = binom.cdf(most, n, true) - binom.cdf(least - 1, n, true)
+    return float(min(max(1.0 - missed, 0.0), 1.0))

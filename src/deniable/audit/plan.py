@@ -1,0 +1,441 @@
+"""What an audit will look at, chosen by the claimed law before a row is drawn; and what it can see.
+
+Rows are of three kinds. *Mixed* rows have random true values: from them come the probability of
+every released value given every true one, attribute by attribute, and how often two attributes are
+kept together. *Fixed* rows have one true record x, or another x': between the two the claimed law
+leaves the largest ratio that a column alone can have, in every attribute. *Single* rows differ from
+x in one attribute. What is counted of fixed and single rows is an event that the claimed law makes
+much likelier under x; a sample from it chooses the event, and fresh draws are counted.
+
+Whatever the event is, its probabilities under two records differ by at most e^ε, so the quotient of
+a lower and an upper limit is a lower limit of e^ε. A badly chosen event costs power, never truth.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.audit import limits
+from deniable.laws import PatternLaw
+from deniable.laws.matrix import ResponseLaw
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.randomizer import Randomizer
+from deniable.randomness import SystemRandomness
+
+Floats = NDArray[np.float64]
+
+DRAWS = 1_000_000
+ERROR = 1e-6
+"""How probably an honest mechanism is refuted, over all that an audit looks at."""
+
+_KINDS = 8
+"""Kinds of questions; each has an equal part of the error, divided among the questions."""
+
+_MOST_CELLS = 1 << 20
+_MOST_PAIRS = 5_000
+_LEAST_LOG = -60.0
+_TRIALS = 20_000
+"""Draws from the claimed law that choose the events."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """How probably a defect would be found.
+
+    Args:
+        defect: in words.
+        probability: at least, in the attribute where it is hardest to see.
+        attribute: that attribute; empty if the defect is not of one.
+    """
+
+    defect: str
+    probability: float
+    attribute: str = ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        plain = {"defect": self.defect, "probability": self.probability}
+        return plain | ({"attribute": self.attribute} if self.attribute else {})
+
+
+@dataclass(frozen=True)
+class Response:
+    """What the claimed mechanism does to one attribute alone.
+
+    Args:
+        position: in the schema.
+        name: of the attribute.
+        size: categories a.
+        outputs: released values m.
+        keep: probability of the released value being the true one, averaged over the categories;
+            NaN where the outputs are not the categories.
+        pattern: whether a changed value is evenly one of the others.
+        matrix: M[y, x], shape (m, a); None if it is larger than 2^20.
+    """
+
+    position: int
+    name: str
+    size: int
+    outputs: int
+    keep: float
+    pattern: bool
+    matrix: Floats | None = field(repr=False)
+
+    @property
+    def square(self) -> bool:
+        """Whether released values are categories."""
+        return self.size == self.outputs
+
+    def column(self, code: int) -> Floats:
+        """Return the probabilities of the released values of one true value, shape (m,)."""
+        if self.matrix is not None:
+            return self.matrix[:, code]
+        rest = np.full(self.outputs, (1 - self.keep) / (self.size - 1))
+        rest[code] = self.keep
+        return rest
+
+    @cached_property
+    def worst(self) -> tuple[int, int, int]:
+        """A released value and two true ones between which its ratio is largest."""
+        if self.matrix is None or self.pattern:
+            return (0, 0, 1) if self.keep >= 1 / self.size else (1, 0, 1)
+        most, least = self.matrix.argmax(axis=1), self.matrix.argmin(axis=1)
+        rows = np.arange(self.outputs)
+        top, bottom = self.matrix[rows, most], self.matrix[rows, least]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(top > 0, top / bottom, 0.0)
+        y = int(np.lexsort((top, ratios))[-1])
+        return y, int(most[y]), int(least[y])
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of released records: the score lies in an interval, and maybe one column in a set.
+
+    Args:
+        scores: per attribute of the plan the score of every released value.
+        low, high: the interval.
+        attribute: place of the column among the attributes, or None.
+        values: for that column, whether a released value is in the set.
+    """
+
+    scores: Sequence[Floats]
+    low: float
+    high: float = math.inf
+    attribute: int | None = None
+    values: NDArray[np.bool_] | None = None
+
+    def count(self, columns: Sequence[NDArray[Any]]) -> int:
+        """Return how many records are in it."""
+        held = self._sum(columns)
+        inside = (held >= self.low) & (held <= self.high)
+        if self.attribute is not None and self.values is not None:
+            inside &= self.values[columns[self.attribute]]
+        return int(np.count_nonzero(inside))
+
+    def _sum(self, columns: Sequence[NDArray[Any]]) -> Floats:
+        return total_score(self.scores, columns)
+
+
+def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Floats:
+    """Return the sum of the scores of every record, rounded so that ties stay ties, shape (n,)."""
+    total = np.zeros(len(columns[0]))
+    for score, column in zip(scores, columns, strict=True):
+        total += score[column]
+    return np.round(total, 9)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An audit of a claimed mechanism, before anything is drawn.
+
+    Args:
+        mechanism: what is claimed.
+        draws: rows in all.
+        error: how probably an honest mechanism is refuted at most.
+    """
+
+    mechanism: Mechanism
+    draws: int = DRAWS
+    error: float = ERROR
+
+    @cached_property
+    def responses(self) -> tuple[Response, ...]:
+        """The attributes that are randomized."""
+        return tuple(
+            _response(self.mechanism, i)
+            for i in range(len(self.mechanism.schema.attributes))
+            if not self.mechanism.block_of(i)[0].law.kept_as_it_is
+        )
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more to a record than one randomized attribute."""
+        return len(self.responses) > 1
+
+    @property
+    def n_mixed(self) -> int:
+        """Rows with random true values."""
+        return self.draws // 2 if self.several else 3 * self.draws // 4
+
+    @property
+    def n_fixed(self) -> int:
+        """Rows with the true record x; as many with x' if there are several attributes."""
+        return self.draws // 8 if self.several else self.draws - self.n_mixed
+
+    @property
+    def n_single(self) -> int:
+        """Rows per attribute whose true record differs from x in it alone."""
+        if not self.several:
+            return 0
+        return (self.draws - self.n_mixed - 2 * self.n_fixed) // len(self.responses)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Places among the attributes of the pairs that are looked at."""
+        k = len(self.responses)
+        found = [(i, i + step) for step in range(1, k) for i in range(k - step)]
+        both = [p for p in found[:_MOST_PAIRS] if all(self.responses[i].square for i in p)]
+        return tuple(both)
+
+    @cached_property
+    def kept_together(self) -> tuple[tuple[float, Callable[[float], float]], ...]:
+        """For every pair the claimed probability that both are kept, and how such a probability
+        becomes φ of the pair; for matrices it stays what it is."""
+        return tuple(
+            _kept_together(self.mechanism, self.responses[i], self.responses[j])
+            for i, j in self.pairs
+        )
+
+    def share(self, questions: int) -> float:
+        """Return the error of one of so many questions of a kind."""
+        return self.error / _KINDS / max(1, questions)
+
+    @cached_property
+    def n_cells(self) -> int:
+        """How many probabilities of a released value given a true one are looked at."""
+        return sum(r.size * r.outputs for r in self.responses if r.matrix is not None)
+
+    # --- the events ------------------------------------------------------------------------------
+
+    def record(self, *, other: bool = False) -> list[int]:
+        """Return x, or x', as codes of all attributes of the schema."""
+        codes = [0] * len(self.mechanism.schema.attributes)
+        for response in self.responses:
+            codes[response.position] = response.worst[2 if other else 1]
+        return codes
+
+    def single(self, place: int) -> list[int]:
+        """Return the record that differs from x in one attribute."""
+        codes = self.record()
+        codes[self.responses[place].position] = self.responses[place].worst[2]
+        return codes
+
+    @cached_property
+    def _trials(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        randomizer = Randomizer(self.mechanism, SystemRandomness())
+
+        def drawn(codes: list[int]) -> list[NDArray[Any]]:
+            columns = randomizer.randomize([np.full(_TRIALS, c, dtype=np.int64) for c in codes])
+            return [columns[r.position] for r in self.responses]
+
+        return drawn(self.record()), drawn(self.record(other=True))
+
+    @cached_property
+    def record_event(self) -> tuple[Event, float]:
+        """The event for ε of the record, and the lower limit that it may be expected to show."""
+        scores = [_log(r.column(r.worst[1])) - _log(r.column(r.worst[2])) for r in self.responses]
+        here, there = (np.sort(total_score(scores, columns)) for columns in self._trials)
+        best, shown = Event(scores, -math.inf), 0.0
+        for low in np.unique(np.quantile(here, np.linspace(0, 0.999, 80), method="higher")):
+            event = _TRIALS - np.searchsorted(here, low), _TRIALS - np.searchsorted(there, low)
+            bound = self._expected(*event, self.n_fixed, self.n_fixed, self.share(1))
+            if bound > shown:
+                best, shown = Event(scores, float(low)), bound
+        return best, shown
+
+    @cached_property
+    def single_events(self) -> tuple[tuple[Event, float], ...]:
+        """Per attribute the event for ε given the rest, and the limit that it may show."""
+        if not self.several:
+            return ()
+        randomizer = Randomizer(self.mechanism, SystemRandomness())
+        count = min(_TRIALS, max(1000, 20 * _TRIALS // len(self.responses)))
+        scores = [_log(r.column(r.worst[1])) - _log(_average(r)) for r in self.responses]
+        here = [column[:count] for column in self._trials[0]]
+        found = []
+        for place, response in enumerate(self.responses):
+            y, v, w = response.worst
+            values = response.column(v) > response.column(w)
+            values[y] = True
+            rest = [np.zeros_like(s) if i == place else s for i, s in enumerate(scores)]
+            columns = randomizer.randomize(
+                [np.full(count, c, dtype=np.int64) for c in self.single(place)]
+            )
+            there = [columns[r.position] for r in self.responses]
+            held = [np.sort(total_score(rest, c)[values[c[place]]]) for c in (here, there)]
+            found.append(self._window(rest, place, values, held, count))
+        return tuple(found)
+
+    def _window(
+        self,
+        scores: Sequence[Floats],
+        place: int,
+        values: NDArray[np.bool_],
+        held: Sequence[Floats],
+        count: int,
+    ) -> tuple[Event, float]:
+        """Return the interval of the others' scores that shows most of one attribute."""
+        error = self.share(len(self.responses))
+        all_scores = np.concatenate(held)
+        if not len(all_scores):
+            return Event(scores, -math.inf, math.inf, place, values), 0.0
+        edges = np.unique(np.quantile(all_scores, np.linspace(0, 1, 13), method="nearest"))
+        lows, highs = [-math.inf, *edges[1:].tolist()], [*edges[:-1].tolist(), math.inf]
+        best, shown = Event(scores, -math.inf, math.inf, place, values), -1.0
+        for low in lows:
+            for high in highs:
+                if low > high:
+                    continue
+                inside = [
+                    int(np.searchsorted(h, high, "right") - np.searchsorted(h, low)) for h in held
+                ]
+                scaled = [c * _TRIALS / count for c in inside]
+                bound = self._expected(scaled[0], scaled[1], self.n_fixed, self.n_single, error)
+                if bound > shown:
+                    best, shown = Event(scores, low, high, place, values), bound
+        return best, max(shown, 0.0)
+
+    def _expected(self, here: float, there: float, n: int, n_there: int, error: float) -> float:
+        """Return the limit that two numbers out of the trials lead one to expect."""
+        if not here or not n or not n_there:
+            return 0.0
+        # An event that the trials have hardly seen is rarer than it looks: add one to both.
+        counts = here * n / (_TRIALS + 1), (there + 1) * n_there / (_TRIALS + 1)
+        return log_quotient(counts[0], n, counts[1], n_there, error)
+
+    # --- what would be seen ----------------------------------------------------------------------
+
+    @cached_property
+    def power(self) -> tuple[Power, ...]:
+        """How probably each of five defects would be found, in the attribute where that is
+        hardest."""
+        found = []
+        squares = [r for r in self.responses if r.square]
+        defects: dict[str, Callable[[Response], float]] = {
+            "an attribute is released as it is": lambda r: self._keeps(r, 1.0),
+            "a changed value can be the true one": lambda r: self._keeps(
+                r, r.keep + (1 - r.keep) / r.size
+            ),
+            "two categories of an attribute are swapped": self._swapped,
+            "a keep probability is 2 % too high": lambda r: self._keeps(r, min(1, 1.02 * r.keep)),
+        }
+        for defect, probability in defects.items():
+            each = [(probability(r), r.name) for r in squares]
+            if each:
+                least, name = min(each)
+                found.append(Power(defect, least, name))
+        enough = self.n_fixed // 2 >= self.window
+        found.append(Power("a run repeats the random bits of another", float(enough)))
+        return tuple(found)
+
+    def _keeps(self, response: Response, keep: float) -> float:
+        error = self.share(len(self.responses))
+        return limits.power(self.n_mixed, response.keep, keep, error)
+
+    def _swapped(self, response: Response) -> float:
+        # Rows with one true value: nearly all runs have nine tenths of their expected number.
+        rows = self.n_mixed / response.size
+        wrong = (1 - response.keep) / (response.size - 1)
+        cell = limits.power(0.9 * rows, response.keep, wrong, self.share(self.n_cells))
+        if response.matrix is None:
+            cell = 0.0
+        moved = response.keep + 2 / response.size * (wrong - response.keep)
+        return max(cell, self._keeps(response, moved))
+
+    @cached_property
+    def window(self) -> int:
+        """So many rows of one true record never come twice in an honest run, but for the error.
+
+        c, the probability that two released records agree, is at most the product over blocks of
+        the least such probability of one of their attributes. Two windows of w rows at any
+        distance agree with probability at most c^(w/2): at a distance below w the rows fall into
+        chains, and along one of length l the probability Σp^l of all equal is at most c^(l/2).
+        There are fewer than n² pairs of windows.
+        """
+        least: dict[int, float] = {}
+        for response in self.responses:
+            block, _ = self.mechanism.block_of(response.position)
+            agree = max(float((response.column(v) ** 2).sum()) for v in response.worst[1:])
+            key = self.mechanism.blocks.index(block)
+            least[key] = min(agree, least.get(key, 1.0))
+        c = math.prod(least.values())
+        if c >= 1:
+            return self.draws + 1
+        n = 2 * self.n_fixed
+        return math.ceil(2 * (2 * math.log(max(n, 2)) - math.log(self.share(2))) / -math.log(c))
+
+
+def _kept_together(
+    mechanism: Mechanism, first: Response, second: Response
+) -> tuple[float, Callable[[float], float]]:
+    """Return the claimed probability that both are kept, and how one becomes φ of the pair.
+
+    With z the indicator of being kept, h = αz − β with α = a/(a − 1), β = 1/(a − 1), and
+    φ_ij = E h_i h_j = α_i α_j Pr[both] − α_i β_j p_i − β_i α_j p_j + β_i β_j.
+    """
+    if not (first.pattern and second.pattern):
+        return first.keep * second.keep, lambda both: both
+    alphas = [r.size / (r.size - 1) for r in (first, second)]
+    betas = [1 / (r.size - 1) for r in (first, second)]
+    constant = (
+        betas[0] * betas[1] - alphas[0] * betas[1] * first.keep - betas[0] * alphas[1] * second.keep
+    )
+    scale = alphas[0] * alphas[1]
+    block, place = mechanism.block_of(first.position)
+    other, other_place = mechanism.block_of(second.position)
+    if block is other:
+        assert isinstance(block.law, PatternLaw)
+        phi = float(block.law.eigenvalues((place, other_place))[1, 1])
+        both = (phi - constant) / scale
+    else:
+        both = first.keep * second.keep
+    return both, lambda value: scale * value + constant
+
+
+def log_quotient(here: float, n: int, there: float, n_there: int, error: float) -> float:
+    """Return a lower limit of ln(p/q) from counts of two independent samples, at least 0."""
+    low = float(limits.lower(here, n, error / 2))
+    high = float(limits.upper(there, n_there, error / 2))
+    return max(0.0, math.log(low / high)) if low > 0 else 0.0
+
+
+def _response(mechanism: Mechanism, position: int) -> Response:
+    block, place = mechanism.block_of(position)
+    law = block.law
+    size, outputs = law.n_categories[place], law.n_outputs[place]
+    keep = float(law.keep_probabilities()[place])
+    matrix = None
+    if isinstance(law, ResponseLaw):
+        matrix = law.matrix()
+    elif size * outputs <= _MOST_CELLS:
+        matrix = np.full((size, size), (1 - keep) / (size - 1))
+        np.fill_diagonal(matrix, keep)
+    name = mechanism.schema.names[position]
+    return Response(position, name, size, outputs, keep, isinstance(law, PatternLaw), matrix)
+
+
+def _average(response: Response) -> Floats:
+    if response.matrix is not None:
+        return np.asarray(response.matrix.mean(axis=1))
+    return np.full(response.outputs, 1 / response.outputs)
+
+
+def _log(probabilities: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(probabilities), _LEAST_LOG)

@@ -1,0 +1,155 @@
+"""Every planted defect is found, and an honest box is not refuted.
+
+How often, is counted in tests/statistical/test_audit.py; here the error is 1e-9.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import Schema, design
+from deniable.audit import Plan, audit
+from deniable.audit.audit import Level, _has_repeat
+from deniable.laws import Identity, MatrixChannel, ProductLaw
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
+from deniable.randomness import SeededRandomness, SystemRandomness
+
+ERROR = 1e-9
+Codes = list[np.ndarray]
+CLAIMED = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="balanced").mechanism
+
+
+def honest(mechanism: Mechanism) -> Callable[[Sequence[Any]], Codes]:
+    return Randomizer(mechanism, SystemRandomness()).randomize
+
+
+def untouched(codes: Codes) -> Codes:
+    """The last attribute is released as it is."""
+    return [*honest(CLAIMED)(codes)[:-1], codes[-1]]
+
+
+def changed_to_any(codes: Codes) -> Codes:
+    """A changed value is drawn from all categories, the true one too."""
+    released = honest(CLAIMED)(codes)
+    again = SystemRandomness().bits(np.uint8, len(codes[2]))
+    lies = (released[2] != codes[2]) & (again % 4 == 0)
+    return [*released[:2], np.where(lies, codes[2], released[2])]
+
+
+def swapped(codes: Codes) -> Codes:
+    """Two categories of the last attribute are taken for each other."""
+    released = honest(CLAIMED)(codes)
+    return [*released[:2], np.array([0, 2, 1, 3])[released[2]]]
+
+
+def kept_more(codes: Codes) -> Codes:
+    """One in sixteen rows is released as it is."""
+    released = honest(CLAIMED)(codes)
+    words = SystemRandomness().bits(np.uint16, len(codes[0]))
+    return [np.where(words < 4096, true, out) for true, out in zip(codes, released, strict=True)]
+
+
+def same_key(codes: Codes) -> Codes:
+    """Every run uses the same keystream."""
+    return Randomizer(CLAIMED, SeededRandomness(5)).randomize(codes)
+
+
+def shared_by_two(codes: Codes) -> Codes:
+    """Neighbouring rows use the same bits."""
+    size = CLAIMED.schema.n_categories
+    zeros = honest(CLAIMED)([np.zeros((len(c) + 1) // 2, dtype=np.int64) for c in codes])
+    shifts = [np.repeat(column, 2)[: len(codes[0])] for column in zeros]
+    return [(c + s) % n for c, s, n in zip(codes, shifts, size, strict=True)]
+
+
+def together_as_if_alone(codes: Codes) -> Codes:
+    """The attributes are randomized independently at their levels: more ε for the record."""
+    law = ProductLaw.from_levels(CLAIMED.schema.n_categories, CLAIMED.attribute_epsilon)
+    return honest(Mechanism(CLAIMED.schema, (Block((0, 1, 2), law),)))(codes)
+
+
+DEFECTS = {
+    untouched: "was claimed, of a3 alone",
+    changed_to_any: "a3 has an attenuation of",
+    swapped: "a3",
+    kept_more: "attenuation",
+    same_key: "random bits were used again",
+    shared_by_two: "random bits",
+    together_as_if_alone: "together have an attenuation",
+}
+
+
+@pytest.mark.parametrize("box", DEFECTS)
+def test_a_planted_defect_is_refuted(box):
+    found = audit(Plan(CLAIMED, 40_000, ERROR), box)
+    assert found.refuted
+    assert found.verdict.startswith("REFUTED: ")
+    assert any(DEFECTS[box] in sentence for sentence in found.refutations), found.refutations
+
+
+def test_an_honest_box_is_not_refuted_and_most_of_its_levels_are_shown():
+    found = audit(Plan(CLAIMED, 40_000, ERROR), honest(CLAIMED))
+    assert found.verdict == "consistent with the claim; nothing is proved"
+    assert 0.6 * CLAIMED.epsilon < found.epsilon.at_least <= CLAIMED.epsilon
+    plain = found.to_plain()
+    assert plain["refuted"] is False
+    assert plain["draws"] <= 40_000
+    assert [a["name"] for a in plain["attributes"]] == ["a1", "a2", "a3"]
+    for attribute in plain["attributes"]:
+        assert attribute["attenuation"]["low"] < attribute["attenuation"]["claimed"]
+        assert attribute["epsilon_given_rest"]["at_least"] > 0
+    assert len(plain["pairs"]) == 3
+
+
+def test_too_small_a_claim_is_refuted_in_nats():
+    stronger, weaker = (
+        design(Schema.anonymous((4,)), epsilon=level).mechanism for level in (1.0, 1.2)
+    )
+    found = audit(Plan(stronger, 60_000, ERROR), honest(weaker))
+    assert "nats where 1 was claimed, of a1 alone" in found.verdict
+    assert 1.0 < found.attributes[0].epsilon.at_least < 1.2
+    assert found.attributes[0].given_rest is None
+
+
+def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
+    matrix = np.array([[0.6, 0.2], [0.2, 0.2], [0.2, 0.6]])
+    schema = Schema(Schema.anonymous((2, 3)).attributes, keep=("a2",))
+    law = MatrixChannel.from_probabilities(matrix)
+    mechanism = Mechanism(schema, (Block((0,), law), Block((1,), Identity((3,)))))
+    plan = Plan(mechanism, 20_000, ERROR)
+    found = audit(plan, honest(mechanism))
+    assert not found.refuted
+    assert found.attributes[0].attenuation is None
+    assert 0.8 < found.attributes[0].epsilon.at_least < np.log(3)
+
+    def altered(codes: Codes) -> Codes:
+        released = honest(mechanism)(codes)
+        return [released[0], (released[1] + 1) % 3]
+
+    assert "a2 is said to be released as it is" in audit(plan, altered).verdict
+
+    def turned(codes: Codes) -> Codes:
+        released = honest(mechanism)(codes)
+        return [2 - released[0], released[1]]
+
+    assert "is released as answer" in " ".join(audit(plan, turned).refutations)
+
+
+def test_a_level_without_bound_is_never_refuted():
+    assert not Level(float("inf"), 3.0).refuted
+    assert Level(float("inf"), 3.0).to_plain()["claimed"] is None
+
+
+@pytest.mark.parametrize("distance", [31, 40, 500])
+def test_rows_that_come_again_are_found_wherever_they_are(distance):
+    generator = np.random.default_rng(3)
+    columns = [generator.integers(0, 4, 1000), generator.integers(0, 3, 1000)]
+    assert not _has_repeat(columns, 30)
+    for column in columns:
+        column[100 + distance : 130 + distance] = column[100:130]
+    assert _has_repeat(columns, 30)
+    assert not _has_repeat(columns, 45)
+    assert not _has_repeat([c[:20] for c in columns], 30)
