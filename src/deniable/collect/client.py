@@ -1,0 +1,190 @@
+"""The other end, without a browser: answering a study, and checking what a server hands out."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from deniable.collect.page import page_bytes
+from deniable.collect.store import receipt_id
+from deniable.collect.study import Study, check_study
+from deniable.errors import InputError
+from deniable.mechanism.randomizer import Randomizer
+from deniable.randomness import BitSource, SystemRandomness
+
+_MOST = 4_000_000
+_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent in somebody's name, and the receipt.
+
+    Args:
+        body: the request's body: study, token, hash of the receipt, randomized record.
+        receipt: with which it can be taken back.
+        answers: the randomized answers, by attribute.
+    """
+
+    body: bytes
+    receipt: str
+    answers: dict[str, str]
+
+
+def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) -> Sent:
+    """Randomize answers, once.
+
+    Args:
+        study: what is asked.
+        answers: a category, or a number where the question is binned, by column.
+        token: of the invitation; empty if the study is open to all.
+        bits: where random bits come from.
+
+    Raises:
+        InputError: if an answer is missing, or is none of its question's.
+    """
+    codes = codes_of(study, answers)
+    mechanism = study.design.mechanism
+    columns = [np.array([code]) for code in codes]
+    drawn = [int(c[0]) for c in Randomizer(mechanism, bits).randomize(columns)]
+    receipt = bits.bits(np.uint8, 16).tobytes().hex()
+    body = {
+        "study": study.identity,
+        "token": "" if study.open_to_all else token,
+        "receipt": receipt_id(receipt).hex(),
+        "record": study.encode(drawn),
+    }
+    labels = {
+        name: texts[code]
+        for name, texts, code in zip(
+            mechanism.schema.names, mechanism.output_labels, drawn, strict=True
+        )
+    }
+    return Sent(json.dumps(body, separators=(",", ":")).encode(), receipt, labels)
+
+
+def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
+    """Return the codes of somebody's true answers, in the schema's order.
+
+    Raises:
+        InputError: if an answer is missing, or is none of its question's.
+    """
+    schema = study.design.mechanism.schema
+    if unknown := [name for name in answers if name not in schema.columns]:
+        raise InputError(f"there is no question '{unknown[0]}' in the study")
+    codes = []
+    for attribute in schema.attributes:
+        code = 0
+        for part in attribute.columns:
+            if part.name not in answers:
+                raise InputError(f"there is no answer to '{part.name}'; a study takes all or none")
+            code = code * part.n_categories + _code(part, answers[part.name])
+        codes.append(code)
+    return codes
+
+
+def _code(attribute: Any, answer: Any) -> int:
+    text = {True: "true", False: "false"}.get(answer, str(answer)) if answer is not None else ""
+    if isinstance(answer, str | bool) or attribute.bins is None:
+        if text in attribute.categories:
+            return int(attribute.categories.index(text))
+    elif isinstance(answer, int | float):
+        edges = attribute.bins
+        if edges[0] <= answer <= edges[-1]:
+            return min(int(np.searchsorted(edges, answer, side="right")) - 1, len(edges) - 2)
+    raise InputError(f"the answer to '{attribute.name}' is none of its categories, or out of range")
+
+
+def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:
+    """Ask a server, and return status, body and headers; follows nothing.
+
+    Raises:
+        InputError: if it cannot be reached.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"{url.split('#')[0]}: give the address of a study, http(s)://…")
+    where = parts.path.rsplit("/", 1)[0] + "/" + path
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(
+            parts.hostname, parts.port, timeout=_SECONDS, context=context
+        )
+    else:
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=_SECONDS)
+    try:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        connection.request("GET" if body is None else "POST", where, body, headers)
+        response = connection.getresponse()
+        content = response.read(_MOST)
+        return response.status, content, {k.lower(): v for k, v in response.getheaders()}
+    except (OSError, http.client.HTTPException) as error:
+        raise InputError(
+            f"{parts.scheme}://{parts.netloc} cannot be reached ({error or type(error).__name__})"
+        ) from None
+    finally:
+        connection.close()
+
+
+def fetch_study(url: str) -> Study:
+    """Return the study that a server hands out, checked in full.
+
+    Raises:
+        InputError: if there is none, or it does not hold together.
+    """
+    status, content, _ = fetch(url, "study.json")
+    if status != 200:
+        raise InputError(f"{url.split('#')[0]} has no study (it answered {status})")
+    study = Study(content)
+    check_study(study)
+    return study
+
+
+def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) -> Sent:
+    """Answer a study: draw, send, return what was sent.
+
+    Raises:
+        InputError: if the answers do not fit, or the study does not take them.
+    """
+    study = fetch_study(url)
+    sent = draw(study, answers, urlsplit(url).fragment, bits or SystemRandomness())
+    status, content, _ = fetch(url, "submissions", sent.body)
+    if status not in (200, 201):
+        raise InputError(f"the study did not take the record: {_said(content, status)}")
+    return sent
+
+
+def _said(content: bytes, status: int) -> str:
+    try:
+        return str(json.loads(content)["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"it answered {status}"
+
+
+def page_at(where: str) -> bytes:
+    """Return the page at an address, or in a file.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if "://" in where:
+        status, content, _ = fetch(where, "")
+        if status != 200:
+            raise InputError(f"{where.split('#')[0]} answered {status}, not with a page")
+        return content
+    try:
+        return Path(where).read_bytes()
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read ({error.strerror or error})") from None
+
+
+def is_page_of(content: bytes, study: Study) -> bool:
+    """Whether a page is, byte for byte, the one that this version makes of a study."""
+    return content == page_bytes(study)

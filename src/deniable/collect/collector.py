@@ -1,0 +1,316 @@
+"""The public listener: hands out the page, takes randomized records, keeps nothing of senders.
+
+`openapi.json` beside this module is its contract. Nothing is logged: no request, no address.
+"""
+
+import asyncio
+import hashlib
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from deniable.collect.limits import Limiter, address_of
+from deniable.collect.page import page_bytes, policy
+from deniable.collect.store import Outcome, Store, Submission
+from deniable.collect.study import Study
+
+GROUP = 512
+"""Most submissions in one transaction."""
+
+WAITING = 4096
+"""Submissions that may wait; more are told to come back."""
+
+SLOWEST = 10.0
+"""Seconds within which a body has to arrive."""
+
+LEAST_SPACE = 64 << 20
+"""Bytes left on the disk below which the server says that it is not ready."""
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_STATUS = {
+    Outcome.STORED: 201,
+    Outcome.SAME: 200,
+    Outcome.OTHER: 409,
+    Outcome.SPENT: 409,
+    Outcome.GONE: 409,
+    Outcome.UNKNOWN: 403,
+    Outcome.CLOSED: 410,
+}
+
+
+class _SubmissionBody(msgspec.Struct, forbid_unknown_fields=True):
+    study: str
+    token: str
+    receipt: str
+    record: str
+
+
+class _WithdrawalBody(msgspec.Struct, forbid_unknown_fields=True):
+    study: str
+    receipt: str
+
+
+class RefusedError(Exception):
+    """A request that is answered with a status and a sentence."""
+
+    def __init__(self, status: int, sentence: str, **headers: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.headers = status, sentence, headers
+
+
+def submission_of(study: Study, body: bytes) -> Submission:
+    """Return the submission in a request's body.
+
+    Raises:
+        RefusedError: if it is not one of this study.
+    """
+    try:
+        sent = msgspec.json.decode(body, type=_SubmissionBody)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise RefusedError(422, "the body is not a submission") from None
+    if sent.study != study.identity:
+        raise RefusedError(422, "the submission is for another study")
+    if not _is_hex(sent.receipt, 64):
+        raise RefusedError(422, "the receipt's hash is not 64 hexadecimal digits")
+    if sent.token != "" if study.open_to_all else not _is_hex(sent.token, 32):
+        raise RefusedError(422, "the token is not one of this study")
+    try:
+        study.decode(sent.record)
+    except ValueError as error:
+        raise RefusedError(422, str(error)) from None
+    packed = bytes.fromhex(sent.record + "0" * (len(sent.record) % 2))
+    return Submission(bytes.fromhex(sent.receipt), packed, sent.token)
+
+
+def submission_size(study: Study) -> int:
+    """Return how many bytes a submission has: every one of a study as many."""
+    token = "" if study.open_to_all else "0" * 32
+    whole = _SubmissionBody("0" * 64, token, "0" * 64, "0" * sum(study.digits))
+    return len(msgspec.json.encode(whole))
+
+
+def _is_hex(text: str, length: int) -> bool:
+    return len(text) == length and set(text) <= set("0123456789abcdef")
+
+
+def today() -> date:
+    """Return the day by which a study closes: it is open as long as it is that day anywhere."""
+    return datetime.fromtimestamp(time.time() - 12 * 3600, UTC).date()
+
+
+class Collector:
+    """The public part of a study's server.
+
+    Args:
+        study: what is collected.
+        store: where to.
+        folder: where the store lies, for the space left on its disk; None if elsewhere.
+        hops: how many proxies stand in front.
+        per_minute: how many submissions one address may make a minute.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        *,
+        folder: Path | None = None,
+        hops: int = 0,
+        per_minute: int = 600,
+    ) -> None:
+        self.study, self.store, self.folder, self.hops = study, store, folder, hops
+        self._page = page_bytes(study)
+        self._etag = f'"{hashlib.sha256(self._page).hexdigest()}"'
+        self._policy = policy()
+        self._size = submission_size(study)
+        self._limiter = Limiter(per_minute)
+        self._waiting: asyncio.Queue[tuple[Submission, asyncio.Future[Outcome | None]]]
+        self._writer = ThreadPoolExecutor(1, "writer")
+
+    def app(self) -> Starlette:
+        """Return the ASGI application."""
+        routes = [
+            Route("/", self._get_page),
+            Route("/study.json", self._get_study),
+            Route("/submissions", self._answered(self._submit), methods=["POST"]),
+            Route("/withdrawals", self._answered(self._withdraw), methods=["POST"]),
+            Route("/healthz", self._get_health),
+            Route("/readyz", self._get_ready),
+        ]
+        return Starlette(routes=routes, lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> Any:
+        self._waiting = asyncio.Queue(WAITING)
+        writing = asyncio.create_task(self._write())
+        yield
+        # What was accepted is written before the end.
+        await self._waiting.join()
+        writing.cancel()
+        self._writer.shutdown()
+
+    # --- what is handed out ----------------------------------------------------------------------
+
+    def _fixed(
+        self, request: Request, content: bytes, kind: str, etag: str, **more: str
+    ) -> Response:
+        headers = {**_HEADERS, **more, "ETag": etag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=kind, headers=headers)
+
+    async def _get_page(self, request: Request) -> Response:
+        more = {"Content-Security-Policy": self._policy, "X-Frame-Options": "DENY"}
+        return self._fixed(request, self._page, "text/html; charset=utf-8", self._etag, **more)
+
+    async def _get_study(self, request: Request) -> Response:
+        etag = f'"{self.study.identity}"'
+        return self._fixed(request, self.study.content, "application/json", etag)
+
+    async def _get_health(self, _request: Request) -> Response:
+        return _json(200, {"status": "running"})
+
+    async def _get_ready(self, _request: Request) -> Response:
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self.store.check)
+        except SQLAlchemyError:
+            return _json(503, {"status": "the store does not answer"})
+        if self.folder is not None and shutil.disk_usage(self.folder).free < LEAST_SPACE:
+            return _json(503, {"status": "the disk is nearly full"})
+        closed = today() > self.study.closes
+        return _json(200, {"status": "closed" if closed else "open"})
+
+    # --- what is taken ---------------------------------------------------------------------------
+
+    def _answered(
+        self, take: Callable[[Request], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                self._check_sender(request)
+                return await take(request)
+            except RefusedError as refusal:
+                return _json(refusal.status, {"error": refusal.sentence}, refusal.headers)
+            except ClientDisconnect:
+                return Response(status_code=400)
+
+        return answer
+
+    def _check_sender(self, request: Request) -> None:
+        headers = request.headers
+        origin = headers.get("origin")
+        same = origin is None or urlsplit(origin).netloc == headers.get("host")
+        if not same or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise RefusedError(403, "requests come from the study's own page")
+        peer = request.client.host if request.client else ""
+        address = address_of(peer, headers.getlist("x-forwarded-for"), self.hops)
+        if not self._limiter.allows(address, time.monotonic()):
+            raise RefusedError(
+                429, "too many requests; try again in a minute", **{"Retry-After": "60"}
+            )
+        kind = headers.get("content-type", "").split(";")[0].strip().lower()
+        if kind != "application/json":
+            raise RefusedError(415, "the body should be application/json")
+
+    async def _body(self, request: Request, most: int) -> bytes:
+        """Read a body, counted while it streams."""
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise RefusedError(413, "the body is larger than any of this study", Connection="close")
+        received = bytearray()
+        try:
+            async with asyncio.timeout(SLOWEST):
+                async for piece in request.stream():
+                    received += piece
+                    if len(received) > most:
+                        raise RefusedError(
+                            413, "the body is larger than any of this study", Connection="close"
+                        )
+        except TimeoutError:
+            raise RefusedError(408, "the body came too slowly", Connection="close") from None
+        return bytes(received)
+
+    async def _submit(self, request: Request) -> Response:
+        sent = submission_of(self.study, await self._body(request, self._size))
+        answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        try:
+            self._waiting.put_nowait((sent, answer))
+        except asyncio.QueueFull:
+            raise _busy() from None
+        outcome = await answer
+        if outcome is None:
+            raise _busy()
+        status = _STATUS[outcome]
+        return _json(status, {("status" if status < 300 else "error"): outcome.value})
+
+    async def _withdraw(self, request: Request) -> Response:
+        body = await self._body(request, 256)
+        try:
+            sent = msgspec.json.decode(body, type=_WithdrawalBody)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise RefusedError(422, "the body is not a withdrawal") from None
+        if sent.study != self.study.identity or not _is_hex(sent.receipt, 32):
+            raise RefusedError(422, "the receipt is not one of this study")
+        loop = asyncio.get_running_loop()
+        try:
+            outcome = await loop.run_in_executor(
+                self._writer, self.store.withdraw, sent.receipt, today()
+            )
+        except SQLAlchemyError:
+            raise _busy() from None
+        if outcome is Outcome.STORED:
+            return _json(200, {"status": "withdrawn"})
+        raise RefusedError(404 if outcome is Outcome.NO_RECEIPT else 410, outcome.value)
+
+    async def _write(self) -> None:
+        """Take what has arrived as one group, commit it, answer; and again."""
+        loop = asyncio.get_running_loop()
+        while True:
+            group = [await self._waiting.get()]
+            while len(group) < GROUP and not self._waiting.empty():
+                group.append(self._waiting.get_nowait())
+            outcomes: list[Outcome | None]
+            try:
+                taken = [each for each, _ in group]
+                outcomes = [
+                    *await loop.run_in_executor(self._writer, self.store.submit, taken, today())
+                ]
+            except (
+                Exception
+            ):  # whatever it was, nothing was acknowledged, and the next group may do
+                outcomes = [None] * len(group)
+            for (_, answer), outcome in zip(group, outcomes, strict=True):
+                if not answer.done():  # its sender may have gone
+                    answer.set_result(outcome)
+                self._waiting.task_done()
+
+
+def _busy() -> RefusedError:
+    return RefusedError(503, "nothing was stored; try again", **{"Retry-After": "5"})
+
+
+def _json(status: int, content: dict[str, str], headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(content),
+        status,
+        {**_HEADERS, **(headers or {})},
+        "application/json",
+    )

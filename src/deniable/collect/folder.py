@@ -1,0 +1,101 @@
+"""A study's folder: study.json, which is public; store and secret of the steward, which are not."""
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from deniable.collect.store import Store, sqlite_url, upgrade
+from deniable.collect.study import Study, read_study
+from deniable.errors import InputError
+from deniable.outputs import refuse_existing, replaced_folder
+from deniable.randomness import SystemRandomness
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """Where a study lives.
+
+    Args:
+        path: the folder that ``collect open`` made.
+    """
+
+    path: Path
+
+    @classmethod
+    def make(cls, path: Path, study: Study, store: str | None = None) -> "StudyFolder":
+        """Make the folder, an empty store and the steward's secret; all of it or nothing.
+
+        Args:
+            path: the folder to make.
+            study: what is collected.
+            store: SQLAlchemy's address of a database; None for a file in the folder.
+
+        Raises:
+            InputError: if the folder exists, or the store cannot be made.
+        """
+        refuse_existing(path, overwrite=False)
+        with replaced_folder(path, overwrite=False) as folder:
+            folder.chmod(0o700)
+            (folder / "study.json").write_bytes(study.content)
+            secret = SystemRandomness().bits(np.uint64, 4)
+            _write_private(folder / "steward.secret", "".join(f"{w:016x}" for w in secret.tolist()))
+            if store is not None:
+                _write_private(folder / "store.url", store)
+            Store.make(store or sqlite_url(folder / "store.sqlite"), study).dispose()
+        return cls(path)
+
+    @cached_property
+    def study(self) -> Study:
+        """The study, checked in full.
+
+        Raises:
+            InputError: if the folder is not one of a study, or the study does not hold together.
+        """
+        if not (self.path / "study.json").is_file():
+            raise InputError(
+                f"{self.path}: this is not the folder of a study (collect open makes one)"
+            )
+        return read_study(self.path / "study.json")
+
+    @property
+    def url(self) -> str:
+        """The address of the store."""
+        given = self.path / "store.url"
+        return (
+            given.read_text().strip() if given.is_file() else sqlite_url(self.path / "store.sqlite")
+        )
+
+    @property
+    def secret(self) -> str:
+        """What lets the steward in."""
+        return (self.path / "steward.secret").read_text().strip()
+
+    def open_store(self) -> Store:
+        """Return the store.
+
+        Raises:
+            InputError: if it cannot be used, or is not this study's.
+        """
+        study = self.study
+        given = (self.path / "store.url").is_file()
+        if not given and not (self.path / "store.sqlite").is_file():
+            raise InputError(f"{self.path}: the store is missing (store.sqlite)")
+        return Store(self.url, study)
+
+    def upgrade(self) -> None:
+        """Bring the store up to date with this version.
+
+        Raises:
+            InputError: if it cannot be used.
+        """
+        upgrade(self.url)
+        self.open_store().dispose()
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text + "\n")

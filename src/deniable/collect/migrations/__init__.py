@@ -1,0 +1,1 @@
+"""How a store becomes one of this version: Alembic's steps."""

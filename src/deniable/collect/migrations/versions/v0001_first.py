@@ -1,0 +1,40 @@
+"""The first layout: see deniable.collect.store, whose tables these are."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make the tables."""
+    op.create_table(
+        "study",
+        sa.Column("identity", sa.LargeBinary(32), primary_key=True),
+        sa.Column("closed", sa.Boolean, nullable=False),
+    )
+    # On SQLite the rows of these lie in the order of their random keys, and nothing else.
+    op.create_table(
+        "submission",
+        sa.Column("id", sa.LargeBinary(32), primary_key=True),
+        sa.Column("record", sa.LargeBinary, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "withdrawn",
+        sa.Column("id", sa.LargeBinary(32), primary_key=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "invitation",
+        sa.Column("id", sa.LargeBinary(32), primary_key=True),
+        sa.Column("spent", sa.Boolean, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "total",
+        sa.Column("day", sa.Date, primary_key=True),
+        sa.Column("taken", sa.Integer, nullable=False),
+        sa.Column("withdrawn", sa.Integer, nullable=False),
+    )

@@ -1,0 +1,167 @@
+"""The questionnaire: what a respondent reads, in every language, checked against the schema."""
+
+import tomllib
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from deniable._checks import first_duplicate
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+
+Text = str | dict[str, str]
+"""One text, or one for each language."""
+
+RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ku", "ps", "ur", "yi")
+"""Languages that are written from right to left, of those in use on the web."""
+
+
+class _Question(msgspec.Struct, forbid_unknown_fields=True):
+    attribute: str
+    text: Text
+    help: Text = ""
+    labels: dict[str, Text] = {}
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    title: Text
+    purpose: Text
+    contact: Text
+    closes: date
+    respondents: Literal["invited", "open"]
+    consent: list[str] | dict[str, list[str]]
+    question: list[_Question]
+    languages: list[str] = msgspec.field(default_factory=lambda: ["en"])
+    shared_device: bool = False
+
+
+def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any]:
+    """Return what a study holds of its questionnaire, as plain values.
+
+    Args:
+        path: a TOML file; docs/collect.md describes it.
+        schema: the attributes that are asked for.
+        today: a closing date before it is refused.
+
+    Raises:
+        InputError: if the file cannot be read, or does not fit the schema; the sentence says where.
+    """
+    try:
+        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
+        file = msgspec.convert(parsed, _File)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the questionnaire is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: {error}") from None
+    try:
+        return _checked(file, schema, today)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _checked(file: _File, schema: Schema, today: date) -> dict[str, Any]:
+    languages = file.languages
+    if not languages or first_duplicate(languages) is not None:
+        raise InputError("languages lists each language once, and at least one")
+    if file.closes < today:
+        raise InputError(f"the study closes on {file.closes}, which is past; give a later date")
+    consent = file.consent
+    if isinstance(consent, list):
+        consent = {languages[0]: consent} if len(languages) == 1 else {}
+    if missing := [code for code in languages if not consent.get(code)]:
+        raise InputError(f"the consent has no text in '{missing[0]}'")
+    texts = {
+        code: {
+            "title": _text(file.title, code, languages, "the title"),
+            "purpose": _text(file.purpose, code, languages, "the purpose"),
+            "contact": _text(file.contact, code, languages, "the contact"),
+            "consent": consent[code],
+        }
+        for code in languages
+    }
+    return {
+        "respondents": file.respondents,
+        "shared_device": file.shared_device,
+        "closes": file.closes.isoformat(),
+        "languages": languages,
+        "right_to_left": [c for c in languages if c.split("-")[0] in RIGHT_TO_LEFT],
+        "texts": texts,
+        "questions": _questions(file.question, schema, languages),
+    }
+
+
+def _questions(
+    given: Sequence[_Question], schema: Schema, languages: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return one question per column, in the schema's order: what is asked and where it goes."""
+    if (twice := first_duplicate([question.attribute for question in given])) is not None:
+        raise InputError(f"there are two questions for '{twice}'; keep one")
+    by_name = {question.attribute: question for question in given}
+    for name in by_name:
+        if name not in schema.columns:
+            schema.position(name)  # says that a merged attribute is asked by its parts
+            raise InputError(f"'{name}' is merged from columns; write a question for each of them")
+    found = []
+    for attribute in schema.attributes:
+        for part in attribute.columns:
+            if part.name not in by_name:
+                raise InputError(
+                    f"there is no question for '{part.name}'; every attribute needs one"
+                )
+            found.append(_question(by_name[part.name], attribute, part, languages))
+    return found
+
+
+def _question(
+    asked: _Question, attribute: Attribute, part: Attribute, languages: Sequence[str]
+) -> dict[str, Any]:
+    where = f"the question for '{part.name}'"
+    if unknown := [value for value in asked.labels if value not in part.categories]:
+        raise InputError(f"{where} labels '{unknown[0]}', which is not one of its categories")
+    texts = {
+        code: {
+            "text": _text(asked.text, code, languages, where),
+            "help": _text(asked.help, code, languages, f"the help of {where}")
+            if asked.help
+            else "",
+            "labels": [
+                _text(asked.labels[value], code, languages, f"a label of {where}")
+                if value in asked.labels
+                else part.label(value)
+                for value in part.categories
+            ],
+        }
+        for code in languages
+    }
+    return {
+        "attribute": attribute.name,
+        "column": part.name,
+        "stride": attribute.strides[attribute.parts.index(part)] if attribute.parts else 1,
+        "edges": None if part.bins is None else list(part.bins),
+        "texts": texts,
+    }
+
+
+def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
+    if isinstance(value, str):
+        if len(languages) > 1:
+            raise InputError(f"{what} is in one language; give {_one_each(languages)}")
+        found = value
+    else:
+        found = value.get(code, "")
+        if unknown := [other for other in value if other not in languages]:
+            raise InputError(f"{what} has a text in '{unknown[0]}', which languages does not list")
+    if not found.strip():
+        raise InputError(f"{what} has no text in '{code}'")
+    return found.strip()
+
+
+def _one_each(languages: Sequence[str]) -> str:
+    return "{ " + ", ".join(f'{code} = "…"' for code in languages) + " }"

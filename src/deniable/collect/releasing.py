@@ -1,0 +1,145 @@
+"""From a store to a release, and records on paper ways into the store."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collect.collector import RefusedError, submission_of
+from deniable.collect.folder import StudyFolder
+from deniable.collect.store import Outcome, Store
+from deniable.collect.study import Study
+from deniable.design.strata import Designs
+from deniable.errors import InputError
+from deniable.laws.patterns import code_type
+from deniable.outputs import replaced_folder
+from deniable.randomness import BitSource, permutation
+from deniable.release.record import Released
+from deniable.release.release import check_output, write_statements
+from deniable.tables import TableWriter
+from deniable.tables.columns import text_columns
+
+_ROWS = 1 << 16
+
+
+def unpacked(study: Study, packed: NDArray[np.uint8]) -> list[NDArray[Any]]:
+    """Return the codes of packed records, one array of shape (n,) per attribute.
+
+    Args:
+        study: whose records they are.
+        packed: two hexadecimal digits a byte, shape (n, bytes).
+    """
+    digits = np.empty((len(packed), 2 * packed.shape[1]), dtype=np.uint8)
+    digits[:, 0::2], digits[:, 1::2] = packed >> 4, packed & 15
+    codes, at = [], 0
+    for width, n_outputs in zip(study.digits, study.design.mechanism.n_outputs, strict=True):
+        code = np.zeros(len(packed), dtype=np.int64)
+        for place in range(at, at + width):
+            code = 16 * code + digits[:, place]
+        codes.append(code.astype(code_type(n_outputs)))
+        at += width
+    return codes
+
+
+def stored_codes(study: Study, store: Store) -> Iterator[list[NDArray[Any]]]:
+    """Yield the codes of all records in batches, one array of shape (n,) per attribute."""
+    for packed in store.records():
+        yield unpacked(study, packed)
+
+
+def export(
+    folder: StudyFolder,
+    output: Path,
+    bits: BitSource,
+    *,
+    overwrite: bool = False,
+    command: str = "",
+) -> dict[str, Any]:
+    """Write a release of what has been collected, as ``share`` does, always shuffled.
+
+    Args:
+        folder: the study's.
+        output: the folder to make.
+        bits: where the random order comes from.
+        overwrite: replace an existing release.
+        command: how the record says it was made.
+
+    Returns:
+        All that is told of the release: the record as it is in ``record.json``, and sentences.
+
+    Raises:
+        InputError: if nothing has been collected, or the folder cannot be made.
+    """
+    check_output(output, overwrite=overwrite)
+    study, store = folder.study, folder.open_store()
+    design = study.design
+    mechanism = design.mechanism
+    batches = list(stored_codes(study, store))
+    store.dispose()
+    if not batches:
+        raise InputError(
+            f"{folder.path}: nothing has been collected yet; there is nothing to export"
+        )
+    codes = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+    order = permutation(len(codes[0]), bits)
+    columns = text_columns(mechanism.schema.attributes, mechanism.output_labels)
+    with replaced_folder(output, overwrite=overwrite) as made:
+        file = made / "data.csv"
+        with TableWriter(file, columns) as writer:
+            for start in range(0, len(order), _ROWS):
+                writer.write([column[order[start : start + _ROWS]] for column in codes])
+        released = Released(
+            file=file.name,
+            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+            columns=tuple(column.name for column in columns),
+            n_rows=len(order),
+            shuffled=True,
+            secure=bits.secure,
+            person=None,
+            most_rows=None,
+            command=command,
+        )
+        return write_statements(Designs.one(design), released, made)
+
+
+def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:
+    """Take records that were saved as files by the page; all that can be taken.
+
+    Returns:
+        How many became of each outcome, by its text.
+
+    Raises:
+        InputError: if a file is not a record of this study; then none is taken.
+    """
+    study = folder.study
+    records = []
+    for path in files:
+        for line, body in enumerate(_bodies(path), start=1):
+            try:
+                records.append(submission_of(study, body))
+            except RefusedError as refusal:
+                raise InputError(f"{path}, record {line}: {refusal.sentence}") from None
+    store = folder.open_store()
+    counts = {outcome.value: 0 for outcome in Outcome}
+    for outcome in store.submit(records, today) if records else []:
+        counts[outcome.value] += 1
+    store.dispose()
+    return {text: count for text, count in counts.items() if count}
+
+
+def _bodies(path: Path) -> list[bytes]:
+    """Return the records in a file: one object, or a list of them."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: this is not a record that the page saved") from None
+    return [
+        json.dumps(each).encode() for each in (content if isinstance(content, list) else [content])
+    ]

@@ -1,0 +1,149 @@
+"""Listening: uvicorn without logs, with connections that are slow or idle cut."""
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from deniable.errors import InputError
+
+FIRST_REQUEST = 15.0
+"""Seconds after which a connection is cut that has not sent the head of a request."""
+
+CONNECTIONS = 2048
+"""Requests at a time; more are told to come back."""
+
+
+class _TimedProtocol(HttpToolsProtocol):
+    """HTTP on a connection that has to say soon what it wants."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+
+        def cut() -> None:
+            if self.cycle is None:
+                transport.abort()
+
+        self.loop.call_later(FIRST_REQUEST, cut)
+
+
+class _Server(uvicorn.Server):
+    """A server whose signals are handled for all listeners together, by :func:`run`."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_listening(host: str, certificate: Path | None, key: Path | None, proxies: int) -> None:
+    """Refuse to listen beyond this machine without TLS.
+
+    Raises:
+        InputError: if so, or if a certificate has no key.
+    """
+    if (certificate is None) != (key is None):
+        raise InputError("--certificate and --key go together; give both")
+    if certificate is None and proxies == 0 and not is_loopback(host):
+        raise InputError(
+            f"{host} is not this machine alone, and answers would be open on the way; give "
+            "--certificate and --key, or --behind-proxy 1 if a proxy in front has TLS"
+        )
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Take an address; port 0 takes any that is free.
+
+    Raises:
+        InputError: if it is taken, or not this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise InputError(
+            f"port {port} of {host} cannot be used ({error.strerror or error}); choose another "
+            "with --port"
+        ) from None
+    return bound
+
+
+def server_for(
+    app: Starlette, *, certificate: Path | None = None, key: Path | None = None
+) -> uvicorn.Server:
+    """Return a server that logs nothing and names nothing."""
+    options: dict[str, Any] = {
+        "http": _TimedProtocol,
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "log_level": "critical",
+        "access_log": False,
+        "server_header": False,
+        "date_header": True,
+        "proxy_headers": False,
+        "limit_concurrency": CONNECTIONS,
+        "timeout_keep_alive": 20,
+        "timeout_graceful_shutdown": 20,
+    }
+    if certificate is not None:
+        options |= {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
+    return _Server(uvicorn.Config(app, **options))
+
+
+def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; what was accepted is finished first.
+
+    Args:
+        servers: each with the address it listens at.
+        ready: called when all of them answer.
+    """
+
+    async def together() -> None:
+        def stop() -> None:
+            for server, _ in servers:
+                server.should_exit = True
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        serving = [asyncio.create_task(server.serve(sockets=[bound])) for server, bound in servers]
+        while not all(server.started for server, _ in servers):
+            await asyncio.sleep(0.01)
+        ready()
+        await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
+        stop()
+        await asyncio.gather(*serving)
+
+    factory = servers[0][0].config.get_loop_factory()
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(together())

@@ -1,0 +1,395 @@
+"""The store of a study: randomized records, spent invitations, totals. Nothing joins them.
+
+A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
+whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
+SQLite a table lies in the order of its random keys, and what is deleted is overwritten; PostgreSQL
+keeps the order of arrival (docs/collect.md says what that means).
+
+One thread writes. It takes what has arrived as one group, one transaction, and answers after the
+commit: either all of a group is on the disk, or none was acknowledged.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from functools import cached_property
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import postgresql, sqlite
+
+from deniable.collect.study import Study
+from deniable.errors import InputError
+from deniable.randomness import SystemRandomness
+
+TABLES = sa.MetaData()
+STUDY = sa.Table(
+    "study",
+    TABLES,
+    sa.Column("identity", sa.LargeBinary(32), primary_key=True),
+    sa.Column("closed", sa.Boolean),
+)
+SUBMISSION = sa.Table(
+    "submission",
+    TABLES,
+    sa.Column("id", sa.LargeBinary(32), primary_key=True),
+    sa.Column("record", sa.LargeBinary),
+)
+WITHDRAWN = sa.Table("withdrawn", TABLES, sa.Column("id", sa.LargeBinary(32), primary_key=True))
+INVITATION = sa.Table(
+    "invitation",
+    TABLES,
+    sa.Column("id", sa.LargeBinary(32), primary_key=True),
+    sa.Column("spent", sa.Boolean),
+)
+TOTAL = sa.Table(
+    "total",
+    TABLES,
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("taken", sa.Integer),
+    sa.Column("withdrawn", sa.Integer),
+)
+
+_BATCH = 20_000
+
+PATIENCE = 2.0
+"""Seconds that a transaction waits for another process's on SQLite."""
+
+
+class Outcome(Enum):
+    """What became of a submission or a withdrawal."""
+
+    STORED = "stored"
+    SAME = "stored before"
+    OTHER = "another record was stored under this receipt"
+    SPENT = "this invitation has been used"
+    UNKNOWN = "this invitation is not known"
+    CLOSED = "the study is closed"
+    GONE = "this receipt was withdrawn"
+    NO_RECEIPT = "this receipt is not known"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a browser sends, decoded.
+
+    Args:
+        id: SHA-256 of the receipt, 32 bytes.
+        record: the randomized codes, packed.
+        token: the invitation's token; empty where anyone may answer.
+    """
+
+    id: bytes
+    record: bytes
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a store holds, in numbers."""
+
+    records: int
+    withdrawn: int
+    invitations: int
+    spent: int
+    closed: bool
+
+
+def token_id(token: str) -> bytes:
+    """Return what is stored of an invitation's token."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def receipt_id(receipt: str) -> bytes:
+    """Return the name under which a receipt's record is stored."""
+    return hashlib.sha256(receipt.encode()).digest()
+
+
+class Store:
+    """The store of one study.
+
+    Args:
+        url: SQLAlchemy's address of a database: ``sqlite:///FILE`` or ``postgresql+psycopg://…``.
+        study: whose records it holds.
+
+    Raises:
+        InputError: if it cannot be reached, is of another study, or of another version.
+    """
+
+    def __init__(self, url: str, study: Study) -> None:
+        self.study = study
+        self._engine = _engine(url)
+        with _explained(url), self._engine.connect() as connection:
+            _check_version(connection, url)
+            identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
+        if identity != bytes.fromhex(study.identity):
+            raise InputError(
+                "the store is that of another study; one store never mixes laws, so open each "
+                "study in a folder of its own"
+            )
+
+    @classmethod
+    def make(cls, url: str, study: Study) -> "Store":
+        """Make the tables of a new store.
+
+        Raises:
+            InputError: if it cannot be reached, or holds a study already.
+        """
+        with _explained(url), _once(url) as connection:
+            if sa.inspect(connection).has_table("study"):
+                raise InputError("the store holds a study already; name an empty database")
+            _upgrade(connection)
+            row = {"identity": bytes.fromhex(study.identity), "closed": False}
+            connection.execute(STUDY.insert(), row)
+        return cls(url, study)
+
+    @cached_property
+    def _insert(self) -> Any:
+        return postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """A transaction that no other collector's overlaps."""
+        with self._engine.execution_options(writes=True).begin() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7236487)"))
+            yield connection
+
+    def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
+        """Take a group of submissions, and return what became of each, once it is on the disk.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: if the database failed; then nothing was taken.
+        """
+        ids = list({each.id for each in group})
+        tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
+        tokens = {token: token_id(token) for token in tokens}
+        with self._writing() as connection:
+            closed = connection.execute(sa.select(STUDY.c.closed)).scalar() or (
+                today > self.study.closes
+            )
+            there = {row.id: row.record for row in connection.execute(_among(SUBMISSION, ids))}
+            gone = {row.id for row in connection.execute(_among(WITHDRAWN, ids))}
+            asked = _among(INVITATION, list(tokens.values()))
+            spent = {row.id: bool(row.spent) for row in connection.execute(asked)}
+            outcomes, rows, used = [], [], []
+            for each in group:
+                token = tokens.get(each.token)
+                outcome = _judged(each, token, there, gone, spent, closed)
+                if outcome is Outcome.STORED:
+                    there[each.id] = each.record
+                    rows.append({"id": each.id, "record": each.record})
+                    if token is not None:
+                        spent[token] = True
+                        used.append({"key": token})
+                outcomes.append(outcome)
+            if rows:
+                connection.execute(SUBMISSION.insert(), rows)
+                self._count(connection, today, taken=len(rows))
+            if used:
+                spend = INVITATION.update().where(INVITATION.c.id == sa.bindparam("key"))
+                connection.execute(spend.values(spent=True), used)
+        return outcomes
+
+    def withdraw(self, receipt: str, today: date) -> Outcome:
+        """Delete the record of a receipt; its invitation stays spent."""
+        name = receipt_id(receipt)
+        with self._writing() as connection:
+            if connection.execute(_among(WITHDRAWN, [name])).first() is not None:
+                return Outcome.GONE
+            if not connection.execute(SUBMISSION.delete().where(SUBMISSION.c.id == name)).rowcount:
+                return Outcome.NO_RECEIPT
+            connection.execute(WITHDRAWN.insert(), {"id": name})
+            self._count(connection, today, withdrawn=1)
+        return Outcome.STORED
+
+    def _count(
+        self, connection: sa.Connection, today: date, *, taken: int = 0, withdrawn: int = 0
+    ) -> None:
+        add = self._insert(TOTAL).values(day=today, taken=taken, withdrawn=withdrawn)
+        more = {
+            "taken": TOTAL.c.taken + add.excluded.taken,
+            "withdrawn": TOTAL.c.withdrawn + add.excluded.withdrawn,
+        }
+        connection.execute(add.on_conflict_do_update(index_elements=["day"], set_=more))
+
+    def invite(self, count: int) -> list[str]:
+        """Make invitations, and return their tokens: 128 random bits each, kept nowhere."""
+        words = SystemRandomness().bits(np.uint64, 2 * count).tolist()
+        tokens = [f"{words[2 * i]:016x}{words[2 * i + 1]:016x}" for i in range(count)]
+        # In the order of what is stored, so that the order of the tokens is not.
+        rows = [{"id": name, "spent": False} for name in sorted(map(token_id, tokens))]
+        with self._writing() as connection:
+            connection.execute(INVITATION.insert(), rows)
+        return tokens
+
+    def close(self) -> None:
+        """End the study: nothing more is taken; withdrawals are."""
+        with self._writing() as connection:
+            connection.execute(STUDY.update().values(closed=True))
+
+    def totals(self) -> Totals:
+        """Return what the store holds."""
+
+        def count(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
+            counted = sa.select(sa.func.count()).select_from(table).where(*conditions)
+            return int(connection.execute(counted).scalar_one())
+
+        with self._engine.connect() as connection:
+            return Totals(
+                count(SUBMISSION),
+                count(WITHDRAWN),
+                count(INVITATION),
+                count(INVITATION, INVITATION.c.spent),
+                bool(connection.execute(sa.select(STUDY.c.closed)).scalar()),
+            )
+
+    def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
+        """Yield the packed records in batches, shape (n, bytes)."""
+        size = self.study.record_size
+        with self._engine.connect().execution_options(stream_results=True) as connection:
+            # Rows as the database's own library gives them: a million take a second, not five.
+            cursor: Any = connection.exec_driver_sql("SELECT record FROM submission").cursor
+            while rows := cursor.fetchmany(_BATCH):
+                packed = b"".join([record for (record,) in rows])
+                yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+
+    def check(self) -> None:
+        """Do nothing if the store answers.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: if it does not.
+        """
+        with self._engine.connect() as connection:
+            connection.execute(sa.select(STUDY.c.closed)).scalar()
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def _among(table: sa.Table, ids: Sequence[bytes]) -> sa.Select[Any]:
+    return sa.select(table).where(table.c.id.in_(ids))
+
+
+def _judged(
+    each: Submission,
+    token: bytes | None,
+    there: dict[bytes, bytes],
+    gone: set[bytes],
+    spent: dict[bytes, bool],
+    closed: bool,
+) -> Outcome:
+    if (stored := there.get(each.id)) is not None:  # also when closed: it was taken before
+        return Outcome.SAME if stored == each.record else Outcome.OTHER
+    if token is not None and token not in spent:
+        return Outcome.UNKNOWN
+    if each.id in gone:
+        return Outcome.GONE
+    if token is not None and spent[token]:
+        return Outcome.SPENT
+    return Outcome.CLOSED if closed else Outcome.STORED
+
+
+def _engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            raise InputError("a store is sqlite:///FILE or postgresql+psycopg://…")
+        if parsed.get_backend_name() == "postgresql":
+            return sa.create_engine(parsed, pool_pre_ping=True)
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise InputError(f"the store's address cannot be used: {error}") from None
+    engine = sa.create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {setting}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _once(url: str) -> Iterator[sa.Connection]:
+    """One transaction that writes, and nothing left open after it."""
+    engine = _engine(url)
+    try:
+        with engine.execution_options(writes=True).begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def sqlite_url(path: Path) -> str:
+    """Return the address of a file."""
+    return f"sqlite:///{path.absolute()}"
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    where = sa.make_url(url).render_as_string() if "://" in url else url
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise InputError(f"the store {where} cannot be used: {reason}") from None
+
+
+@contextmanager
+def _scripts(connection: sa.Connection | None = None) -> Iterator[Config]:
+    with as_file(files("deniable.collect").joinpath("migrations")) as folder:
+        config = Config()
+        config.set_main_option("script_location", str(folder))
+        config.attributes["connection"] = connection
+        yield config
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    with _scripts(connection) as config:
+        command.upgrade(config, "head")
+
+
+def _check_version(connection: sa.Connection, url: str) -> None:
+    with _scripts() as config:
+        script = ScriptDirectory.from_config(config)
+        current = MigrationContext.configure(connection).get_current_revision()
+        if current == script.get_current_head():
+            return
+        if current is None:
+            raise InputError(f"{sa.make_url(url).render_as_string()} holds no study")
+        known = {step.revision for step in script.walk_revisions()}
+    if current in known:
+        raise InputError(
+            "the store is of an earlier version of deniable; bring it up to date with: deniable "
+            "collect upgrade STUDY"
+        )
+    raise InputError(
+        "the store is of a later version of deniable; update deniable: pip install --upgrade "
+        "'deniable[web]'"
+    )
+
+
+def upgrade(url: str) -> None:
+    """Bring a store up to date.
+
+    Raises:
+        InputError: if it cannot be reached.
+    """
+    with _explained(url), _once(url) as connection:
+        _upgrade(connection)

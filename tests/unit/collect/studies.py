@@ -1,0 +1,115 @@
+"""Studies to collect with: the shipped example, and others like it."""
+
+import asyncio
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+from deniable.collect.client import draw
+from deniable.collect.collector import Collector
+from deniable.collect.folder import StudyFolder
+from deniable.collect.serving import bound_socket, server_for
+from deniable.collect.store import Store
+from deniable.collect.study import Study, new_study
+from deniable.design.design import design
+from deniable.design.record import mechanism_to_plain, to_json
+from deniable.randomness import SeededRandomness
+from deniable.schema import Schema
+
+EXAMPLE = files("deniable.collect").joinpath("example")
+TODAY = date(2026, 11, 22)
+ANSWERS = {
+    "smokes": "yes",
+    "alcohol": "weekly",
+    "cannabis": "none_given",
+    "sleep": 7.5,
+    "lonely": "often",
+}
+
+
+def example_files(folder: Path, **changes: str) -> tuple[Path, Path]:
+    """Write the example's mechanism and questionnaire, with `changes` of lines in the latter."""
+    schema = folder / "schema.toml"
+    schema.write_bytes(EXAMPLE.joinpath("schema.toml").read_bytes())
+    mechanism, questionnaire = folder / "mechanism.json", folder / "questionnaire.toml"
+    plan = design(Schema.from_toml(schema), epsilon=2.3)
+    mechanism.write_bytes(to_json(mechanism_to_plain(plan)))
+    text = EXAMPLE.joinpath("questionnaire.toml").read_text()
+    for key, value in changes.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
+        text = text.replace(line, f"{key} = {value}")
+    questionnaire.write_text(text)
+    return mechanism, questionnaire
+
+
+def example_study(folder: Path, **changes: str) -> Study:
+    return new_study(*example_files(folder, **changes), TODAY)
+
+
+@cache
+def _example(**changes: str) -> Study:
+    with TemporaryDirectory() as place:
+        return example_study(Path(place), **changes)
+
+
+def example_folder(folder: Path, **changes: str) -> StudyFolder:
+    """Open the example's study; designed once for all tests, and checked by those of the study."""
+    study = _example(**changes)
+    made = StudyFolder.make(folder / "study", study)
+    made.__dict__["study"] = study
+    return made
+
+
+@contextmanager
+def served(folder: StudyFolder, store: Store | None = None, **options: Any) -> Iterator[str]:
+    """Serve a study from this process, and give its address."""
+    store = store or folder.open_store()
+    collector = Collector(folder.study, store, folder=folder.path, **options)
+    bound = bound_socket("127.0.0.1", 0)
+    server = server_for(collector.app())
+    running = Thread(target=lambda: asyncio.run(server.serve(sockets=[bound])))
+    running.start()
+    while not server.started:
+        time.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        running.join()
+        store.dispose()
+
+
+def body_of(
+    study: Study, changes: dict[str, str] | None = None, *, token: str = "", seed: int = 1
+) -> bytes:
+    """A submission's body: a draw of the example's answers, with `changes` of its fields."""
+    sent = json.loads(draw(study, ANSWERS, token, SeededRandomness(seed)).body)
+    return json.dumps(sent | (changes or {}), separators=(",", ":")).encode()
+
+
+def post(
+    url: str, body: bytes, path: str = "submissions", **headers: str
+) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Send a body with headers of its own, and return status, answer and headers."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    try:
+        given = {"Content-Type": "application/json"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        connection.request("POST", f"/{path}", body, given)
+        response = connection.getresponse()
+        content = response.read()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, json.loads(content or b"{}"), found
+    finally:
+        connection.close()

@@ -1,0 +1,194 @@
+"""The page's own check of a law, against Python's account and against brute force."""
+
+import base64
+import copy
+import json
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import quickjs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws.strategies as strategies
+from deniable.collect.gates import votes_of
+from deniable.collect.scripts import CHECKING, DRAWING, joined
+from deniable.laws import GatedSum, Law
+from deniable.laws.votes.backward import Backward
+from deniable.mechanism import privacy
+from unit.collect import vectors
+
+LAWS = vectors.laws()
+HARNESS = """
+const plain = (key, value) => value === Infinity ? "inf" : Number.isNaN(value) ? "nan" : value;
+function ask(text) {
+  try {
+    const { record, stated } = JSON.parse(text);
+    const sampler = new Sampler(record.blocks, record.gates, record.names, record.sizes);
+    return JSON.stringify(stated ? checkStatements(sampler, stated) : account(sampler), plain);
+  } catch (error) {
+    return JSON.stringify({ refused: error.message });
+  }
+}
+"""
+CONTEXT = quickjs.Context()
+CONTEXT.eval(joined(DRAWING + CHECKING) + HARNESS)
+
+
+def ask(record: dict[str, Any], stated: dict[str, Any] | None = None) -> dict[str, Any]:
+    return dict(json.loads(CONTEXT.eval("ask")(json.dumps({"record": record, "stated": stated}))))
+
+
+def statements(law: Law) -> dict[str, Any]:
+    """What a record states of a law."""
+    rows = zip(
+        privacy.attribute_epsilon(law),
+        privacy.epsilon_given_rest(law),
+        law.keep_probabilities().tolist(),
+        strict=True,
+    )
+    return {
+        "epsilon": privacy.record_epsilon(law),
+        "attributes": [
+            {
+                "name": f"a{i}",
+                "epsilon": alone,
+                "epsilon_given_rest": rest,
+                "keep_probability": None if math.isnan(keep) else keep,
+            }
+            for i, (alone, rest, keep) in enumerate(rows, start=1)
+        ],
+    }
+
+
+PRIVATE = [n for n, law in LAWS.items() if 1e-9 < privacy.record_epsilon(law) < 1000]
+
+
+@settings(max_examples=20)
+@given(strategies.sizes(3).flatmap(strategies.laws))
+def test_every_honest_study_is_accepted_and_the_keep_probabilities_are_the_records(
+    law: Law,
+) -> None:
+    stated = statements(law)
+    if not math.isfinite(stated["epsilon"]):
+        return
+    found = ask(vectors.record_of(law), stated)
+    assert "refused" not in found
+    for row, claim in zip(found["rows"], stated["attributes"], strict=True):
+        if claim["keep_probability"] is not None:
+            assert abs(row["keep"] - claim["keep_probability"]) <= 1e-12
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("key", ["record", "epsilon", "epsilon_given_rest", "keep_probability"])
+def test_a_statement_that_is_one_percent_too_low_is_refused(name: str, key: str) -> None:
+    law = LAWS[name]
+    stated = statements(law)
+    if key == "record":
+        stated["epsilon"] *= 0.99
+    else:
+        row = stated["attributes"][-1]
+        if not row[key] or row[key] < 1e-9:
+            return
+        row[key] *= 0.99
+    if key == "epsilon_given_rest" and name in ("vote, dithered, retained", "blend"):
+        stated["attributes"][-1][key] *= 0.5  # the page's own bound is below the record's there
+    assert "the study states" in ask(vectors.record_of(law), stated)["refused"]
+
+
+@pytest.mark.parametrize("name", [n for n in PRIVATE if LAWS[n].exact])
+def test_a_changed_weight_is_refused(name: str) -> None:
+    """Weights add up, or the keep probabilities they give are stated."""
+    record = vectors.record_of(LAWS[name])
+    law = record["blocks"][0]["law"]
+    for key in ("keep_weights", "weights", "change_weights"):
+        if key in law:
+            line = law[key][0] if isinstance(law[key][0], list) else law[key]
+            line[0] = f"{int(line[0], 16) ^ (1 << max(int(line[0], 16).bit_length() - 3, 0)):x}"
+            break
+    else:
+        law["keep_weight"] = f"{int(law['keep_weight'], 16) - (1 << law['bits'] - 3):x}"
+    assert "refused" in ask(record, statements(LAWS[name]))
+
+
+def test_a_law_without_epsilon_is_refused() -> None:
+    stated = statements(LAWS["product, few bits"])
+    stated["attributes"], stated["epsilon"] = stated["attributes"][:1], 5.0
+    assert "too low" in ask(vectors.record_of(LAWS["matrix"]), stated)["refused"]
+
+
+def as_drawn(vote: GatedSum, gate: list[float]) -> dict[tuple[int, ...], Fraction]:
+    """The density of every pattern from a table, whatever made it, in exact arithmetic."""
+    back = Backward(vote)
+    low, high = back.bounds(vote.n_attributes)
+    density = {}
+    for pattern in product((0, 1), repeat=vote.n_attributes):
+        law = {0: Fraction(1)}
+        for changed, n, theta in zip(pattern, back.weights, back.dither, strict=True):
+            after: dict[int, Fraction] = {}
+            for s, mass in law.items():
+                steps = ((s + n + 1, Fraction(theta)), (s + n, 1 - Fraction(theta)))
+                for to, part in ((s, Fraction(1)),) if changed else steps:
+                    after[to] = after.get(to, Fraction(0)) + mass * part
+            law = after
+        density[pattern] = sum(
+            (m * Fraction(gate[min(max(s, low), high) - low]) for s, m in law.items()), Fraction(0)
+        )
+    return density
+
+
+def own_responses(
+    density: dict[tuple[int, ...], Fraction], vote: GatedSum
+) -> dict[tuple[int, ...], Fraction]:
+    for i, (a, kept) in enumerate(zip(vote.n_categories, vote.retention.tolist(), strict=True)):
+        stays, r = Fraction(kept), Fraction(1, a)
+        blurred = {}
+        for pattern, value in density.items():
+            pair = [density[(*pattern[:i], c, *pattern[i + 1 :])] for c in (0, 1)]
+            mean = r * pair[0] + (1 - r) * pair[1]
+            blurred[pattern] = stays * value + (1 - stays) * mean
+        density = blurred
+    return density
+
+
+@settings(max_examples=20)
+@given(strategies.sizes(3).flatmap(strategies.gated_sum_laws), st.data())
+def test_the_bounds_hold_for_any_table_whatever_made_it(
+    vote: GatedSum, data: st.DataObject
+) -> None:
+    record = vectors.record_of(vote)
+    size = len(Backward(vote).last())
+    gate = data.draw(st.lists(st.floats(1e-3, 1e3), min_size=size, max_size=size))
+    if data.draw(st.booleans()):
+        gate.sort()
+    record["gates"] = [[base64.b64encode(np.array(gate).tobytes()).decode()]]
+    found = ask(record)
+    f = own_responses(as_drawn(vote, gate), vote)
+    room = 1e-13
+    assert math.log(max(f.values()) / min(f.values())) <= found["epsilon"] + room
+    sizes = vote.n_categories
+    weight = {
+        s: value * math.prod(Fraction(a - 1 if c else 1, a) for a, c in zip(sizes, s, strict=True))
+        for s, value in f.items()
+    }
+    for i, row in enumerate(found["rows"]):
+        rest = max(abs(math.log(f[s] / f[(*s[:i], 1 - s[i], *s[i + 1 :])])) for s in f if s[i] == 0)
+        assert rest <= row["rest"] + room
+        kept = sum(w for s, w in weight.items() if s[i] == 0)
+        changed = sum(w for s, w in weight.items() if s[i])
+        assert abs(math.log(kept * (sizes[i] - 1) / changed)) <= row["alone"] + room
+        assert abs(float(kept / (kept + changed)) - row["keep"]) <= 1e-12
+
+
+def test_a_table_with_a_hole_is_refused() -> None:
+    law = LAWS["vote"]
+    for value in (0.0, -1.0, math.nan, math.inf):
+        record = copy.deepcopy(vectors.record_of(law))
+        gate = np.array([*Backward(votes_of(law)[0]).last()])
+        gate[0] = value
+        record["gates"] = [[base64.b64encode(gate.tobytes()).decode()]]
+        assert "no density" in ask(record)["refused"]

@@ -1,0 +1,67 @@
+"""The other end without a browser: answers in, a draw out; and the check from outside."""
+
+from pathlib import Path
+
+import pytest
+
+from deniable.collect.client import answer, codes_of, draw, fetch_study, is_page_of, page_at
+from deniable.collect.folder import StudyFolder
+from deniable.collect.page import page_bytes
+from deniable.collect.store import receipt_id
+from deniable.errors import InputError
+from deniable.randomness import SeededRandomness
+from unit.collect.studies import ANSWERS, example_folder, served
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("client"))
+
+
+def test_an_answer_is_drawn_sent_and_can_be_checked_from_outside(folder: StudyFolder) -> None:
+    with served(folder) as url:
+        assert fetch_study(url).content == folder.study.content
+        sent = answer(f"{url}#no-token-needed", ANSWERS)
+        assert set(sent.answers) == set(ANSWERS)
+        store = folder.open_store()
+        (batch,) = store.records()
+        assert batch.shape == (1, 3)
+        store.dispose()
+        assert is_page_of(page_at(url), folder.study)
+    with pytest.raises(InputError, match="cannot be reached"):
+        fetch_study(url)
+
+
+def test_a_page_that_is_another_is_told(folder: StudyFolder, tmp_path: Path) -> None:
+    page = page_bytes(folder.study)
+    assert is_page_of(page, folder.study)
+    (tmp_path / "page.html").write_bytes(page.replace(b"fetch(", b"fetch (", 1))
+    assert not is_page_of(page_at(str(tmp_path / "page.html")), folder.study)
+    with pytest.raises(InputError, match="cannot be read"):
+        page_at(str(tmp_path / "none.html"))
+
+
+def test_numbers_are_binned_and_categories_looked_up(folder: StudyFolder) -> None:
+    study = folder.study
+    assert codes_of(study, ANSWERS) == [1, 2, 2, 2, 2]
+    for value, code in ((0, 0), (4.99, 0), (5, 1), (9, 3), (24, 3), ("[7,9)", 2)):
+        assert codes_of(study, ANSWERS | {"sleep": value})[3] == code
+    for value in (-1, 24.5, float("nan"), None, "seven", True):
+        with pytest.raises(InputError, match="'sleep' is none of its categories"):
+            codes_of(study, ANSWERS | {"sleep": value})
+    with pytest.raises(InputError, match="there is no answer to 'lonely'"):
+        codes_of(study, {k: v for k, v in ANSWERS.items() if k != "lonely"})
+    with pytest.raises(InputError, match="there is no question 'age'"):
+        codes_of(study, ANSWERS | {"age": 3})
+
+
+def test_the_receipt_is_what_the_record_lies_under(folder: StudyFolder) -> None:
+    sent = draw(folder.study, ANSWERS, "", SeededRandomness(3))
+    assert receipt_id(sent.receipt).hex().encode() in sent.body
+    assert sent.receipt.encode() not in sent.body
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "nonsense", "http://"])
+def test_an_address_that_is_none_is_said(url: str) -> None:
+    with pytest.raises(InputError, match="give the address of a study"):
+        fetch_study(url)

@@ -1,0 +1,286 @@
+"""The public listener: its contract, and what attacks get."""
+
+import http.client
+import json
+import socket
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from deniable.collect import collector, serving, store
+from deniable.collect.collector import submission_size
+from deniable.collect.folder import StudyFolder
+from deniable.collect.page import page_bytes, policy
+from unit.collect.studies import body_of, example_folder, post, served
+
+CONTRACT = json.loads((Path(collector.__file__).parent / "openapi.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("open"))
+
+
+@pytest.fixture(scope="module")
+def url(folder: StudyFolder) -> Iterator[str]:
+    with served(folder, per_minute=100_000) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def invited(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("invited"), respondents='"invited"')
+
+
+@pytest.fixture(scope="module")
+def invited_url(invited: StudyFolder) -> Iterator[str]:
+    with served(invited, per_minute=100_000) as address:
+        yield address
+
+
+def get(url: str, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request(
+        "GET", f"/{path}", headers={k.replace("_", "-"): v for k, v in headers.items()}
+    )
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, content, {k.lower(): v for k, v in response.getheaders()}
+
+
+def test_everyone_gets_the_same_page_with_its_policy(url: str, folder: StudyFolder) -> None:
+    status, content, headers = get(url, "", Accept_Language="ar", Cookie="a=b")
+    assert (status, content) == (200, page_bytes(folder.study))
+    assert headers["content-security-policy"] == policy()
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "set-cookie" not in headers
+    assert "server" not in headers
+    assert get(url, "", If_None_Match=headers["etag"])[:2] == (304, b"")
+    status, content, headers = get(url, "study.json")
+    assert content == folder.study.content
+    assert headers["etag"] == f'"{folder.study.identity}"'
+
+
+def test_a_submission_is_stored_once(url: str, folder: StudyFolder) -> None:
+    body = body_of(folder.study, seed=1)
+    assert len(body) == submission_size(folder.study)
+    assert post(url, body)[:2] == (201, {"status": "stored"})
+    for _ in range(30):  # as if every answer had been lost after the commit
+        assert post(url, body)[0] == 200
+    other = json.loads(body)["record"][:-1] + "0"
+    other = other if other != json.loads(body)["record"] else other[:-1] + "1"
+    assert post(url, body_of(folder.study, {"record": other}, seed=1))[0] == 409
+    kept = folder.open_store()
+    assert kept.totals().records == 1
+    kept.dispose()
+
+
+def test_tokens_are_checked(invited_url: str, invited: StudyFolder) -> None:
+    kept = invited.open_store()
+    first, second = kept.invite(2)
+    kept.dispose()
+    study = invited.study
+    assert post(invited_url, body_of(study, token=first, seed=2))[0] == 201
+    assert post(invited_url, body_of(study, token=first, seed=2))[0] == 200  # replayed
+    assert post(invited_url, body_of(study, token=first, seed=3))[0] == 409  # spent
+    assert post(invited_url, body_of(study, token="0" * 32, seed=4))[0] == 403  # guessed
+    for token in ("", "'; DROP TABLE submission; --"[:32].ljust(32), "A" * 32, second[:-1]):
+        assert post(invited_url, body_of(study, {"token": token}, seed=5))[0] == 422
+    assert post(invited_url, body_of(study, {"record": "00000"}, token=second, seed=2))[0] == 409
+
+
+def test_a_record_is_taken_back_with_its_receipt_alone(url: str, folder: StudyFolder) -> None:
+    from deniable.collect.client import draw
+    from deniable.randomness import SeededRandomness
+    from unit.collect.studies import ANSWERS
+
+    sent = draw(folder.study, ANSWERS, "", SeededRandomness(77))
+    assert post(url, sent.body)[0] == 201
+
+    def withdraw(receipt: str, study: str = folder.study.identity) -> int:
+        body = json.dumps({"study": study, "receipt": receipt}).encode()
+        return post(url, body, "withdrawals")[0]
+
+    assert withdraw("0" * 32) == 404
+    assert withdraw(sent.receipt, "0" * 64) == 422
+    assert withdraw("x") == 422
+    assert withdraw(sent.receipt) == 200
+    assert withdraw(sent.receipt) == 410
+    assert post(url, sent.body)[0] == 409
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"study": "0" * 64}, 422),
+        ({"study": "' OR 1=1 --".ljust(64)}, 422),
+        ({"receipt": "G" * 64}, 422),
+        ({"record": "99999"}, 422),
+        ({"record": "1320"}, 422),
+        ({"record": "٣"}, 413),
+        ({"record": "1" * 99}, 413),
+        ({"token": "0" * 32}, 413),
+        ({"more": "x"}, 413),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused(
+    url: str, folder: StudyFolder, changes: dict[str, str], status: int
+) -> None:
+    found, answer, _ = post(url, body_of(folder.study, changes, seed=9))
+    assert found == status
+    assert set(answer) == {"error"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b"[" * 150, b'{"a":' * 25, b"null", b'"x"', b"\xff\xfe\xfd", b"NaN", b"1" * 100],
+)
+def test_what_is_no_submission_is_refused(url: str, body: bytes) -> None:
+    assert post(url, body)[0] == 422
+    assert post(url, body, "withdrawals")[0] in (413, 422)
+
+
+def test_only_the_studys_own_page_may_post(url: str, folder: StudyFolder) -> None:
+    body = body_of(folder.study, seed=20)
+    own = f"http://{urlsplit(url).netloc}"
+    for origin in ("http://evil.example", "null", f"{own}.evil.example", "http://127.0.0.1:1"):
+        assert post(url, body, Origin=origin)[0] == 403
+    assert post(url, body, Sec_Fetch_Site="cross-site")[0] == 403
+    assert post(url, body, Content_Type="text/plain")[0] == 415
+    assert post(url, body, Content_Type="application/x-www-form-urlencoded")[0] == 415
+    assert post(url, body, Origin=own, Sec_Fetch_Site="same-origin")[0] == 201
+    assert get(url, "submissions")[0] == 405
+    assert get(url, "nothing")[0] == 404
+
+
+def raw(url: str, content: bytes, wait: float = 5.0) -> bytes:
+    with socket.create_connection(
+        (urlsplit(url).hostname or "", urlsplit(url).port or 0), timeout=wait
+    ) as connection:
+        connection.sendall(content)
+        received = b""
+        try:
+            while piece := connection.recv(65536):
+                received += piece
+        except TimeoutError:
+            received += b"(still open)"
+        return received
+
+
+HEAD = b"POST /submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def test_bodies_are_counted_while_they_stream(url: str) -> None:
+    huge = HEAD + b"Content-Length: 99999999\r\n\r\n"
+    assert raw(url, huge).startswith(b"HTTP/1.1 413")
+    chunks = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"fff\r\n" + b"x" * 4095 + b"\r\n"
+    assert raw(url, chunks).startswith(b"HTTP/1.1 413")
+    twice = HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef"
+    assert raw(url, twice).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.slow
+def test_slow_and_idle_connections_are_cut(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "SLOWEST", 0.2)
+    monkeypatch.setattr(serving, "FIRST_REQUEST", 0.3)
+    began = time.monotonic()
+    assert raw(url, HEAD + b"Content-Length: 20\r\n\r\n{").startswith(b"HTTP/1.1 408")
+    assert raw(url, b"") == b""  # says nothing
+    assert raw(url, b"POST /submissions HT") == b""  # never finishes its head
+    assert time.monotonic() - began < 4
+
+
+def test_an_address_may_ask_so_often(folder: StudyFolder) -> None:
+    with served(folder, per_minute=3) as url:
+        found = [post(url, b"{}", X_Forwarded_For=f"192.0.2.{n}")[0] for n in range(5)]
+        assert found == [422, 422, 422, 429, 429]  # forged headers change nothing
+        assert post(url, b"{}")[2]["retry-after"] == "60"
+    with served(folder, per_minute=3, hops=1) as url:
+        found = [post(url, b"{}", X_Forwarded_For=f"6.6.6.6, 192.0.2.{n}")[0] for n in range(5)]
+        assert found == [422] * 5
+
+
+def test_a_locked_store_is_503_and_recovers_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
+    folder = example_folder(tmp_path)
+    with served(folder) as url:
+        assert get(url, "healthz")[0] == 200
+        assert json.loads(get(url, "readyz")[1]) == {"status": "open"}
+        body = body_of(folder.study, seed=30)
+        blocker = sqlite3.connect(folder.path / "store.sqlite", isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        status, answer, headers = post(url, body)
+        assert (status, answer, headers["retry-after"]) == (
+            503,
+            {"error": "nothing was stored; try again"},
+            "5",
+        )
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        assert post(url, body)[0] == 201
+
+
+def test_a_closed_study_takes_nothing_new(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with served(folder) as url:
+        before, after = body_of(folder.study, seed=40), body_of(folder.study, seed=41)
+        assert post(url, before)[0] == 201
+        kept = folder.open_store()
+        kept.close()
+        kept.dispose()
+        assert post(url, before)[0] == 200
+        assert post(url, after)[:2] == (410, {"error": "the study is closed"})
+
+
+def test_nothing_is_logged(
+    folder: StudyFolder, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(folder) as url, caplog.at_level("DEBUG", "uvicorn"):
+        get(url, "")
+        post(url, body_of(folder.study, seed=50))
+        post(url, b"{")
+    assert capfd.readouterr() == ("", "")
+    assert "127.0.0.1" not in caplog.text
+
+
+def test_the_contract_lists_every_path_and_status() -> None:
+    assert set(CONTRACT["paths"]) == {
+        *("/", "/study.json", "/submissions", "/withdrawals", "/healthz", "/readyz")
+    }
+    stated = set(CONTRACT["paths"]["/submissions"]["post"]["responses"])
+    assert {str(status) for status in collector._STATUS.values()} <= stated
+
+
+@pytest.mark.slow
+def test_nothing_that_is_posted_breaks_the_server(url: str, folder: StudyFolder) -> None:
+    """Bodies, fields, paths and heads made from the contract's own, and bent."""
+    random = np.random.default_rng()
+    body = body_of(folder.study, seed=60)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    found: Counter[int] = Counter()
+    for _ in range(4000):
+        bent = bytearray(body)
+        for _ in range(int(random.integers(0, 4))):
+            at = int(random.integers(len(bent)))
+            bent[at : at + int(random.integers(0, 3))] = random.bytes(int(random.integers(0, 3)))
+        path = str(random.choice([*CONTRACT["paths"], "/submissions", "/x", "/%00", "//"]))
+        method = str(random.choice(["POST", "POST", "POST", "GET", "PUT", "HEAD", "OPTIONS"]))
+        kind = str(random.choice(["application/json", "application/json; charset=x", "x/y", ""]))
+        connection.request(method, path, bytes(bent), {"Content-Type": kind})
+        response = connection.getresponse()
+        response.read()
+        found[response.status] += 1
+        if response.headers.get("Connection") == "close":
+            connection.close()
+    connection.close()
+    assert max(found) < 500, found
+    assert {200, 405, 413, 415, 422} <= set(found)

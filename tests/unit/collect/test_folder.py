@@ -1,0 +1,44 @@
+"""A study's folder: whole or not at all, and private."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from deniable.collect.folder import StudyFolder
+from deniable.errors import InputError
+from unit.collect.studies import example_folder
+
+
+def test_a_folder_holds_the_study_a_store_and_a_secret_of_its_own(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    assert {path.name for path in folder.path.iterdir()} == {
+        *("study.json", "steward.secret", "store.sqlite")
+    }
+    assert len(folder.secret) == 64
+    assert stat.S_IMODE((folder.path / "steward.secret").stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert StudyFolder(folder.path).study.content == folder.study.content
+    folder.upgrade()
+    with pytest.raises(InputError, match="exists already"):
+        StudyFolder.make(folder.path, folder.study)
+
+
+def test_what_is_no_folder_of_a_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not the folder of a study"):
+        _ = StudyFolder(tmp_path).study
+    folder = example_folder(tmp_path)
+    (folder.path / "store.sqlite").unlink()
+    with pytest.raises(InputError, match="the store is missing"):
+        folder.open_store()
+
+
+def test_a_store_elsewhere_is_found_again(tmp_path: Path) -> None:
+    study = example_folder(tmp_path).study
+    url = f"sqlite:///{tmp_path / 'elsewhere.sqlite'}"
+    folder = StudyFolder.make(tmp_path / "other", study, url)
+    assert folder.url == url
+    folder.open_store().dispose()
+    with pytest.raises(InputError, match="cannot be used"):
+        StudyFolder.make(tmp_path / "third", study, "sqlite:////nowhere/x.sqlite")
+    assert not (tmp_path / "third").exists()

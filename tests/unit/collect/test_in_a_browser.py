@@ -1,0 +1,513 @@
+"""The page in Chromium: what is drawn, what leaves the browser, and what is shown."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from deniable.collect import collector as module
+from deniable.collect.collector import Collector
+from deniable.collect.folder import StudyFolder
+from deniable.collect.page import page_bytes
+from deniable.collect.releasing import add
+from deniable.collect.store import receipt_id
+from deniable.collect.study import Study, law_digest, study_bytes
+from deniable.mechanism.randomizer import Randomizer
+from unit.collect import studies, vectors
+from unit.collect.studies import TODAY, example_folder
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER), reason="needs the Debian packages chromium, chromium-driver"
+    ),
+]
+
+# Set from outside before the page's own code runs: the page has no hook. Keeps every random byte
+# that was drawn after `watch` was set.
+WATCHED_BITS = """
+const drawn = [];
+const original = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (array) => { original(array); drawn.push(...array); return array; };
+globalThis.takeDrawn = () => drawn.splice(0);
+const send = fetch;
+globalThis.fetch = (...all) => { globalThis.left = performance.now(); return send(...all); };
+"""
+NO_STORAGE = (
+    "Object.defineProperty(globalThis, 'localStorage', {get() { throw new Error('off'); }});"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    driver.implicitly_wait(5)
+    yield driver
+    driver.quit()
+
+
+@contextmanager
+def first(browser: webdriver.Chrome, script: str) -> Iterator[None]:
+    """Run a script in every new document, before the page's own."""
+    command = "Page.addScriptToEvaluateOnNewDocument"
+    added = browser.execute_cdp_cmd(command, {"source": script})["identifier"]
+    try:
+        yield
+    finally:
+        remove = "Page.removeScriptToEvaluateOnNewDocument"
+        browser.execute_cdp_cmd(remove, {"identifier": added})
+
+
+class Watched:
+    """Sees every request; `lose` says how many answers to posts are lost after they were given,
+    `refuse` how many posts before that get nowhere."""
+
+    def __init__(self, refuse: int = 0, lose: int = 0) -> None:
+        self.requests: list[tuple[str, str, bytes, bytes, float]] = []
+        self.refuse, self.lose = refuse, lose
+
+    def posts(self) -> list[bytes]:
+        return [body for method, path, _, body, _ in self.requests if path == "/submissions"]
+
+    def around(self, app: Any) -> Any:
+        async def watched(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                return await app(scope, receive, send)
+            began, body = time.monotonic(), b""
+            while scope["method"] == "POST":
+                message = await receive()
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    break
+            heads = b"\n".join(name + b": " + value for name, value in scope["headers"])
+            query = scope["query_string"].decode()
+            self.requests.append((scope["method"], scope["path"] + query, heads, body, began))
+
+            async def again() -> Any:
+                return {"type": "http.request", "body": body, "more_body": False}
+
+            async def busy() -> None:
+                head = {"type": "http.response.start", "status": 503, "headers": []}
+                await send(head)
+                await send({"type": "http.response.body", "body": b""})
+
+            async def nowhere(_message: Any) -> None:
+                return None
+
+            if scope["path"] == "/submissions" and self.refuse > 0:
+                self.refuse -= 1
+                return await busy()
+            if scope["path"] == "/submissions" and self.lose > 0:
+                self.lose -= 1
+                await app(scope, again, nowhere)
+                return await busy()
+            return await app(scope, again if scope["method"] == "POST" else receive, send)
+
+        return watched
+
+
+@contextmanager
+def served(folder: StudyFolder, watch: Watched) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        plain = Collector.app
+        patch.setattr(Collector, "app", lambda self: watch.around(plain(self)))
+        with studies.served(folder) as url:
+            yield url
+
+
+def state(browser: webdriver.Chrome) -> str:
+    return str(browser.find_element(By.ID, "app").get_attribute("data-state"))
+
+
+def wait_for(browser: webdriver.Chrome, *wanted: str) -> None:
+    end = time.monotonic() + 20
+    while state(browser) not in wanted:
+        assert time.monotonic() < end, f"{state(browser)}, not {wanted}"
+        time.sleep(0.02)
+
+
+def fill(browser: webdriver.Chrome, choice: int = -1, hours: str = "7.5") -> None:
+    """Go to the questions and answer them: the last choice of each, or another."""
+    browser.find_element(By.ID, "agree").click()
+    for q in (0, 1, 2, 4):
+        browser.find_elements(By.CSS_SELECTOR, f"#q{q} input")[choice].click()
+    browser.find_element(By.ID, "q3-number").send_keys(hours)
+
+
+@pytest.mark.parametrize("name", vectors.laws())
+def test_chromium_draws_what_python_draws_from_the_same_bytes(
+    browser: webdriver.Chrome, name: str
+) -> None:
+    law = vectors.laws()[name]
+    found = vectors.vectors(law, 60, seed=int(time.time()))
+    browser.get("about:blank")
+    code = f"{vectors.script()}; return wrongVectors(arguments[0]);"
+    assert json.loads(browser.execute_script(code, vectors.request(law, found))) == []
+
+
+def test_one_person_one_draw_two_requests(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    folder, watch = example_folder(tmp_path), Watched()
+    study = folder.study
+    with served(folder, watch) as url, first(browser, WATCHED_BITS):
+        browser.get(url)
+        wait_for(browser, "introduction")
+        assert "at most 10 times" in browser.find_element(By.CLASS_NAME, "odds").text
+        fill(browser)
+        browser.execute_script("takeDrawn()")
+        clock = "document.getElementById('send').addEventListener('click', "
+        browser.execute_script(clock + "e => { globalThis.clicked = e.timeStamp; }, true)")
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        # What was stored is what Python draws from the bytes that the browser drew from.
+        source = vectors.GivenBits(bytes(browser.execute_script("return takeDrawn()")))
+        true = studies.ANSWERS | {"alcohol": "daily"}
+        codes = module_codes(study, true)
+        drawn = Randomizer(study.design.mechanism, source).randomize(codes)
+        receipt = source.bits(np.uint8, 16).tobytes().hex()
+        assert source.at == len(source.content)
+        (body,) = watch.posts()
+        sent = json.loads(body)
+        assert study.decode(sent["record"]) == [int(column[0]) for column in drawn]
+        assert sent["receipt"] == receipt_id(receipt).hex()
+        assert len(body) == module.submission_size(study)
+        # Two requests in all, the second half a second after the click.
+        assert [(m, path) for m, path, *_ in watch.requests] == [
+            ("GET", "/"),
+            ("POST", "/submissions"),
+        ]
+        started = browser.execute_script("return left - clicked")
+        assert 500 <= started < 650
+        shown = browser.find_element(By.ID, "receipt").text.replace(" ", "")
+        assert shown == receipt
+        labels = study.plain["questions"][0]["texts"]["en"]["labels"]
+        row = browser.find_element(By.CSS_SELECTOR, "tbody td").text
+        assert row == labels[int(drawn[0][0])]
+        # Nothing of it stays but that it was answered.
+        kept = json.loads(
+            browser.execute_script("return localStorage[Object.keys(localStorage)[0]]")
+        )
+        assert kept == {"state": "answered", "receipt": receipt}
+        assert browser.execute_script("return document.querySelectorAll('input').length") == 0
+        browser.refresh()
+        wait_for(browser, "answered")
+        browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
+        browser.find_element(By.CSS_SELECTOR, "#withdraw button").click()
+        assert "taken back and deleted" in said(browser, "[role=status]")
+    store = folder.open_store()
+    assert (store.totals().records, store.totals().withdrawn) == (0, 1)
+    store.dispose()
+    assert browser.get_log("browser") == []
+
+
+def said(browser: webdriver.Chrome, selector: str) -> str:
+    end = time.monotonic() + 5
+    while not (text := browser.find_element(By.CSS_SELECTOR, selector).text):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return text
+
+
+def module_codes(study: Study, answers: dict[str, Any]) -> list[np.ndarray]:
+    from deniable.collect.client import codes_of
+
+    return [np.array([code]) for code in codes_of(study, answers)]
+
+
+def test_opposite_answers_give_requests_of_one_size_and_no_trace(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    sizes = set()
+    for number, choice in enumerate((0, -1)):
+        (tmp_path / str(number)).mkdir()
+        folder, watch = example_folder(tmp_path / str(number)), Watched()
+        with served(folder, watch) as url:
+            browser.get(url)
+            fill(browser, choice, hours="3.14159" if choice else "8.71828")
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "done")
+            canary = b"3.14159" if choice else b"8.71828"
+            everything = b"".join(
+                path.encode() + heads + body for _, path, heads, body, _ in watch.requests
+            )
+            script = "return JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + "
+            script += "document.title + location.href + JSON.stringify(history.state) + "
+            script += "document.documentElement.outerHTML"
+            assert canary not in everything
+            assert canary.decode() not in browser.execute_script(script)
+            ((_, _, heads, body, _),) = [r for r in watch.requests if r[1] == "/submissions"]
+            sizes.add((len(body), sum(1 for _ in heads.splitlines())))
+    assert len(sizes) == 1
+
+
+def test_whatever_fails_the_same_record_is_sent_again(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder, watch = example_folder(tmp_path), Watched(refuse=2, lose=2)
+    with served(folder, watch) as url:
+        browser.get(url)
+        fill(browser)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "retry")
+        browser.find_element(By.ID, "again").click()
+        wait_for(browser, "retry")
+        browser.refresh()  # a crash between sending and confirmation
+        wait_for(browser, "retry")
+        browser.get("about:blank")
+        browser.get(f"{url}#someone-else")
+        wait_for(browser, "done")
+        assert len(watch.posts()) >= 4
+        assert len(set(watch.posts())) == 1
+    store = folder.open_store()
+    assert store.totals().records == 1
+    store.dispose()
+
+
+def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    folder, watch = example_folder(tmp_path), Watched()
+    one = browser.current_window_handle
+    with served(folder, watch) as url:
+        browser.get(url)
+        fill(browser)
+        browser.switch_to.new_window("tab")
+        browser.get(url)
+        fill(browser, choice=0)
+        browser.find_element(By.ID, "send").click()
+        browser.switch_to.window(one)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "answered", "done")  # whichever tab was first has drawn
+        assert len(set(watch.posts())) == 1
+        for handle in browser.window_handles:
+            if handle != one:
+                browser.switch_to.window(handle)
+                browser.close()
+        browser.switch_to.window(one)
+
+
+def test_a_wrong_link_costs_nobody_a_second_draw(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    folder, watch = example_folder(tmp_path, respondents='"invited"'), Watched()
+    store = folder.open_store()
+    (token,) = store.invite(1)
+    with served(folder, watch) as url:
+        browser.get(url)
+        wait_for(browser, "no-token")
+        for link, end in (("0" * 32, "not-taken"), (token, "done")):
+            browser.get("about:blank")
+            browser.get(f"{url}#{link}")
+            if end == "not-taken":
+                fill(browser)
+                browser.find_element(By.ID, "send").click()
+            wait_for(browser, end)
+        first, second = map(json.loads, watch.posts())
+        assert (first["token"], second["token"]) == ("0" * 32, token)
+        assert (first["record"], first["receipt"]) == (second["record"], second["receipt"])
+        # In another browser the invitation is spent, and stays so.
+        browser.execute_script("localStorage.clear()")
+        browser.refresh()
+        fill(browser)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "not-taken")
+        assert "has been used already" in browser.find_element(By.TAG_NAME, "h1").text
+        browser.refresh()
+        wait_for(browser, "answered")
+    assert store.totals().records == 1
+    store.dispose()
+
+
+def test_without_storage_the_page_says_what_a_second_form_costs(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder, watch = example_folder(tmp_path), Watched(refuse=1)
+    with served(folder, watch) as url, first(browser, NO_STORAGE):
+        browser.get(url)
+        wait_for(browser, "introduction")
+        note = browser.find_element(By.CLASS_NAME, "note").text
+        assert "Please answer only once" in note
+        fill(browser)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        assert len(watch.posts()) == 2
+        assert len(set(watch.posts())) == 1
+
+
+def altered(study: Study, change: Callable[[dict[str, Any]], None]) -> bytes:
+    plain = json.loads(study.content)
+    change(plain)
+    return page_bytes(Study(study_bytes(plain)))
+
+
+def lower_epsilon(plain: dict[str, Any]) -> None:
+    plain["mechanism"]["epsilon"] *= 0.99
+
+
+def lower_attribute(plain: dict[str, Any]) -> None:
+    plain["mechanism"]["attributes"][2]["epsilon"] *= 0.99
+
+
+def one_bit(plain: dict[str, Any]) -> None:
+    weights = plain["mechanism"]["blocks"][0]["law"]["weights"]
+    weights[0] = f"{int(weights[0], 16) ^ 1:x}"
+
+
+def one_bit_with_its_digest(plain: dict[str, Any]) -> None:
+    one_bit(plain)
+    plain["law_digest"] = law_digest(plain["mechanism"]["blocks"], plain["gates"])
+
+
+@pytest.mark.parametrize(
+    "change", [lower_epsilon, lower_attribute, one_bit, one_bit_with_its_digest]
+)
+def test_a_study_that_promises_too_much_is_asked_by_nobody(
+    browser: webdriver.Chrome, tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    study = example_folder(tmp_path).study
+    page = tmp_path / "page.html"
+    page.write_bytes(altered(study, change))
+    browser.get(page.as_uri())
+    wait_for(browser, "refused")
+    assert browser.execute_script("return document.querySelectorAll('input, button').length") == 0
+
+
+def test_a_saved_page_writes_a_record_that_can_be_added(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path)
+    page = tmp_path / "page.html"
+    page.write_bytes(page_bytes(folder.study))
+    browser.get(page.as_uri())
+    fill(browser)
+    browser.find_element(By.ID, "send").click()
+    wait_for(browser, "file")
+    read = "const d = arguments[1]; fetch(arguments[0]).then(r => r.text()).then(d, () => d(''))"
+    link = browser.find_element(By.ID, "file").get_attribute("href")
+    assert browser.execute_async_script(read, link) == ""  # no request is allowed, not even this
+    kept = json.loads(browser.execute_script("return localStorage[Object.keys(localStorage)[0]]"))
+    browser.execute_script("localStorage.clear()")
+    record = tmp_path / "record.json"
+    record.write_text(kept["body"])
+    assert add(folder, [record], TODAY) == {"stored": 1}
+
+
+def test_the_whole_form_works_by_keyboard_in_both_directions(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder, watch = example_folder(tmp_path), Watched()
+    with served(folder, watch) as url:
+        browser.get(url)
+        wait_for(browser, "introduction")
+        script = "const s = document.getElementById('language'); s.value = 'ar'; "
+        browser.execute_script(script + "s.dispatchEvent(new Event('change'))")
+        assert browser.execute_script("return document.documentElement.dir") == "rtl"
+        press(browser, lambda focus: focus == "agree", Keys.ENTER)
+        wait_for(browser, "questions")
+        for q in (0, 1, 2):
+            press(browser, lambda focus, q=q: focus == f"q{q}-0", Keys.SPACE)
+        press(browser, lambda focus: focus == "q3-number", "8")
+        press(browser, lambda focus: focus == "q4-0", Keys.SPACE)
+        press(browser, lambda focus: focus == "send", Keys.ENTER)
+        wait_for(browser, "done")
+        assert browser.execute_script("return document.activeElement.tagName") == "H1"
+        assert len(watch.posts()) == 1
+
+
+def press(browser: webdriver.Chrome, there: Callable[[str], bool], key: str) -> None:
+    """Go on with the tab key to an element, and press a key on it."""
+    for _ in range(40):
+        element = browser.switch_to.active_element
+        if there(element.get_attribute("id") or ""):
+            element.send_keys(key)
+            return
+        element.send_keys(Keys.TAB)
+    raise AssertionError("the tab key does not lead there")
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_nothing_is_cut_off_on_narrow_and_wide_screens(
+    browser: webdriver.Chrome, tmp_path: Path, width: int, language: str
+) -> None:
+    folder = example_folder(tmp_path)
+    size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    narrow = "return document.documentElement.scrollWidth <= innerWidth"
+    try:
+        with served(folder, Watched()) as url:
+            browser.get(url)
+            wait_for(browser, "introduction")
+            script = "const s = document.getElementById('language'); s.value = arguments[0]; "
+            browser.execute_script(script + "s.dispatchEvent(new Event('change'))", language)
+            assert browser.execute_script(narrow)
+            browser.find_element(By.CSS_SELECTOR, "#try summary").click()
+            assert browser.execute_script(narrow)
+            fill(browser)
+            for summary in browser.find_elements(By.CSS_SELECTOR, "summary"):
+                summary.click()
+            assert browser.execute_script(narrow)
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "done")
+            assert browser.execute_script(narrow)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+RULES = """
+const done = arguments[0];
+const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+axe.run(document, { runOnly: { type: "tag", values: tags } })
+  .then((found) => done(found.violations.map((rule) => `${rule.id}: ${rule.nodes[0].html}`)));
+"""
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_no_rule_of_accessibility_is_broken_in_any_state(
+    browser: webdriver.Chrome, tmp_path: Path, language: str
+) -> None:
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+    def broken() -> list[str]:
+        browser.execute_script(axe)  # past the page's policy, which stays as it is
+        return list(browser.execute_async_script(RULES))
+
+    folder, watch = example_folder(tmp_path), Watched(refuse=1)
+    with served(folder, watch) as url:
+        browser.get(url)
+        wait_for(browser, "introduction")
+        script = "const s = document.getElementById('language'); s.value = arguments[0]; "
+        browser.execute_script(script + "s.dispatchEvent(new Event('change'))", language)
+        browser.find_element(By.CSS_SELECTOR, "#try summary").click()
+        assert broken() == []
+        browser.find_element(By.ID, "agree").click()
+        for summary in browser.find_elements(By.CSS_SELECTOR, "summary"):
+            summary.click()
+        browser.find_element(By.ID, "send").click()  # lists what has no answer
+        assert broken() == []
+        browser.get("about:blank")
+        browser.get(url)
+        fill(browser)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "retry")
+        assert broken() == []
+        wait_for(browser, "done")
+        browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
+        assert broken() == []
+        browser.refresh()
+        wait_for(browser, "answered")
+        assert broken() == []
+    browser.execute_script("document.body.append(Object.assign(new Image(), {src: 'x'}))")
+    assert broken() != []  # an image without a text

@@ -1,0 +1,23 @@
+"""Who may ask how often."""
+
+from deniable.collect.limits import Limiter, address_of
+
+
+def test_an_address_is_counted_from_the_right_by_our_own_proxies() -> None:
+    forged = ["1.1.1.1, 2.2.2.2", "3.3.3.3"]
+    assert address_of("10.0.0.9", forged, 0) == "10.0.0.9"
+    assert address_of("10.0.0.9", forged, 1) == "3.3.3.3"
+    assert address_of("10.0.0.9", forged, 2) == "2.2.2.2"
+    assert address_of("10.0.0.9", [], 1) == "10.0.0.9"
+    assert address_of("10.0.0.9", ["1.1.1.1"], 2) == "10.0.0.9"
+
+
+def test_counts_begin_anew_each_minute_and_the_key_each_day() -> None:
+    limiter = Limiter(2)
+    assert [limiter.allows("a", 10.0) for _ in range(3)] == [True, True, False]
+    assert limiter.allows("b", 10.0)
+    assert limiter.allows("a", 70.0)
+    key = limiter._key
+    assert limiter.allows("a", 86_401.0)
+    assert limiter._key != key
+    assert b"a" not in limiter._counts

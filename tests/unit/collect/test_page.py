@@ -1,0 +1,66 @@
+"""The page: one file, the same bytes everywhere, and a policy that allows exactly its code."""
+
+import base64
+import hashlib
+import re
+import zlib
+
+import pytest
+
+from deniable.collect import page as module
+from deniable.collect.page import page_bytes, policy
+from deniable.collect.scripts import PAGE, joined, read
+from deniable.collect.study import Study, study_bytes
+from deniable.errors import InputError
+from unit.collect.studies import example_study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return example_study(tmp_path_factory.mktemp("page"))
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(study: Study) -> None:
+    text = page_bytes(study).decode()
+    assert page_bytes(study) == text.encode()
+    outside = re.sub(r"<script type=\"module\">.*?</script>", "", text, flags=re.DOTALL)
+    assert re.findall(r"(?:src|href|action)=\"(?!data:)", outside) == []
+    assert study.content.decode() in text
+    assert "<form" not in text
+    assert "serviceWorker" not in text
+
+
+def test_the_policy_names_the_code_and_the_style_that_are_there(study: Study) -> None:
+    text = page_bytes(study).decode()
+    (code,) = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    for content in (code, style):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy()
+    assert policy().startswith("default-src 'none'; ")
+    assert "connect-src 'self'; " in policy()
+    assert "form-action 'none'; frame-ancestors 'none'" in policy()
+    assert "unsafe" not in policy()
+
+
+def test_a_title_is_never_markup(study: Study) -> None:
+    plain = dict(study.plain)
+    plain["texts"] = {
+        code: {**texts, "title": '</title><script>alert("1")</script>\u202e'}
+        for code, texts in plain["texts"].items()
+    }
+    text = page_bytes(Study(study_bytes(plain))).decode()
+    assert text.count("<script") == 2
+    assert "alert(&quot;1&quot;)" in text
+
+
+def test_the_page_is_small(study: Study) -> None:
+    code = joined(tuple(module for module in PAGE if module != "texts"))
+    assert len((code + read("page.css")).encode()) < 60_000
+    assert len(zlib.compress(page_bytes(study), 9)) < 40_000
+
+
+def test_a_page_that_is_too_large_is_refused(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 50_000)
+    with pytest.raises(InputError, match="more than 50,000; design the mechanism with"):
+        page_bytes(study)

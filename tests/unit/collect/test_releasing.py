@@ -1,0 +1,72 @@
+"""From what browsers sent to a release that the rest of deniable reads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.collect.client import draw
+from deniable.collect.collector import submission_of
+from deniable.collect.releasing import add, export, stored_codes, unpacked
+from deniable.errors import InputError
+from deniable.estimate.source import open_release
+from deniable.randomness import SeededRandomness
+from deniable.release.record import verify
+from unit.collect.studies import ANSWERS, TODAY, body_of, example_folder
+
+
+@pytest.mark.slow
+def test_a_release_of_what_was_collected_holds_together(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    store = folder.open_store()
+    bodies = [draw(folder.study, ANSWERS, "", SeededRandomness(n)).body for n in range(120)]
+    store.submit([submission_of(folder.study, body) for body in bodies], TODAY)
+    codes = np.concatenate([np.array(batch) for batch in stored_codes(folder.study, store)], axis=1)
+    store.dispose()
+    sent = [folder.study.decode(json.loads(body)["record"]) for body in bodies]
+    assert sorted(map(tuple, codes.T.tolist())) == sorted(map(tuple, sent))
+    record = export(folder, tmp_path / "release", SeededRandomness(1), command="deniable x")
+    assert record["release"]["rows"] == 120
+    assert record["release"]["row_order"] == "shuffled"
+    verify(tmp_path / "release")
+    assert len(open_release(tmp_path / "release").count(["smokes"])) == 1
+    rows = (tmp_path / "release" / "data.csv").read_text().splitlines()
+    assert rows[0] == "smokes,alcohol,cannabis,sleep,lonely"
+    labels = folder.study.design.mechanism.output_labels
+    written = [",".join(t[c] for t, c in zip(labels, row, strict=True)) for row in sent]
+    assert sorted(row.replace('"', "") for row in rows[1:]) == sorted(written)
+    assert [row.replace('"', "") for row in rows[1:]] != written
+    with pytest.raises(InputError, match="exists already"):
+        export(folder, tmp_path / "release", SeededRandomness(1))
+
+
+def test_nothing_collected_is_nothing_to_export(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing has been collected yet"):
+        export(example_folder(tmp_path), tmp_path / "release", SeededRandomness(1))
+    assert not (tmp_path / "release").exists()
+
+
+def test_wide_codes_come_back(tmp_path: Path) -> None:
+    study = example_folder(tmp_path).study
+    packed = np.array([[0x13, 0x20, 0x10], [0x00, 0x00, 0x20]], dtype=np.uint8)
+    found = [column.tolist() for column in unpacked(study, packed)]
+    assert found == [[1, 0], [3, 0], [2, 0], [0, 0], [1, 2]]
+
+
+def test_records_from_files_are_added_once(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    one.write_bytes(body_of(folder.study, seed=1))
+    many = [json.loads(body_of(folder.study, seed=n)) for n in (1, 2, 3)]
+    two.write_text(json.dumps(many))
+    assert add(folder, [one], TODAY) == {"stored": 1}
+    assert add(folder, [one, two], TODAY) == {"stored": 2, "stored before": 2}
+    two.write_text(json.dumps([*many, {"study": "x"}]))
+    with pytest.raises(InputError, match=r"two.json, record 4: the body is not a submission"):
+        add(folder, [two], TODAY)
+    two.write_text("{")
+    with pytest.raises(InputError, match="not a record that the page saved"):
+        add(folder, [two], TODAY)
+    with pytest.raises(InputError, match="cannot be read"):
+        add(folder, [tmp_path / "none.json"], TODAY)

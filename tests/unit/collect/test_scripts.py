@@ -1,0 +1,142 @@
+"""The code of the page: what draws, in a second engine, against Python's sampler byte for byte."""
+
+import json
+import re
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+import quickjs
+
+from deniable.collect import scripts
+from deniable.laws import FAMILIES, law_from_plain
+from unit.collect import vectors
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "drawing" / "vectors.json"
+LAWS = vectors.laws()
+FRESH = int(time.time())  # other vectors in every run; a failure shows their bytes
+SEEN = 5  # vectors among which every planted defect meets the branch that it spoils
+
+
+@cache
+def found(name: str, seed: int = FRESH) -> str:
+    law = LAWS[name]
+    return vectors.request(law, vectors.vectors(law, 80, seed=seed))
+
+
+def wrong_in_quickjs(request: str, code: str | None = None) -> list[str]:
+    context = quickjs.Context()
+    context.eval(vectors.script(code))
+    return list(json.loads(context.eval("wrongVectors")(request)))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_second_engine_draws_what_python_draws_from_the_same_bytes(name: str) -> None:
+    assert wrong_in_quickjs(found(name)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_so_it_does_for_thousands_of_records(name: str) -> None:
+    many = vectors.vectors(LAWS[name], 1500, seed=FRESH + 1)
+    assert wrong_in_quickjs(vectors.request(LAWS[name], many)) == []
+
+
+def test_every_family_that_may_be_collected_with_has_vectors() -> None:
+    assert {law.family for law in LAWS.values()} == set(FAMILIES) - {"invariant", "forms"}
+
+
+@pytest.mark.parametrize("golden", json.loads(GOLDEN.read_text()), ids=lambda g: g["name"])
+def test_the_published_vectors_hold_in_python_and_in_the_browser(golden: dict) -> None:
+    """Studies that were opened with this version go on drawing as they did."""
+    record = golden["record"]
+    law = law_from_plain(record["blocks"][0]["law"], tuple(record["sizes"]))
+    sampler = law.sampler()
+    for vector in golden["vectors"]:
+        source = vectors.GivenBits(bytes.fromhex(vector["bytes"]))
+        assert vectors.one_row(sampler, vector["codes"], source) == vector["drawn"]
+        assert source.at == len(source.content)
+    assert wrong_in_quickjs(json.dumps(golden)) == []
+
+
+# What a mistake would look like, and laws whose vectors must notice it.
+DEFECTS = {
+    "a word is read from its other end": (
+        "(BigInt(half(4)) << 32n) | BigInt(half(0))",
+        "(BigInt(half(0)) << 32n) | BigInt(half(4))",
+        "single change",
+    ),
+    "a short word is": ("bytes[0] + 256 * bytes[1]", "bytes[1] + 256 * bytes[0]", "joint"),
+    "below is taken for below or equal": (
+        "values[middle] <= limit",
+        "values[middle] < limit",
+        "product, few bits",
+    ),
+    "a choice is settled by its first bits": (
+        "decided(smaller, least, total, edge, source) :",
+        "false :",
+        "vote, steep",
+    ),
+    "a choice is equal or below": (
+        "decided(smaller, least, total, edge, source) :",
+        "true :",
+        "vote, dithered, retained",
+    ),
+    "53 bits of 64 are looked at": (
+        "BigInt(half(0))",
+        "BigInt((half(0) & 0xfffff800) >>> 0)",
+        "vote, steep",
+    ),
+    "a tie ends at the second word": (
+        "if (least === most) return least;",
+        "return least;",
+        "single change",
+    ),
+    "a likely choice is not turned round": ("below !== flip", "below", "vote"),
+    "the prefix is drawn twice": (
+        "bigWord(source) >> bits",
+        "bigWord(source)",
+        "single change",
+    ),
+    "the dither is drawn only if it counts": (
+        "this.dither[i] > 0 && choose",
+        "this.dither[i] > 0 && !changed && choose",
+        "ramp",
+    ),
+    "what is replaced is drawn only if it is used": (
+        "choose(retention[i], 1 - retention[i], source) ? shift : anything",
+        "choose(1 - retention[i], retention[i], source) ? anything : shift",
+        "mixture",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_planted_defect_is_caught(defect: str) -> None:
+    good, bad, name = DEFECTS[defect]
+    code = scripts.joined(scripts.DRAWING)
+    assert code.count(good) == 1
+    assert wrong_in_quickjs(found(name, seed=SEEN), code.replace(good, bad))
+
+
+FORBIDDEN = re.compile(r"Math\.(?!floor|ceil|min|max|sqrt|abs)\w+|\*\*|Math\[|\bDate\b|performance")
+
+
+@pytest.mark.parametrize("module", scripts.DRAWING)
+def test_what_draws_only_adds_multiplies_and_divides(module: str) -> None:
+    code = re.sub(r"//.*|/\*.*?\*/", "", scripts.read(f"{module}.js"), flags=re.DOTALL)
+    assert FORBIDDEN.findall(code) == []
+    assert FORBIDDEN.search("Math.exp(1)")
+    assert FORBIDDEN.search("2 ** x")
+
+
+@pytest.mark.parametrize("module", scripts.PAGE)
+def test_random_bits_have_one_door(module: str) -> None:
+    doors = re.findall(r"getRandomValues|randomUUID|Math\.random", scripts.read(f"{module}.js"))
+    assert doors == (["getRandomValues", "getRandomValues"] if module == "randomness" else [])
+
+
+def test_every_module_comes_after_what_it_imports() -> None:
+    for place, module in enumerate(scripts.PAGE):
+        assert set(scripts.imported(module)) <= set(scripts.PAGE[:place]), module

@@ -1,0 +1,205 @@
+"""The store: what becomes of a submission, whatever came before it, and what lies on the disk."""
+
+import hashlib
+import sqlite3
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from deniable.collect import store as module
+from deniable.collect.folder import StudyFolder
+from deniable.collect.store import (
+    Outcome,
+    Store,
+    Submission,
+    receipt_id,
+    sqlite_url,
+    token_id,
+    upgrade,
+)
+from deniable.errors import InputError
+from unit.collect.studies import TODAY, example_folder, example_study
+
+LATER = date(2100, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def invited(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    folder = tmp_path_factory.mktemp("invited")
+    return example_folder(folder, respondents='"invited"')
+
+
+@pytest.fixture(scope="module")
+def everyone(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("everyone"))
+
+
+def one(number: int, token: str = "", record: bytes = b"\x13\x20\x10") -> Submission:
+    return Submission(receipt_id(f"receipt {number}"), record, token)
+
+
+def test_an_invitation_is_spent_once_and_the_same_again_is_the_same(invited: StudyFolder) -> None:
+    store = invited.open_store()
+    first, second, third = store.invite(3)
+    assert store.submit([one(1, first)], TODAY) == [Outcome.STORED]
+    # The same again, another record under the receipt, a spent token, a guessed one.
+    other = b"\x00\x00\x00"
+    group = [one(1, first), one(1, first, other), one(2, first), one(3, "0" * 32), one(1, second)]
+    expected = [Outcome.SAME, Outcome.OTHER, Outcome.SPENT, Outcome.UNKNOWN, Outcome.SAME]
+    assert store.submit(group, TODAY) == expected
+    # Within one group, too.
+    group = [one(4, second), one(4, second), one(5, second), one(4, third, other)]
+    expected = [Outcome.STORED, Outcome.SAME, Outcome.SPENT, Outcome.OTHER]
+    assert store.submit(group, TODAY) == expected
+    totals = store.totals()
+    assert (totals.records, totals.invitations, totals.spent) == (2, 3, 2)
+    store.dispose()
+
+
+def test_a_record_is_withdrawn_with_its_receipt_and_stays_away(invited: StudyFolder) -> None:
+    store = invited.open_store()
+    (token,) = store.invite(1)
+    assert store.submit([one(11, token)], TODAY) == [Outcome.STORED]
+    before = store.totals()
+    assert store.withdraw("receipt 12", TODAY) is Outcome.NO_RECEIPT
+    assert store.withdraw("receipt 11", TODAY) is Outcome.STORED
+    assert store.withdraw("receipt 11", TODAY) is Outcome.GONE
+    assert store.submit([one(11, token)], TODAY) == [Outcome.GONE]
+    assert store.submit([one(13, token)], TODAY) == [Outcome.SPENT]
+    after = store.totals()
+    assert (after.records, after.withdrawn) == (before.records - 1, before.withdrawn + 1)
+    store.dispose()
+
+
+def test_where_anyone_may_answer_a_withdrawn_record_does_not_come_back(
+    everyone: StudyFolder,
+) -> None:
+    store = everyone.open_store()
+    assert store.submit([one(1)], TODAY) == [Outcome.STORED]
+    assert store.withdraw("receipt 1", TODAY) is Outcome.STORED
+    assert store.submit([one(1)], TODAY) == [Outcome.GONE]
+    store.dispose()
+
+
+def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(tmp_path: Path) -> None:
+    store = example_folder(tmp_path).open_store()
+    store.submit([one(1), one(2)], TODAY)
+    assert store.submit([one(1), one(3)], LATER) == [Outcome.SAME, Outcome.CLOSED]
+    store.close()
+    assert store.submit([one(2), one(3)], TODAY) == [Outcome.SAME, Outcome.CLOSED]
+    assert store.withdraw("receipt 2", TODAY) is Outcome.STORED
+    assert store.totals().closed
+    store.dispose()
+
+
+def test_what_lies_on_the_disk_joins_nothing_and_has_no_order(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, respondents='"invited"')
+    store = folder.open_store()
+    tokens = store.invite(40)
+    for number, token in enumerate(tokens):
+        store.submit([one(number, token)], TODAY + timedelta(number % 2))
+    store.withdraw("receipt 7", TODAY)
+    store.dispose()
+    with sqlite3.connect(folder.path / "store.sqlite") as raw:
+        tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master")}
+        assert {"study", "submission", "withdrawn", "invitation", "total"} <= tables
+        columns = {
+            table: [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
+            for table in ("submission", "invitation", "total")
+        }
+        assert columns == {
+            "submission": ["id", "record"],
+            "invitation": ["id", "spent"],
+            "total": ["day", "taken", "withdrawn"],
+        }
+        for table, ids in (
+            ("submission", {receipt_id(f"receipt {n}") for n in range(40) if n != 7}),
+            ("invitation", {token_id(token) for token in tokens}),
+        ):
+            found = [row[0] for row in raw.execute(f"SELECT id FROM {table}")]
+            assert found == sorted(ids)  # in the order of random keys, as they lie
+            with pytest.raises(sqlite3.OperationalError, match="no such column"):
+                raw.execute(f"SELECT rowid FROM {table}")
+        assert raw.execute("SELECT day, taken, withdrawn FROM total ORDER BY day").fetchall() == [
+            (str(TODAY), 20, 1),
+            (str(TODAY + timedelta(1)), 20, 0),
+        ]
+    raw.close()
+    content = b"".join(path.read_bytes() for path in folder.path.glob("store.sqlite*"))
+    assert not any(token.encode() in content for token in tokens)
+    assert content.count(receipt_id("receipt 7")) == 1  # among the withdrawn; the record is gone
+
+
+def test_records_come_back_packed(everyone: StudyFolder) -> None:
+    store = everyone.open_store()
+    before = sum(len(batch) for batch in store.records())
+    many = [one(1000 + n, record=bytes([n % 2 * 16, n % 4 * 16, 16])) for n in range(50)]
+    store.submit(many, TODAY)
+    packed = [bytes(row) for batch in store.records() for row in batch]
+    assert len(packed) == before + 50
+    assert set(packed) >= {each.record for each in many}
+    store.dispose()
+
+
+def test_a_store_is_that_of_one_study(everyone: StudyFolder, tmp_path: Path) -> None:
+    other = example_study(tmp_path, closes="2098-01-01")
+    with pytest.raises(InputError, match="the store is that of another study"):
+        Store(everyone.url, other)
+    with pytest.raises(InputError, match="holds a study already"):
+        Store.make(everyone.url, other)
+
+
+def test_a_store_of_another_version_is_refused_with_what_mends_it(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with sqlite3.connect(folder.path / "store.sqlite") as raw:
+        raw.execute("UPDATE alembic_version SET version_num = '9999'")
+    raw.close()
+    with pytest.raises(InputError, match="of a later version of deniable; update deniable: pip"):
+        folder.open_store()
+    with sqlite3.connect(folder.path / "store.sqlite") as raw:
+        raw.execute("UPDATE alembic_version SET version_num = '0001'")
+    raw.close()
+    upgrade(folder.url)
+    folder.open_store().dispose()
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("mysql://somewhere/x", "a store is sqlite:///FILE or postgresql"),
+        ("not a url", "address cannot be used"),
+        ("sqlite:////nowhere/at/all.sqlite", "cannot be used: unable to open"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_said(
+    everyone: StudyFolder, url: str, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        Store(url, everyone.study)
+
+
+def test_an_empty_database_holds_no_study(everyone: StudyFolder, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no study"):
+        Store(sqlite_url(tmp_path / "new.sqlite"), everyone.study)
+
+
+def test_a_failing_database_takes_nothing_of_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    folder = example_folder(tmp_path)
+    store = folder.open_store()
+    blocker = sqlite3.connect(folder.path / "store.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sa.exc.OperationalError, match="locked"):
+        store.submit([one(1), one(2)], TODAY)
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    assert store.submit([one(1), one(2)], TODAY) == [Outcome.STORED, Outcome.STORED]
+    store.dispose()
+
+
+def test_ids_are_hashes() -> None:
+    assert receipt_id("a") == token_id("a") == hashlib.sha256(b"a").digest()

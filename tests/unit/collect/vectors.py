@@ -1,0 +1,206 @@
+"""What a browser must draw from given bytes, and engines to ask: Python's sampler is the oracle."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collect.gates import gates_of
+from deniable.collect.scripts import DRAWING, joined
+from deniable.laws import (
+    DesignedChannel,
+    GatedSum,
+    Identity,
+    JointLaw,
+    Law,
+    MatrixChannel,
+    PatternTable,
+    ProductLaw,
+    SingleChangeMixture,
+    VoteBlend,
+    VoteMixture,
+)
+from deniable.laws.law import Sampler
+from deniable.laws.votes.sampling import BlendSampler, SumSampler, TableSampler, VoteSampler
+
+MASK = (1 << 64) - 1
+CORNERS = (0, MASK, 1 << 63, (1 << 63) - 1, MASK // 3, 2 * (MASK // 3), MASK // 5)
+
+
+def laws() -> dict[str, Law]:
+    """One law or more of every family, with weights that reach every branch of a comparison."""
+    ones, half = np.ones(3), np.array([1.0, 0.5, 1 / 3])
+    theta = np.array([0.0, 0.123, 0.5])
+    n = (2, 3, 5)
+    vote = GatedSum(n, np.array([3, 2, 4]), np.zeros(3), "vote", 4.5, 1.0, 2.0, ones)
+    other = GatedSum(n, np.array([0, 5, 1]), theta, "vote", 2.0, 1.0, 2.0, ones)
+    steep = GatedSum(n, np.array([1, 1, 1]), np.zeros(3), "vote", 2, 1, 599.0, ones)
+    wide = np.array([1 << 52, (1 << 52) - 1, (1 << 52) - 3])
+    k12 = np.arange(7, 19)
+    return {
+        "product, few bits": ProductLaw(n, 3, (5, 4, 7)),
+        "product, many bits": ProductLaw.from_levels(n, (1.0, 0.25, 40.0)),
+        "many categories": ProductLaw.from_levels((2, 5000), (1.0, 9.0)),
+        "pattern table": PatternTable((2, 3), 6, (1, 50, 12, 1)),
+        "pattern table, wide": PatternTable((2, 3), 130, ((1 << 130) - 7, 1, 3, 3)),
+        "pattern table, direct": PatternTable((2,) * 13, 16, (8,) * 8192),
+        "single change": SingleChangeMixture(n, 4, 5, 6, (2, 0, 3)),
+        "single change, zero weights": SingleChangeMixture(n, 70, (1 << 70) - 1, 0, (0, 0, 1)),
+        "joint": JointLaw(n, 3, 5),
+        "joint, wide": JointLaw.from_epsilon((2, 2, 2), 3.0),
+        "matrix": MatrixChannel((3,), 3, ((5, 0, 1), (3, 8, 0), (0, 0, 7))),
+        "matrix, tall": MatrixChannel((2,), 70, ((1, 1 << 70), (5, 0), ((1 << 70) - 6, 0))),
+        "designed matrix": DesignedChannel.for_prior(
+            np.array([[0.7, 0.1], [0.2, 0.2], [0.1, 0.7]]), (0.5, 0.5)
+        ),
+        "identity": Identity(n),
+        "vote": vote,
+        "vote, dithered, retained": GatedSum(
+            n, np.array([3, 0, 4]), theta, "vote", 3.25, 1.5, 0.7, half
+        ),
+        "vote, steep": steep,
+        "ramp": GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, half),
+        "ramp, twelve": GatedSum(
+            (5,) * 12, k12, np.linspace(0, 0.9, 12), "ramp", 20.0, 90.0, 6.0, np.ones(12)
+        ),
+        "mixture": VoteMixture(
+            n, np.array([[3, 2, 4], [0, 1, 1]]), np.array([5, 1]), np.array([0.75, 1e9]), half
+        ),
+        "mixture, large weights": VoteMixture(
+            n, np.array([wide]), np.array([(1 << 53) - 1]), np.array([3.0]), ones
+        ),
+        "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
+        "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
+    }
+
+
+class RecordedBits:
+    """Random words, half of them chosen at boundaries; keeps the bytes it handed out."""
+
+    secure = False
+
+    def __init__(self, seed: int, words: NDArray[np.uint64]) -> None:
+        self._random = np.random.default_rng(seed)
+        self._words = np.append(np.array(CORNERS, dtype=np.uint64), words)
+        self.bytes = bytearray()
+
+    def bits(self, dtype: Any, count: int) -> NDArray[Any]:
+        kind = np.dtype(dtype)
+        width = 8 * kind.itemsize
+        drawn = self._random.integers(0, MASK, count, dtype=np.uint64, endpoint=True)
+        chosen = self._words[self._random.integers(0, len(self._words), count)]
+        words = np.where(self._random.random(count) < 0.5, chosen, drawn)
+        result = (words >> np.uint64(64 - width)).astype(kind.newbyteorder("<"))
+        self.bytes += result.tobytes()
+        return result.astype(kind)
+
+
+class GivenBits:
+    """The bytes of a text, in order."""
+
+    secure = False
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def bits(self, dtype: Any, count: int) -> NDArray[Any]:
+        kind = np.dtype(dtype).newbyteorder("<")
+        found = np.frombuffer(self.content, kind, count, self.at)
+        self.at += count * kind.itemsize
+        return found.astype(np.dtype(dtype))
+
+
+def boundaries(law: Law) -> Iterator[int]:
+    """Words at which a choice of a law of votes is not yet decided, and their neighbours."""
+    sampler = law.sampler()
+    if not isinstance(sampler, VoteSampler):
+        return
+    found = [choice for choice in sampler._retained if choice is not None]
+    patterns = sampler._patterns
+    sums = patterns._patterns if isinstance(patterns, BlendSampler) else [patterns]
+    for part in sums:
+        if isinstance(part, SumSampler):
+            found += [choice for pair in part.tables() for choice in pair if choice is not None]
+        elif isinstance(part, TableSampler):
+            found += part.choices
+    for choice in found[:40]:
+        for state in range(min(4, choice.n_states)):
+            smaller, flip = choice._exactly(state)
+            first = int(smaller * 2**16)
+            drawn = (MASK >> 48) - first if flip else first
+            rest = int((smaller * 2**16 - first) * 2**64)
+            yield from (drawn << 48, max(drawn - 1, 0) << 48, rest, rest + 1, max(rest - 1, 0))
+
+
+def record_of(law: Law) -> dict[str, Any]:
+    """What a browser is told of a law."""
+    names = [f"a{i}" for i in range(1, len(law.n_categories) + 1)]
+    return {
+        "blocks": [{"attributes": names, "law": law.to_plain()}],
+        "gates": [gates_of(law)],
+        "names": names,
+        "sizes": list(law.n_categories),
+    }
+
+
+def one_row(sampler: Sampler, codes: Sequence[int], source: Any) -> list[int]:
+    """One row through a law's sampler."""
+    columns = [np.array([code]) for code in codes]
+    return [int(column[0]) for column in sampler.randomize(columns, source)]
+
+
+def vectors(law: Law, count: int, seed: int) -> list[dict[str, Any]]:
+    """Rows, the bytes they were drawn with, and what came out."""
+    words = np.fromiter(boundaries(law), dtype=np.uint64)
+    random = np.random.default_rng(seed)
+    sampler = law.sampler()
+    found = []
+    for row in range(count):
+        source = RecordedBits(seed * 1_000_003 + row, words)
+        codes = [int(random.integers(n)) for n in law.n_categories]
+        drawn = one_row(sampler, codes, source)
+        found.append({"codes": codes, "bytes": source.bytes.hex(), "drawn": drawn})
+    return found
+
+
+HARNESS = """
+class Given {
+  constructor(hex) { this.hex = hex; this.at = 0; }
+  bytes(count) {
+    const found = new Uint8Array(count);
+    for (let i = 0; i < count; i++, this.at += 2) {
+      if (this.at >= this.hex.length) throw new Error("more bytes than Python drew");
+      found[i] = parseInt(this.hex.substr(this.at, 2), 16);
+    }
+    return found;
+  }
+}
+function wrongVectors(text) {
+  const { record, vectors } = JSON.parse(text);
+  const sampler = new Sampler(record.blocks, record.gates, record.names, record.sizes);
+  const wrong = [];
+  vectors.forEach((vector, row) => {
+    let got;
+    try {
+      const source = new Given(vector.bytes);
+      got = sampler.draw(vector.codes, source).join();
+      if (source.at !== vector.bytes.length) got += " with bytes left over";
+    } catch (error) {
+      got = String(error);
+    }
+    if (got !== vector.drawn.join()) wrong.push(`${row}: ${got} for ${vector.drawn.join()}`);
+  });
+  return JSON.stringify(wrong);
+}
+"""
+
+
+def script(code: str | None = None) -> str:
+    """The drawing code, and a function that says which vectors it gets wrong."""
+    return (joined(DRAWING) if code is None else code) + HARNESS
+
+
+def request(law: Law, found: list[dict[str, Any]]) -> str:
+    return json.dumps({"record": record_of(law), "vectors": found})
