@@ -1,8 +1,11 @@
 """The Python interface to tables: as short as the command line."""
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +18,13 @@ from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
 from deniable.estimate.source import Release, open_release
 from deniable.laws.bistochastic import bistochastic_channel
+from deniable.ledger import Ledger, Population, Spending, remembered
+from deniable.ledger.book import EVERYBODY
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
@@ -26,9 +32,16 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
 from deniable.release.curator import pram as write_treated
-from deniable.release.release import Options, refuse_other_tables
+from deniable.release.release import (
+    Options,
+    forms_of,
+    look_at,
+    refuse_drafted,
+    refuse_other_tables,
+)
 from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
+from deniable.schema.names import split_names
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables import open_table, randomize_frame, released_columns
 
@@ -44,6 +57,7 @@ __all__ = [
     "design",
     "estimate",
     "estimate_covariance",
+    "estimate_groups",
     "estimate_mean",
     "estimate_quantile",
     "independence_test",
@@ -54,21 +68,116 @@ __all__ = [
 ]
 
 
-def _mechanism(plan: Design | Mechanism) -> Mechanism:
-    return plan.mechanism if isinstance(plan, Design) else plan
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_ARGUMENTS = {"mechanism": "plan"}
+"""What options of the command line are called here, where it is not the same word."""
+
+Plan = Design | Mechanism | str | Path
+"""What randomized a table: a design, its mechanism, or the file or folder that has it."""
 
 
-def randomize(frame: Any, plan: Design | Mechanism, *, drop_other_columns: bool = False) -> Any:
+def _in_terms_of_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function whose messages speak of arguments, not of options of a command."""
+
+    def argument(match: re.Match[str]) -> str:
+        return _ARGUMENTS.get(match[1], match[1].replace("-", "_"))
+
+    @wraps(function)
+    def told(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            raise InputError(_OPTION.sub(argument, str(error))) from None
+
+    return told
+
+
+def _names(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
+    """Return names of columns: several, or one or several as they would be typed in a shell.
+
+    Raises:
+        InputError: if it is something else.
+    """
+    if isinstance(given, str):
+        known = given in schema.names or given in schema.columns or given in schema.keep
+        return (given,) if known else tuple(split_names(given))
+    try:
+        names = tuple(given)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{argument} is the name of a column or a list of names, not {given!r}")
+    return names
+
+
+def _where(given: Any) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError("where is a dictionary of a value by kept column, {'region': 'south'}")
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def _mechanism(plan: Plan) -> Mechanism:
+    return _design(plan).mechanism if isinstance(plan, str | Path | Design) else _known(plan)
+
+
+def _known(plan: Any) -> Mechanism:
+    if isinstance(plan, Mechanism):
+        return plan
+    if isinstance(plan, Schema):
+        raise InputError(
+            "a schema says what a table contains, not how to randomize it; make a design of it: "
+            "deniable.design(schema, epsilon=…)"
+        )
+    raise InputError(f"plan is what deniable.design returns, or a path, not {type(plan).__name__}")
+
+
+def _design(plan: Any) -> Design:
+    """Return a design, also of the file or folder that has it."""
+    if isinstance(plan, str | Path):
+        return read_design(plan)
+    if isinstance(plan, Design):
+        return plan
+    _known(plan)
+    raise InputError("a bare mechanism has no record to write; give the design that it is of")
+
+
+def _population(ledger: str | Path | None, name: str) -> Population | None:
+    """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names."""
+    named = ledger or os.environ.get("DENIABLE_LEDGER")
+    return Population(Ledger(named), name) if named else None
+
+
+@_in_terms_of_python
+def randomize(
+    frame: Any,
+    plan: Plan,
+    *,
+    drop_other_columns: bool = False,
+    accept_drafted: bool = False,
+    ledger: str | Path | None = None,
+    population: str = EVERYBODY,
+) -> Any:
     """Randomize a dataframe.
 
     Args:
-        frame: a pandas, Polars or pyarrow table (or another eager frame known to narwhals).
-        plan: a design or its mechanism.
+        frame: a pandas, Polars or pyarrow table (or another frame known to narwhals), a DuckDB
+            relation, a pyarrow dataset, or a stream of record batches.
+        plan: a design or its mechanism, or the file or folder that has it.
         drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
             of refusing them.
+        accept_drafted: release attributes whose categories or edges were read off the data.
+        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
+            that the environment variable DENIABLE_LEDGER names, if there is one.
+        population: whose data these are, for the ledger.
 
     Returns:
-        A frame of the same kind, its columns in the same order; kept columns are untouched.
+        A frame of the same kind, its columns in the same order; kept columns are untouched. What
+        is fetched by record batches comes back as a pyarrow table.
 
     Raises:
         InputError: if the frame does not fit the schema; the sentence names row and column.
@@ -84,6 +193,7 @@ def randomize(frame: Any, plan: Design | Mechanism, *, drop_other_columns: bool 
     mechanism = _mechanism(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
+    refuse_drafted(schema, Options(accept_drafted=accept_drafted))
     with open_table(
         frame,
         schema.attributes,
@@ -91,35 +201,52 @@ def randomize(frame: Any, plan: Design | Mechanism, *, drop_other_columns: bool 
         other_columns="drop" if drop_other_columns else "refuse",
     ) as reader:
         columns = released_columns(
-            reader.columns, schema.attributes, schema.keep, mechanism.output_labels
+            reader.columns,
+            schema.attributes,
+            schema.keep,
+            mechanism.output_labels,
+            forms=forms_of(mechanism),
         )
         draw = Randomizer(mechanism, SystemRandomness()).randomize
-        return randomize_frame(frame, columns, iter(reader), draw)
+        spending = Spending.of(Strata.one(mechanism))
+        with remembered(_population(ledger, population), spending, "randomize") as entry:
+            released = randomize_frame(frame, columns, iter(reader), draw)
+            if entry is not None:
+                entry.count(seen=True)
+        return released
 
 
+@_in_terms_of_python
 def share(
     table: Any,
-    plan: Design,
+    plan: Design | str | Path,
     output: str | Path,
     *,
     shuffle: bool = False,
     person: str | None = None,
     drop_other_columns: bool = False,
+    accept_drafted: bool = False,
     overwrite: bool = False,
+    ledger: str | Path | None = None,
+    population: str = EVERYBODY,
 ) -> dict[str, Any]:
     """Randomize a table and write a folder to publish.
 
     Args:
-        table: a path or a dataframe.
-        plan: a design.
+        table: a path, a dataframe, or what else :func:`randomize` takes.
+        plan: a design, or the file or folder that has it.
         output: the folder to make.
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
+        ledger: the file in which releases are counted; by default the one that the environment
+            variable DENIABLE_LEDGER names, if there is one.
+        population: whose data these are, for the ledger.
 
     Returns:
-        The record, as in ``record.json``.
+        All that is told of the release: the record as in ``record.json``, and sentences.
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
@@ -137,12 +264,17 @@ def share(
         shuffle=shuffle,
         person=person,
         drop_other_columns=drop_other_columns,
+        accept_drafted=accept_drafted,
         overwrite=overwrite,
+        population=_population(ledger, population),
         command="deniable.share(…)",
     )
-    return write_release(table, plan, Path(output), options, SystemRandomness())
+    made = _design(plan)
+    look_at(table, made.mechanism.schema, options)
+    return write_release(table, made, Path(output), options, SystemRandomness())
 
 
+@_in_terms_of_python
 def pram(
     table: Any,
     schema: Schema,
@@ -157,7 +289,10 @@ def pram(
     shuffle: bool = False,
     person: str | None = None,
     drop_other_columns: bool = False,
+    accept_drafted: bool = False,
     overwrite: bool = False,
+    ledger: str | Path | None = None,
+    population: str = EVERYBODY,
 ) -> dict[str, Any]:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
 
@@ -173,10 +308,15 @@ def pram(
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
+        ledger: the file in which releases are counted; by default the one that the environment
+            variable DENIABLE_LEDGER names, if there is one.
+        population: whose data these are, for the ledger.
 
     Returns:
-        The record, as in ``record.json``; its guarantee says what holds instead where ε does not.
+        All that is told of the release: the record as in ``record.json``, and sentences; its
+        guarantee says what holds instead where ε does not.
 
     Raises:
         InputError: if the table does not fit the schema, a stratum has no rows or no strength,
@@ -203,9 +343,12 @@ def pram(
         shuffle=shuffle,
         person=person,
         drop_other_columns=drop_other_columns,
+        accept_drafted=accept_drafted,
         overwrite=overwrite,
+        population=_population(ledger, population),
         command="deniable.pram(…)",
     )
+    look_at(table, schema, options, list(treatment.numeric))
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
 
 
@@ -236,12 +379,13 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     return decompose(bistochastic_channel(matrix).weights)
 
 
+@_in_terms_of_python
 def estimate(
     released: Any,
-    plan: Design | Mechanism | None = None,
+    plan: Plan | None = None,
     *,
-    of: Sequence[str],
-    by: Sequence[str] = (),
+    of: str | Sequence[str],
+    by: str | Sequence[str] = (),
     where: Mapping[str, str] | None = None,
     weights: str | None = None,
     method: EstimationMethod = "inversion",
@@ -251,10 +395,10 @@ def estimate(
 
     Args:
         released: a folder made by :func:`share`, a path, or a dataframe.
-        plan: what randomized it; may be left out for a folder.
-        of: the attributes of the table.
-        by: attributes that form subgroups.
-        where: the value that selects rows, by kept column; to group by one, call once a value.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        of: the attributes of the table: names, or one text as for a shell (``"race,hhi"``).
+        by: attributes that form subgroups, likewise; for kept columns see :func:`estimate_groups`.
+        where: the value that selects rows, by kept column.
         weights: a kept column with a weight per row.
         method: ``inversion``, ``em`` or ``projected``.
         target: ``table`` or ``population``, what the standard errors are for.
@@ -276,27 +420,72 @@ def estimate(
         no   0.760 ± 0.030
         yes  0.240 ± 0.030
     """
-    question = Shares(
-        tuple(of), by=tuple(by), where=where or {}, weights=weights, method=method, target=target
+    tables = estimate_groups(
+        released, plan, of=of, by=by, where=where, weights=weights, method=method, target=target
     )
+    if len(tables) != 1:
+        raise InputError(
+            f"a column that is released as it is forms {len(tables)} groups of rows, with a table "
+            "each; ask for all of them with estimate_groups, or for one group of rows at a time "
+            "with where={'column': 'value'}"
+        )
+    return tables[0]
+
+
+@_in_terms_of_python
+def estimate_groups(
+    released: Any,
+    plan: Plan | None = None,
+    *,
+    of: str | Sequence[str],
+    by: str | Sequence[str] = (),
+    where: Mapping[str, str] | None = None,
+    weights: str | None = None,
+    method: EstimationMethod = "inversion",
+    target: Target = "table",
+) -> list[Estimate]:
+    """Estimate as :func:`estimate` does, a table for each group of rows.
+
+    Args:
+        released, plan, of, by, where, weights, method, target: as there; a kept column among ``by``
+            that the schema does not declare forms a group of rows for each of its values.
+
+    Returns:
+        One estimate per group, whose ``.group`` says which; one without such columns.
+
+    Raises:
+        InputError: as :func:`estimate`.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> smokes = deniable.Attribute("smokes", ("no", "yes"))
+        >>> plan = deniable.design(deniable.Schema((smokes,), keep=("town",)), epsilon=1)
+        >>> table = {"smokes": ["no", "yes"] * 500, "town": ["A"] * 600 + ["B"] * 400}
+        >>> found = deniable.estimate_groups(pyarrow.table(table), plan, of="smokes", by="town")
+        >>> [(dict(table.group), table.n_records) for table in found]
+        [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
+    """
     release = _release(released, plan)
     schema = release.strata.schema
-    if kept := [name for name in by if name in schema.keep and name not in schema.names]:
-        raise InputError(
-            f"'{kept[0]}' is a kept column without declared categories; select one group of rows "
-            f"at a time with where={{'{kept[0]}': …}}"
-        )
-    (table,) = question.ask(release)
-    return table
+    question = Shares(
+        _names(of, "of", schema),
+        by=_names(by, "by", schema),
+        where=_where(where),
+        weights=weights,
+        method=method,
+        target=target,
+    )
+    return question.ask(release)
 
 
+@_in_terms_of_python
 def estimate_mean(
     released: Any,
-    plan: Design | Mechanism | None = None,
+    plan: Plan | None = None,
     *,
     of: str,
-    by: Sequence[str] = (),
-    scores: Sequence[float] | None = None,
+    by: str | Sequence[str] = (),
+    scores: Scores = None,
     target: Target = "table",
     level: float = 0.95,
 ) -> list[Summary]:
@@ -304,10 +493,12 @@ def estimate_mean(
 
     Args:
         released: a folder made by :func:`share`, a path, or a dataframe.
-        plan: what randomized it; may be left out for a folder.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
         by: attributes or kept columns that form subgroups.
-        scores: one number per category; by default the schema's, or the middles of the bins.
+        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
+            of the numbers that were binned; by default the schema's. Without any, the mean of bins
+            is between ``low`` and ``high`` of its summary, and ``estimate`` is None.
         target: ``table`` or ``population``.
         level: probability that an interval holds.
 
@@ -319,21 +510,35 @@ def estimate_mean(
         >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
         >>> plan = deniable.design(schema, epsilon=2)
         >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
-        >>> (mean,) = deniable.estimate_mean(pyarrow.table({"age": ages}), plan, of="age")
+        >>> released = pyarrow.table({"age": ages})
+        >>> (mean,) = deniable.estimate_mean(released, plan, of="age", scores=(19, 42, 70))
         >>> print(f"{mean.estimate:.1f} ± {mean.standard_error:.1f}")
-        31.8 ± 0.8
+        32.5 ± 0.7
+        >>> (mean,) = deniable.estimate_mean(released, plan, of="age")
+        >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
+        between 15.1 and 48.4
     """
-    question = Mean((of,), by=tuple(by), target=target, level=level, scores=scores)
-    return question.ask(_release(released, plan))
+    release = _release(released, plan)
+    schema = release.strata.schema
+    question = Mean(
+        _names(of, "of", schema),
+        by=_names(by, "by", schema),
+        target=target,
+        level=level,
+        scores=scores,
+    )
+    return question.ask(release)
 
 
+@_in_terms_of_python
 def estimate_quantile(
     released: Any,
-    plan: Design | Mechanism | None = None,
+    plan: Plan | None = None,
     *,
     of: str,
     probability: float = 0.5,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    interpolate: bool = False,
     target: Target = "table",
     level: float = 0.95,
 ) -> list[Summary]:
@@ -341,10 +546,12 @@ def estimate_quantile(
 
     Args:
         released: a folder made by :func:`share`, a path, or a dataframe.
-        plan: what randomized it; may be left out for a folder.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
         probability: 0.5 for the median.
         by: attributes or kept columns that form subgroups.
+        interpolate: of bins, answer by a number, as if values were spread evenly within each. By
+            default the answer is the category, or the bin, that contains the quantile.
         target: ``table`` or ``population``.
         level: probability that an interval holds.
 
@@ -357,18 +564,28 @@ def estimate_quantile(
         >>> plan = deniable.design(schema, epsilon=2)
         >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
         >>> (median,) = deniable.estimate_quantile(pyarrow.table({"age": ages}), plan, of="age")
-        >>> print(f"{median.estimate:.1f}, between {median.low:.1f} and {median.high:.1f}")
-        25.9, between 24.5 and 27.5
+        >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
+        [0,30) with probability 1.000
     """
-    question = Quantile((of,), by=tuple(by), target=target, level=level, probability=probability)
-    return question.ask(_release(released, plan))
+    release = _release(released, plan)
+    schema = release.strata.schema
+    question = Quantile(
+        _names(of, "of", schema),
+        by=_names(by, "by", schema),
+        target=target,
+        level=level,
+        probability=probability,
+        interpolate=interpolate,
+    )
+    return question.ask(release)
 
 
+@_in_terms_of_python
 def estimate_covariance(
     released: Any,
-    plan: Design | Mechanism | None = None,
+    plan: Plan | None = None,
     *,
-    of: tuple[str, str],
+    of: str | Sequence[str],
     scores: PairScores = (None, None),
     where: Mapping[str, str] | None = None,
     weights: str | None = None,
@@ -378,10 +595,10 @@ def estimate_covariance(
 
     Args:
         released: a folder made by :func:`share`, a path, or a dataframe.
-        plan: what randomized it; may be left out for a folder.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes.
-        scores: one number per category for each of the two; None takes the schema's, or the middles
-            of bins.
+        scores: one number per category for each of the two, or ``middle`` for the middles of bins;
+            None takes the schema's.
         where: the value that selects rows, by kept column.
         weights: a kept column with a weight per row.
         target: ``table`` or ``population``, what the standard error is for.
@@ -404,25 +621,31 @@ def estimate_covariance(
         >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
         0.060, between 0.050 and 0.071
     """
+    release = _release(released, plan)
     question = Covariance(
-        tuple(of), where=where or {}, weights=weights, target=target, scores=scores
+        _names(of, "of", release.strata.schema),
+        where=_where(where),
+        weights=weights,
+        target=target,
+        scores=scores,
     )
-    (covariance,) = question.ask(_release(released, plan))
+    (covariance,) = question.ask(release)
     return covariance
 
 
+@_in_terms_of_python
 def independence_test(
     released: Any,
-    plan: Design | Mechanism | None = None,
+    plan: Plan | None = None,
     *,
-    of: tuple[str, str],
+    of: str | Sequence[str],
     where: Mapping[str, str] | None = None,
 ) -> IndependenceTest:
     """Test whether two attributes are independent in the population the rows were drawn from.
 
     Args:
         released: a folder made by :func:`share`, a path, or a dataframe.
-        plan: what randomized it; may be left out for a folder.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes; one may be a kept column.
         where: the value that selects rows, by kept column.
 
@@ -443,9 +666,14 @@ def independence_test(
         >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
         p = 0.011, V = 0.10
     """
-    (test,) = Independence(tuple(of), where=where or {}).ask(_release(released, plan))
+    release = _release(released, plan)
+    names = _names(of, "of", release.strata.schema)
+    (test,) = Independence(names, where=_where(where)).ask(release)
     return test
 
 
-def _release(released: Any, plan: Design | Mechanism | None) -> Release:
-    return open_release(released, None if plan is None else Strata.one(_mechanism(plan)))
+def _release(released: Any, plan: Plan | None) -> Release:
+    if plan is None or isinstance(plan, str | Path):
+        return open_release(released, plan)
+    rows = plan.released_rows if isinstance(plan, Design) else None
+    return open_release(released, Strata.one(_mechanism(plan)), n_released=rows)

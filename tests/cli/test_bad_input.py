@@ -295,6 +295,10 @@ def test_a_stopped_run_leaves_nothing(people, kill):
         process.send_signal(kill)
         process.stdin.close()
         assert process.wait(60) != 0
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert said.count("\n") == 1
+        assert "nothing was left half-written" in said
     assert names(people) == ["people.csv", "people.toml"]
 
 

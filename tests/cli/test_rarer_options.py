@@ -1,5 +1,7 @@
 """Options that other tests of the commands do without."""
 
+import csv
+
 import pytest
 
 from cli.test_bad_input import refused
@@ -96,6 +98,8 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
         (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
         (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
         (["--of", "age", "--scores", "1,2,3"], "scores are for a mean"),
+        (["--of", "age", "--quantile", "0.5", "--scores", "1,2,3"], "and uses no scores"),
+        (["--of", "age", "--mean", "--interpolate"], "--interpolate is for a quantile"),
         (["--of", "age", "--mean", "--quantile", "0.5"], "not for both at once"),
         (["--of", "age", "--mean", "--method", "projected"], "by method inversion only"),
     ],
@@ -103,3 +107,66 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
 def test_questions_that_contradict_themselves_are_refused(deniable, people, question, problem):
     deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
     refused(deniable("estimate", "people.csv", "--mechanism", "m.json", *question), problem)
+
+
+def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
+    ask = ("plan", "--schema", "people.toml", "--method", "kronecker", "--json")
+    error = deniable(*ask, "--rows", "5000", "--epsilon", "3").json["worth"]["median"]
+    found = deniable(*ask, "--epsilon", "3", "--error", f"{100 * error['standard_error']}pt").json
+    assert found["worth"]["rows"] == pytest.approx(5000, abs=1)
+    found = deniable(*ask, "--rows", "5000", "--error", str(error["standard_error"])).json
+    assert 3 <= found["epsilon"] <= 3.15  # an error up to 2 % smaller than asked for is found
+    said = deniable("plan", "--categories", "2,3", "--rows", "1000", "--error", "2%")
+    assert "1,000 rows at ε = " in said.out
+    refused(deniable(*ask, "--rows", "5000"), "give two of --rows, --error and --epsilon")
+    refused(deniable(*ask, "--rows", "5000", "--error", "few"), "'few' is not a number")
+
+
+def test_a_design_says_whether_it_is_worth_anything_with_so_many_rows(deniable):
+    words = ("design", "--categories", ",".join(["4"] * 20), "--epsilon", "2", "--rows", "500")
+    words += ("--method", "kronecker")
+    done = deniable(*words)
+    assert "WARNING: At ε = 2 with 20 attributes and 500 rows nothing can be read" in done.out
+    worth = deniable(*words, "--json").json["worth"]
+    assert not worth["median"]["readable"]
+    assert worth["rows_needed"] > 500
+    enough = deniable(*words[:-4], "--rows", str(worth["rows_needed"]), *words[-2:])
+    assert "WARNING" not in enough.out
+    weak = deniable("design", "--categories", "4,4", "--epsilon", "12")
+    assert "WARNING: ε = 12 hardly protects a row as a whole" in weak.out
+
+
+def test_an_answer_is_written_drawn_and_compared(deniable, people):
+    words = ("--schema", "people.toml", "--epsilon", "9", "--method", "kronecker")
+    assert deniable("share", "people.csv", *words, "--output", "r").status == 0
+    ask = ("estimate", "r", "--of", "sex,age")
+    done = deniable(*ask, "--output", "a.csv", "--wide", "--plot", "a.png", "--json")
+    assert done.status == 0, done.err
+    written = (people / "a.csv").read_text().splitlines()
+    assert written[0].startswith('"sex","age=[0,30)"')
+    assert (people / "a.png").read_bytes().startswith(b"\x89PNG")
+    refused(deniable(*ask, "--output", "a.csv"), "a.csv", "exists")
+    assert deniable(*ask, "--output", "a.csv", "--plot", "a.png", "--force").status == 0
+    refused(deniable(*ask, "--plot", "a.pdf"), "ending in .png or .svg")
+    refused(deniable(*ask, "--wide"), "--output")
+    compared = deniable("estimate", "r", "--of", "sex", "--compare", "sex=f,m", "--json").json
+    (row,) = compared["differences"]
+    assert row["estimate"] == pytest.approx(row["first"] - row["second"])
+    said = deniable("estimate", "r", "--of", "age", "--compare", "sex=f,m").out
+    assert "Shares of age, sex f less m: 5 rows, of these rows" in said
+    by_mean = ("--of", "age", "--mean", "--compare", "sex=f,m")
+    refused(deniable("estimate", "r", *by_mean), "has bins and no scores")
+    assert "Mean of age" in deniable("estimate", "r", *by_mean, "--scores", "middle").out
+    refused(deniable("estimate", "r", "--of", "age", "--compare", "sex"), "sex=f,m")
+    refused(deniable(*ask, "--compare", "sex=f,m", "--covariance"), "nothing else")
+
+
+def test_forms_ask_what_is_said_and_name_their_column(deniable, people):
+    words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms", "--pairs", "0"]
+    more = ["--asked", "1", "--form-column", "questionnaire"]
+    assert deniable("design", *words, *more, "--output", "m.json").status == 0
+    assert deniable("share", "people.csv", *words, *more, "--output", "r").status == 0
+    with (people / "r" / "data.csv").open(newline="") as released:
+        header, *rows = csv.reader(released)
+    assert header == ["sex", "age", "blood", "questionnaire"]
+    assert {sum(map(bool, row[:3])) for row in rows} == {1}

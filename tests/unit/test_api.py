@@ -1,6 +1,7 @@
 """The Python interface: what the command line does, in one call."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import deniable
 from deniable import api
+from deniable.errors import Notice
 
 SCHEMA = deniable.Schema(
     (
@@ -69,7 +71,9 @@ def test_a_column_that_is_not_declared_is_refused_or_dropped() -> None:
 
 def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
     record = deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, shuffle=True)
-    assert record == json.loads((tmp_path / "r" / "record.json").read_text())
+    written = json.loads((tmp_path / "r" / "record.json").read_text())
+    assert written["guarantee"].items() <= record["guarantee"].items()
+    assert record.keys() - written.keys() == {"small_print"}
     whole = deniable.estimate(tmp_path / "r", of=["smokes", "age"])
     assert whole.n_records == 400
     assert whole.values.sum() == pytest.approx(1)
@@ -82,7 +86,7 @@ def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
 
 def test_subgroups_by_a_kept_column_are_asked_one_at_a_time() -> None:
     released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
-    with pytest.raises(deniable.InputError, match="one group of rows at a time"):
+    with pytest.raises(deniable.InputError, match="forms 2 groups of rows"):
         deniable.estimate(released, PLAN, of=["smokes"], by=["town"])
 
 
@@ -92,7 +96,9 @@ def test_every_question_answers_about_the_released_rows() -> None:
     shares = deniable.estimate(released, PLAN, of=["smokes"])
     assert mean.estimate == pytest.approx(shares.values[1])
     median, *_ = deniable.estimate_quantile(released, PLAN, of="age", probability=0.5)
-    assert 0 <= median.estimate <= 100
+    assert median.estimate in PLAN.mechanism.schema.attributes[-1].categories
+    number, *_ = deniable.estimate_quantile(released, PLAN, of="age", interpolate=True)
+    assert median.bounds[0] <= number.estimate <= median.bounds[1]
     both = ("smokes", "age")
     covariance = deniable.estimate_covariance(released, PLAN, of=both, scores=(None, (0, 1, 2)))
     joint = deniable.estimate(released, PLAN, of=both).values
@@ -119,3 +125,60 @@ def test_a_decomposition_gives_its_matrix_back_exactly() -> None:
     assert rebuilt.tolist() == matrix.tolist()
     with pytest.raises(deniable.InputError, match="row"):
         deniable.birkhoff(np.array([[0.5, 0.4], [0.5, 0.6]]))
+
+
+def test_names_are_given_as_in_a_shell_or_as_lists() -> None:
+    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    expected = deniable.estimate(released, PLAN, of=["smokes", "age"]).values
+    for of in ("smokes,age", ("smokes", "age")):
+        np.testing.assert_array_equal(deniable.estimate(released, PLAN, of=of).values, expected)
+    assert deniable.estimate(released, PLAN, of="smokes").attributes == ("smokes",)
+    assert deniable.estimate_mean(released, PLAN, of="smokes", by="age")[0].group[0][0] == "age"
+    with pytest.raises(deniable.InputError, match="of is the name of a column or a list of names"):
+        deniable.estimate(released, PLAN, of=3)
+    with pytest.raises(deniable.InputError, match="where is a dictionary"):
+        deniable.estimate(released, PLAN, of="smokes", where="town")
+
+
+def test_kept_columns_group_a_frame() -> None:
+    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    found = deniable.estimate_groups(released, PLAN, of="smokes", by="town")
+    towns = released["town"].value_counts()
+    assert {dict(one.group)["town"]: one.n_records for one in found} == dict(towns)
+
+
+def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Path) -> None:
+    table = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    with pytest.raises(deniable.InputError) as raised:
+        deniable.estimate(table, of="smokes")
+    assert "--" not in str(raised.value)
+    assert "plan" in str(raised.value)
+    with pytest.raises(deniable.InputError, match=r"make a design of it: deniable.design"):
+        deniable.estimate(table, PLAN.mechanism.schema, of="smokes")  # type: ignore[arg-type]
+    with pytest.raises(deniable.InputError, match="not int"):
+        deniable.randomize(frame(), 3)  # type: ignore[arg-type]
+    with pytest.raises(deniable.InputError, match="not int"):
+        deniable.design(3)  # type: ignore[arg-type]
+    with pytest.raises(deniable.InputError, match="one level per attribute"):
+        deniable.design(PLAN.mechanism.schema, attribute_epsilon=1.0)  # type: ignore[arg-type]
+    names = [PLAN.mechanism.schema.names[i] for i in PLAN.mechanism.schema.protected]
+    by_name = dict.fromkeys(names, 1.0)
+    made = deniable.design(PLAN.mechanism.schema, attribute_epsilon=by_name, method="kronecker")
+    assert made.mechanism.attribute_epsilon[0] == pytest.approx(1.0)
+    with pytest.raises(deniable.InputError, match="no protected attribute 'size'"):
+        deniable.design(PLAN.mechanism.schema, attribute_epsilon={"size": 1.0})
+
+
+def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
+    deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True)
+    plan = deniable.read_design(tmp_path / "r")
+    rows = pandas.read_parquet(tmp_path / "r" / "data.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        deniable.estimate(rows, plan, of="smokes")
+        deniable.estimate(rows, tmp_path / "r", of="smokes")
+        town = rows["town"].iloc[0]
+        deniable.estimate(rows, plan, of="smokes", where={"town": town})
+    for given in (plan, tmp_path / "r" / "record.json"):
+        with pytest.warns(Notice, match="of the 400 rows that were released"):
+            deniable.estimate(rows[rows["smokes"] == rows["smokes"].iloc[0]], given, of="age")

@@ -1,13 +1,27 @@
 """The command line. It parses arguments and calls what the Python interface calls."""
 
-from deniable.cli import designing, estimating, frontier, independence, pram, releasing, reproduce
+from deniable.cli import (
+    auditing,
+    collecting,
+    designing,
+    estimating,
+    frontier,
+    independence,
+    ledger,
+    pram,
+    releasing,
+    reproduce,
+)
 from deniable.cli.app import main
 
 __all__ = [
+    "auditing",
+    "collecting",
     "designing",
     "estimating",
     "frontier",
     "independence",
+    "ledger",
     "main",
     "pram",
     "releasing",

@@ -1,21 +1,24 @@
 """The program itself: how it starts, how it fails, how it prints JSON."""
 
+import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TextIO
 
 from cyclopts import App, CycloptsError
 
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 
 app = App(
     name="deniable",
     help="Share or collect sensitive records about people, with plausible deniability for each.",
     version=lambda: f"deniable {version('deniable')}",
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,  # it is said here
 )
 schema_app = App(name="schema", help="Work with schema files.")
 app.command(schema_app)
@@ -28,21 +31,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
         _list_methods()
     try:
-        app(
-            words,
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        with _notices_on_stderr():
+            app(
+                words,
+                exit_on_error=False,
+                print_error=False,
+                result_action="return_value",
+            )
         sys.stdout.flush()  # here, where a failure can still be explained
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
         _stop(f"{_one_line(str(error))} (deniable --help shows how)")
     except BrokenPipeError:
-        # Whoever read our output has gone, as in "deniable … | head": not an error of ours.
-        sys.stderr.close()
-        sys.exit(141)
+        # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
+        with suppress(OSError, ValueError):
+            out = sys.stdout.fileno()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out)
+        _stop("nobody reads the output any more, so it ends here", status=141)
     except OSError as error:
         # Files are read and written where this is explained; what is left is standard output.
         with suppress(OSError):
@@ -50,6 +56,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _stop(f"the output cannot be written: {error.strerror or type(error).__name__}")
     except KeyboardInterrupt:
         _stop("interrupted; nothing was left half-written", status=130)
+    except _Terminated as end:
+        _stop("terminated; nothing was left half-written", status=end.code)
+
+
+@contextmanager
+def _notices_on_stderr() -> Iterator[None]:
+    """Print what a user should know as plain sentences beside the result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Notice)
+        elsewhere = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, Notice):
+                print(message, file=sys.stderr)
+            else:
+                elsewhere(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 _WITH_METHODS = ("design", "share")
@@ -78,9 +110,14 @@ def _list_methods() -> None:
         app[command].help_epilogue = "\n\n".join(lines)
 
 
+class _Terminated(SystemExit):
+    """SIGTERM as an exception, so that what was half-written is removed on the way out."""
+
+    code: int
+
+
 def _terminate(number: int, _frame: object) -> None:
-    # As an exception, so that what was half-written is removed on the way out.
-    raise SystemExit(128 + number)
+    raise _Terminated(128 + number)
 
 
 def _one_line(text: str) -> str:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from deniable.errors import InputError
+
 if TYPE_CHECKING:
     from deniable.design.strength import StrengthWishes
     from deniable.estimate.source import Release
+    from deniable.ledger import Population
     from deniable.release.release import Options
+    from deniable.schema import FileFormat
 
 SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
 
@@ -106,6 +110,21 @@ class DesignOptions(StrengthOptions):
     at_most: Annotated[
         str | None, Parameter(help="Largest level of single attributes, name=1.0,… (--epsilon).")
     ] = None
+    pairs: Annotated[
+        float | None,
+        Parameter(
+            help="How much tables of two attributes count against shares, 0 to 1 (method forms; "
+            "default 0.2)."
+        ),
+    ] = None
+    asked: Annotated[
+        int | None,
+        Parameter(help="Most attributes that a form may ask, 1 to 12 (method forms; default 9)."),
+    ] = None
+    form_column: Annotated[
+        str | None,
+        Parameter(help="Column of the release with the number of the form (method forms)."),
+    ] = None
     order: Annotated[
         str,
         Parameter(help="Order in which attributes are taken one by one: given or descending."),
@@ -136,9 +155,54 @@ DropOthers = Annotated[
     bool,
     Parameter(negative=(), help="Leave out columns that the schema neither declares nor keeps."),
 ]
+Anyway = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="Go on with a table that the mechanism cannot have released (p-value below 1e-6).",
+    ),
+]
 ShowValues = Annotated[
     bool, Parameter(negative=(), help="Let error messages show the offending (sensitive) value.")
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a text file holds the table, where that cannot be found out."""
+
+    separator: Annotated[
+        str | None, Parameter(help="What stands between fields: , ; | tab or another character.")
+    ] = None
+    decimal: Annotated[str | None, Parameter(help="Decimal point of numbers: . or a comma.")] = None
+    encoding: Annotated[
+        str | None, Parameter(help="Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …")
+    ] = None
+    header: Annotated[
+        bool | None,
+        Parameter(
+            help="Whether the first row holds the columns' names; --no-header: it is a person's."
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        Parameter(help="The columns' names, a,b,…, of a file without a row that holds them."),
+    ] = None
+
+    def file_format(self) -> "FileFormat":
+        """Return what was said.
+
+        Raises:
+            InputError: if it is impossible.
+        """
+        from deniable.schema import FileFormat
+        from deniable.schema.names import split_names
+
+        names = () if self.columns is None else tuple(split_names(self.columns))
+        return FileFormat(self.separator, self.decimal, self.encoding, self.header, names)
+
+
 InsecureSeed = Annotated[
     int | None,
     Parameter(help="NOT PRIVATE. Repeatable randomness for tests; the record says so."),
@@ -148,7 +212,7 @@ ReleaseSource = Annotated[
     Parameter(
         name="RELEASE",
         allow_leading_hyphen=True,
-        help="A folder made by share, or a randomized table.",
+        help="A folder made by share or collect open, or a randomized table.",
     ),
 ]
 
@@ -171,6 +235,8 @@ class RowOptions:
         ),
     ] = None
 
+    anyway: Anyway = False
+
     def selected(self) -> dict[str, str]:
         """Return the value by column that selects rows.
 
@@ -185,16 +251,86 @@ class RowOptions:
         """Return the release at ``source``.
 
         Raises:
-            InputError: if it cannot be read, or nothing says what randomized it.
+            InputError: if it cannot be read, nothing says what randomized it, or it cannot have
+                come from there.
         """
+        from deniable.estimate.foreign import check_origin
         from deniable.estimate.source import open_release
 
-        return open_release(source, self.mechanism, self.counts, show_values=show_values)
+        if source is not None and (Path(source) / "study.json").is_file():
+            if self.mechanism is not None or self.counts is not None:
+                raise InputError(
+                    f"{source} is a study, which has its mechanism and its records; leave out "
+                    "--mechanism and --counts"
+                )
+            from deniable.collect import check_installed
+
+            check_installed()
+            from deniable.collect.counting import open_collected
+
+            return open_collected(Path(source))
+        release = open_release(source, self.mechanism, self.counts, show_values=show_values)
+        check_origin(release, anyway=self.anyway)
+        return release
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PublishOptions:
+class LedgerOptions:
+    """Where the releases of a population are remembered."""
+
+    ledger: Annotated[
+        Path | None,
+        Parameter(
+            env_var="DENIABLE_LEDGER",
+            help="Count this release in a ledger, a file beside the data; made if it is not there.",
+        ),
+    ] = None
+    population: Annotated[
+        str | None,
+        Parameter(
+            help="Whose data these are, for the ledger: releases of one population add up. "
+            "Without it, all releases of a ledger do."
+        ),
+    ] = None
+
+    def remember(self, *, seeded: bool) -> "Population | None":
+        """Return whose data a release is about, if there is a ledger.
+
+        Raises:
+            InputError: if it cannot be one, a population is named without one, or the release is
+                made from a seed.
+        """
+        from deniable.ledger import Ledger, Population
+        from deniable.ledger.book import EVERYBODY
+
+        if self.ledger is None:
+            if self.population is not None:
+                raise InputError("--population is for a ledger; name its file with --ledger")
+            return None
+        if seeded:
+            raise InputError(
+                "what is made from a seed protects nothing, so it is no release to be counted; "
+                "leave out the ledger, or the seed"
+            )
+        return Population(
+            Ledger(self.ledger), EVERYBODY if self.population is None else self.population
+        )
+
+
+AcceptDrafted = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="Release attributes whose categories or bin edges were read off the data: a "
+        "disclosure of its own, which the report states.",
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(LedgerOptions, FileOptions):
     """How a folder to publish is made, and from which rows."""
 
     shuffle: Annotated[
@@ -208,6 +344,7 @@ class PublishOptions:
         Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
     ] = None
     drop_other_columns: DropOthers = False
+    accept_drafted: AcceptDrafted = False
     force: Force = False
     show_values: ShowValues = False
     insecure_seed: InsecureSeed = None
@@ -223,4 +360,7 @@ class PublishOptions:
             overwrite=self.force,
             show_values=self.show_values,
             command=command,
+            file_format=self.file_format(),
+            accept_drafted=self.accept_drafted,
+            population=self.remember(seeded=self.insecure_seed is not None),
         )

@@ -1,7 +1,7 @@
 """What people see in a terminal: tables, notes and progress. No colour and no bars in pipes."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from time import monotonic
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from deniable.audit import Audit, Plan
+    from deniable.audit.audit import Level
+    from deniable.estimate.comparing import Difference
     from deniable.estimate.covariance import CovarianceEstimate
     from deniable.estimate.independence import IndependenceTest
     from deniable.estimate.ordered import Summary
     from deniable.estimate.shares import Estimate
+    from deniable.ledger import Population
     from deniable.mechanism.prediction import CovariancePrediction
 
 _PIPE_WIDTH = 120
 _SHOWN_ROWS = 40
-_SHOWN_CELLS = 200
 _QUIET_SECONDS = 2.0
 _CLOSE = 1e-4
 """Largest gap in nats above the lower bound at which ε is called the smallest possible."""
@@ -212,6 +215,10 @@ def show_release(record: Mapping[str, Any]) -> None:
     else:
         _show_strata(record["expost"]["strata"])
     say(record["guarantee"]["sentence"])
+    if drafted := record["guarantee"].get("drafted"):
+        from deniable.release.statements import DRAFTED_STATEMENT
+
+        say(f"DRAFTED: of {', '.join(drafted)}, {DRAFTED_STATEMENT}")
     for one in record["guarantee"]["instead"]:
         if set(one["columns"]) <= set(in_sentence):
             continue
@@ -220,6 +227,105 @@ def show_release(record: Mapping[str, Any]) -> None:
             levels = ", ".join(f"{n} {_level(level)}" for n, level in known["attributes"].items())
             whole = six_digits(known["epsilon"])
             say(f"ε if the frequencies are known: {levels}; whole record {whole}")
+
+
+def show_standing(record: Mapping[str, Any], population: "Population | None") -> None:
+    """Print what a release comes to together with those before it, if there is a ledger."""
+    if population is None:
+        return
+    known = record["population"]
+    total = _level(known["epsilon"]) + ("" if known["epsilon"] is None else " nats")
+    say(f"Release {known['release']} of population '{population.name}', {total} in all.")
+
+
+def show_power(plan: "Plan") -> None:
+    """Print what an audit can see, before a row is drawn."""
+    say(f"{plan.draws} rows; an honest mechanism is refuted with probability below {plan.error:g}.")
+    show_table(
+        ["defect", "found with probability", "hardest in"],
+        [[p.defect, f"{p.probability:.4f}", p.attribute] for p in plan.power],
+    )
+    if plan.several:
+        bound, claimed = plan.record_event[1], plan.mechanism.epsilon
+        of = "without a bound" if claimed == float("inf") else f"{claimed:.4g} nats"
+        say(f"Of the record's ε, {of}, about {bound:.4g} can be shown.")
+
+
+def show_audit(audit: "Audit") -> None:
+    """Print what an audit found."""
+    show_table(
+        ["attribute", "ε alone", "shown", "ε given rest", "shown", "λ or kept", "found", "to"],
+        [
+            [
+                a.name,
+                *(_claimed(a.epsilon)),
+                *(["", ""] if a.given_rest is None else _claimed(a.given_rest)),
+                *(
+                    ["", "", ""]
+                    if (found := a.attenuation) is None
+                    else [_number(found.claimed), _number(found.low), _number(found.high)]
+                ),
+            ]
+            for a in audit.attributes[:_SHOWN_ROWS]
+        ],
+    )
+    if len(audit.attributes) > _SHOWN_ROWS:
+        say(f"… {len(audit.attributes) - _SHOWN_ROWS} more (--json lists all)")
+    claimed, shown = _claimed(audit.epsilon)
+    say(f"ε of the record: {claimed} claimed, at least {shown} shown; {audit.draws} rows.")
+    for sentence in audit.refutations[1:]:
+        say(f"Also: {sentence}")
+    say(audit.verdict[0].upper() + audit.verdict[1:])
+
+
+def _claimed(level: "Level") -> list[str]:
+    shown = "no bound" if level.at_least == float("inf") else f"{level.at_least:.4f}"
+    return [_level(None if level.claimed == float("inf") else level.claimed), shown]
+
+
+def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
+    """Print the balance of every population (:meth:`deniable.ledger.Balance.to_plain`)."""
+    show_table(
+        ["population", "releases", "ε of a person in all", "budget", "left"],
+        [
+            [
+                one["population"],
+                str(one["releases"]),
+                _level(one["epsilon"]),
+                "none" if one["budget"] is None else f"{one['budget']:g}",
+                "" if one["left"] is None else six_digits(one["left"], ROUND_FLOOR),
+            ]
+            for one in plain
+        ],
+    )
+    for one in plain:
+        if one["attributes"]:
+            say(f"Columns of {one['population']}, over the releases that each was in:")
+            show_table(
+                ["column", "ε alone", "ε given rest"],
+                [
+                    [a["name"], _level(a["epsilon"]), _level(a["epsilon_given_rest"])]
+                    for a in one["attributes"]
+                ],
+            )
+
+
+def show_worth(worth: Mapping[str, Any] | None, epsilon: float | None) -> None:
+    """Print what can be read from a release, loudly if that, or what is protected, is nothing.
+
+    Args:
+        worth: what the record says of it, if anything.
+        epsilon: of the record, in nats; None if unbounded.
+    """
+    from deniable.report import worth as words
+
+    if worth is not None:
+        for line in words.lines(worth):
+            say(line)
+        if verdict := words.verdict(worth, epsilon):
+            say(f"WARNING: {verdict}")
+    if unprotected := words.unprotected(epsilon):
+        say(f"WARNING: {unprotected}")
 
 
 def show_saving(record: Mapping[str, Any]) -> None:
@@ -234,6 +340,23 @@ def show_saving(record: Mapping[str, Any]) -> None:
     if saving["pairs"] is not None:
         text += f", {saving['pairs']:.3g} times for tables of two attributes"
     say(text + " (medians).")
+
+
+def show_outlook(outlook: Mapping[str, Any]) -> None:
+    """Print what one row will tell of shares and of pairs, and what it could at most."""
+    expected, limit = outlook["expected"], outlook["limit"]
+    if expected["shares"] is None:
+        return
+    pairs = expected["pairs"]
+    text = f"Variance of a share, for one row: {expected['shares']:.3g}" + (
+        "" if pairs is None else f"; of a cell of two attributes: {pairs:.3g}"
+    )
+    if limit is not None:
+        text += (
+            f". No mechanism with this ε has less than {limit['shares']:.3g} for shares: "
+            f"{limit['times']:.3g} times that is reached"
+        )
+    say(f"{text}.")
 
 
 def show_curve(record: Mapping[str, Any]) -> None:
@@ -279,7 +402,8 @@ def say(text: str) -> None:
 
 
 def show_answers(answers: Sequence[Any], level: float) -> None:
-    """Print estimates and tests, one table per group, or means and quantiles in one table."""
+    """Print estimates and tests, one table per group, or others in one table."""
+    from deniable.estimate.comparing import Difference
     from deniable.estimate.covariance import CovarianceEstimate
     from deniable.estimate.independence import IndependenceTest
     from deniable.estimate.ordered import Summary
@@ -292,39 +416,83 @@ def show_answers(answers: Sequence[Any], level: float) -> None:
             _show_covariance(answer, level)
         if isinstance(answer, IndependenceTest):
             _show_independence(answer, level)
+    if differences := [a for a in answers if isinstance(a, Difference)]:
+        _show_differences(differences, level)
     if summaries := [a for a in answers if isinstance(a, Summary)]:
         _show_summaries(summaries, level)
 
 
 def _show_estimate(estimate: "Estimate", level: float) -> None:
-    what = ", ".join(n for n in estimate.attributes if n not in estimate.by)
-    text = f"Shares of {what}"
-    if estimate.by:
-        text += f" within {', '.join(estimate.by)}"
-    if estimate.group:
-        text += " where " + ", ".join(f"{name} = {value}" for name, value in estimate.group)
-    of = "these rows" if estimate.target == "table" else "the population they were drawn from"
-    say(
-        f"{text}: {estimate.n_records} rows, method {estimate.method}, as shares of {of}; "
-        f"condition {estimate.condition:.3g}; {estimate.interval_method} intervals"
-    )
+    from deniable.estimate.columns import SHOWN
+
+    say(estimate.caption(level))
     rows = estimate.table(level)
+    listed, hidden = rows, 0
+    if len(rows) > SHOWN:
+        # The largest that can be used by themselves; of the rest it is said how many they are.
+        certain = [row for row in rows if not row["uncertain"]]
+        listed = sorted(certain, key=lambda row: -(row["estimate"] or 0.0))[:SHOWN]
+        hidden = len(certain) - len(listed)
+    remark = [""] if any(row["uncertain"] for row in listed) else []
+    counted = ["count"] if rows and "count" in rows[0] else []
     show_table(
-        [*estimate.attributes, "estimate", "standard error", *_interval(level), ""],
+        [*estimate.attributes, "share", "standard error", *_interval(level), *counted, *remark],
         [
             [*(str(row[name]) for name in estimate.attributes)]
-            + [_number(row[key]) for key in ("estimate", "standard_error", "low", "high")]
-            + ["uncertain" if row["uncertain"] else ""]
-            for row in rows[:_SHOWN_CELLS]
+            + [_percent(row[key]) for key in ("estimate", "standard_error", "low", "high")]
+            + [_count(row["count"]) for _ in counted]
+            + ["uncertain" if row["uncertain"] else "" for _ in remark]
+            for row in listed
         ],
         text_columns=len(estimate.attributes),
     )
-    if len(rows) > _SHOWN_CELLS:
-        say(f"… {len(rows) - _SHOWN_CELLS} more cells (--json lists all)")
-    if any(row["uncertain"] for row in rows):
+    if hidden:
+        say(f"… {hidden} smaller ones (--json or --output has all).")
+    uncertain = sum(row["uncertain"] for row in rows)
+    if len(rows) > SHOWN:
+        say(
+            f"{uncertain} of {len(rows)} cells are uncertain and not listed: less than two "
+            "standard errors above zero, not to be used by themselves."
+        )
+    elif uncertain:
         say("uncertain: less than two standard errors above zero; not to be used by itself.")
     if not estimate.converged:
         say("EM stopped before it could certify its optimum; treat it as approximate.")
+
+
+def _show_differences(differences: Sequence["Difference"], level: float) -> None:
+    first = differences[0]
+    shares = first.statistic == "share"
+    say(first.caption(level))
+    number = _percent if shares else _number
+    rows = [row for difference in differences for row in difference.table(level)]
+    names = [name for name in rows[0] if name not in _OF_A_DIFFERENCE]
+    show_table(
+        [
+            *names,
+            *first.values,
+            "difference",
+            "standard error",
+            *_interval(level),
+            "ratio",
+            *_interval(level),
+        ],
+        [
+            [str(row[name]) for name in names]
+            + [number(row[key]) for key in _OF_A_DIFFERENCE[:6]]
+            + [_number(row[key]) for key in ("ratio", "ratio_low", "ratio_high")]
+            for row in rows
+        ],
+        text_columns=len(names),
+    )
+    if shares:
+        say("Differences are in percentage points. An interval that holds 0 decides nothing.")
+
+
+_OF_A_DIFFERENCE = (
+    *("first", "second", "estimate", "standard_error", "low", "high"),
+    *("compared", "uncertain", "ratio", "ratio_low", "ratio_high"),
+)
 
 
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
@@ -402,26 +570,66 @@ def _show_independence(result: "IndependenceTest", level: float) -> None:
 
 
 def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
-    groups = [name for name, _ in summaries[0].group]
+    first = summaries[0]
+    groups = [name for name, _ in first.group]
+    remark = [""] if any(s.uncertain for s in summaries) else []
+    columns = _of_scores(first, level)
+    say(first.caption(level))
     show_table(
-        [*groups, summaries[0].statistic, "standard error", *_interval(level), ""],
+        [*groups, *(header for header, _ in columns), *remark],
         [
             [*(value for _, value in s.group)]
-            + [_number(v) for v in (s.estimate, s.standard_error, s.low, s.high)]
-            + ["uncertain" if s.uncertain else ""]
+            + [_number(value(s)) for _, value in columns]
+            + ["uncertain" if s.uncertain else "" for _ in remark]
             for s in summaries
         ],
         text_columns=len(groups),
     )
-    if any(s.uncertain for s in summaries):
+    if remark:
         say(
             "uncertain: not to be used. The subgroup's share is less than two standard errors "
             "above zero, or the interval is as wide as the attribute's whole range."
         )
 
 
+_Column = tuple[str, "Callable[[Summary], float | str | None]"]
+
+
+def _of_scores(first: "Summary", level: float) -> list[_Column]:
+    """Return the columns of numbers of a mean or a quantile."""
+    ends: list[_Column] = list(
+        zip(_interval(level), (lambda s: s.low, lambda s: s.high), strict=True)
+    )
+    if first.scores == "edges":
+        return [
+            ("between", lambda s: s.low),
+            ("and", lambda s: s.high),
+            ("all at lower edges", lambda s: s.least and s.least.estimate),
+            ("all at upper edges", lambda s: s.most and s.most.estimate),
+        ]
+    if first.scores is None:
+        return [
+            ("contained in", lambda s: s.estimate),
+            ("probability", lambda s: s.confidence),
+            *ends,
+        ]
+    return [
+        (first.statistic, lambda s: s.estimate),
+        ("standard error", lambda s: s.standard_error),
+        *ends,
+    ]
+
+
 def _interval(level: float) -> tuple[str, str]:
     return f"{100 * level:g}% from", "to"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def _count(count: float | None) -> str:
+    return "-" if count is None else f"{count:,.0f}"
 
 
 def _number(value: float | str | None) -> str:

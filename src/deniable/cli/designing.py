@@ -1,13 +1,24 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
+import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json, schema_app
-from deniable.cli.arguments import INPUT, AsJson, Curve, DesignOptions, Force, SchemaPath
+from deniable.cli.arguments import (
+    INPUT,
+    Anyway,
+    AsJson,
+    Curve,
+    DesignOptions,
+    FileOptions,
+    Force,
+    SchemaPath,
+)
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
 from deniable.schema.names import split_names
@@ -21,6 +32,9 @@ def design(
         str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
     ] = None,
     request: DesignOptions | None = None,
+    rows: Annotated[
+        int | None, Parameter(help="Also what can be read from a release of so many rows.")
+    ] = None,
     curve: Curve = False,
     output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
     force: Force = False,
@@ -30,31 +44,98 @@ def design(
 
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
     """
-    from deniable.cli import console, options
+    from deniable.cli import console
     from deniable.design import record
+    from deniable.design.worth import outlook_to_plain, worth
     from deniable.outputs import write_file
-    from deniable.schema import Schema
 
-    if (schema is None) == (categories is None):
-        raise InputError("give either --schema FILE or --categories 5,5,3")
-    chosen = (
-        Schema.from_toml(schema)
-        if schema is not None
-        else Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
-    )
-    result = find_design(chosen, request)
+    result = find_design(_schema(schema, categories), request)
+    expected = None if rows is None else worth(result.account).to_plain(rows)
     statements = record.design_to_plain(result)
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
     comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
         shown = {"comparison": comparison} if curve else {}
+        if result.budget is not None:
+            shown |= outlook_to_plain(result)
+        shown |= {} if expected is None else {"worth": expected}
         print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
         return
     console.show_design(statements)
+    console.show_worth(expected, statements["epsilon"])
     console.show_curve({"comparison": comparison})
+    if result.budget is not None:
+        console.show_outlook(outlook_to_plain(result))
     if output is not None:
         console.note(f"The mechanism is in {output}")
+
+
+def _schema(schema: Path | None, categories: str | None) -> Any:
+    """Return the schema that a file or numbers of categories declare."""
+    from deniable.cli import options
+    from deniable.schema import Schema
+
+    if (schema is None) == (categories is None):
+        raise InputError("give either --schema FILE or --categories 5,5,3")
+    if schema is not None:
+        return Schema.from_toml(schema)
+    return Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
+
+
+@app.command
+def plan(
+    *,
+    schema: SchemaPath = None,
+    categories: Annotated[
+        str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
+    ] = None,
+    rows: Annotated[int | None, Parameter(help="How many rows there will be.")] = None,
+    error: Annotated[
+        str | None,
+        Parameter(help="Wished standard error of a typical share: 2pt, which is 2% or 0.02."),
+    ] = None,
+    epsilon: Annotated[float | None, Parameter(help="Total for the whole record, in nats.")] = None,
+    method: Annotated[str | None, Parameter(help="How the law is found; see design.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what a purpose takes: of rows, error and ε give two, and get the third.
+
+    Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
+    """
+    from deniable.cli import console, options
+    from deniable.design.design import design as find
+    from deniable.design.reach import design_for_error
+    from deniable.design.worth import worth
+
+    if sum(given is None for given in (rows, error, epsilon)) != 1:
+        raise InputError("give two of --rows, --error and --epsilon; the third is what is found")
+    chosen = _schema(schema, categories)
+    wished = None if error is None else options.share(error, "--error")
+    if epsilon is not None:
+        with console.working("Finding the law"):
+            made = find(chosen, epsilon=epsilon, method=method)
+    else:
+        assert rows is not None
+        assert wished is not None
+        with console.progress("Trying totals") as advance:
+            made = design_for_error(chosen, rows, wished, method=method, progress=advance)
+    expected = worth(made.account)
+    if rows is None:
+        assert wished is not None
+        needed = expected.median.rows_for(wished)
+        if not math.isfinite(needed):
+            raise InputError("the randomization leaves nothing of a typical share to estimate")
+        rows = max(1, math.ceil(needed))
+    plain = expected.to_plain(rows)
+    if as_json:
+        print_json({"epsilon": made.epsilon, "method": made.method, "worth": plain})
+        return
+    console.say(
+        f"{rows:,} rows at ε = {console.six_digits(made.epsilon)} for the whole record "
+        f"(method {made.method}):"
+    )
+    console.show_worth(plain, made.epsilon)
 
 
 def account_of(result: Any, *, curve: bool) -> Any:
@@ -114,6 +195,9 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             strength=strengths.strength,
             preserve=strengths.preserve,
             matrices=strengths.matrices,
+            pairs=request.pairs,
+            asked=request.asked,
+            form_column=request.form_column,
         )
     for sentence in result.notes:
         console.note(sentence)
@@ -133,24 +217,37 @@ def inspect(
     covariance: Annotated[
         str | None, Parameter(help="Also what is left of the covariance of two attributes: a,b.")
     ] = None,
+    anyway: Anyway = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute every number from the law, and check what the file states.
+
+    Of a release's folder also whether its table can have come from the mechanism.
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
     from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata import read_designs
+    from deniable.estimate.foreign import check_origin
+    from deniable.estimate.source import open_release
     from deniable.release.record import verify
 
+    if (source / "study.json").is_file():
+        source = source / "study.json"
     designs = read_designs(source)
-    verify(source)
+    unchecked = verify(source)
+    if source.is_dir() and (source / "record.json").exists():
+        check_origin(open_release(source), anyway=anyway)
+    with console.working("Comparing what would be drawn"):
+        for one in designs.designs.values():
+            one.mechanism.check_samplers()
     if designs.column is not None:
-        _inspect_strata(designs, subset, covariance, as_json)
+        _inspect_strata(designs, subset, covariance, unchecked, as_json)
         return
     (design,) = designs.designs.values()
     statements = {**record.design_to_plain(design), "verified": True}
+    statements["unchecked"] = sorted(unchecked)
     if as_json:
         statements["certificate"] = record.proof_to_plain(design)
     if subset is not None:
@@ -168,10 +265,14 @@ def inspect(
         console.show_covariance_prediction(prediction)
     if subset is not None:
         _say_subset(statements["subset"], statements["subset_epsilon"])
-    console.say(_VERIFIED)
+    _say_verified(unchecked)
 
 
-_VERIFIED = "Verified: every number was recomputed from the law and agrees with the file."
+def _say_verified(unchecked: Mapping[str, str]) -> None:
+    from deniable.cli import console
+
+    console.say(f"Not checked: {', '.join(unchecked.values())}.")
+    console.say("Verified: every number was recomputed from the law and agrees with the file.")
 
 
 def _say_subset(names: list[str], epsilon: float | None) -> None:
@@ -182,7 +283,11 @@ def _say_subset(names: list[str], epsilon: float | None) -> None:
 
 
 def _inspect_strata(
-    designs: Any, subset: str | None, covariance: str | None, as_json: bool
+    designs: Any,
+    subset: str | None,
+    covariance: str | None,
+    unchecked: Mapping[str, str],
+    as_json: bool,
 ) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
     from deniable.cli import console
@@ -203,7 +308,8 @@ def _inspect_strata(
             part["covariance"] = prediction.to_plain()
         parts.append(part)
     if as_json:
-        print_json({"column": designs.column, "strata": parts, "verified": True})
+        shown = {"column": designs.column, "strata": parts, "verified": True}
+        print_json(shown | {"unchecked": sorted(unchecked)})
         return
     for part in parts:
         console.say(f"Stratum {designs.column} = {part['stratum']}, {part['rows']} rows")
@@ -215,7 +321,7 @@ def _inspect_strata(
             console.show_covariance_prediction(
                 _prediction(design.mechanism, split_names(covariance))
             )
-    console.say(_VERIFIED)
+    _say_verified(unchecked)
 
 
 def _prediction(mechanism: Any, names: list[str]) -> Any:
@@ -236,6 +342,7 @@ def init(
         Parameter(allow_leading_hyphen=True, help="Schema file to write, or - for the screen."),
     ] = "-",
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
+    file: FileOptions | None = None,
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.
 
@@ -245,7 +352,8 @@ def init(
     from deniable.outputs import write_file
     from deniable.tables.drafting import WARNING, draft_schema
 
-    text = draft_schema(source)
+    with console.progress("Reading") as advance:
+        text = draft_schema(source, (file or FileOptions()).file_format(), advance)
     if output == "-":
         sys.stdout.write(text)
     else:

@@ -1,5 +1,7 @@
 """estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -35,8 +37,23 @@ def estimate(
     scores: Annotated[
         str | None,
         Parameter(
-            help="One number per category, for --mean: 0,1,2; for --covariance one such list per "
-            "attribute: '0,1;0,1,2'. Default: the schema's, or bin middles."
+            help="One number per category, for --mean: 0,1,2; or middle, for the middles of bins; "
+            "for --covariance one of these per attribute: '0,1;middle'. Default: the schema's; "
+            "without them a mean of bins is given by its least and its largest possible value."
+        ),
+    ] = None,
+    interpolate: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="With --quantile of bins: a number, as if values were spread evenly within bins.",
+        ),
+    ] = False,
+    compare: Annotated[
+        str | None,
+        Parameter(
+            help="Differences and ratios between two values of a column, sex=f,m: of its shares if "
+            "it is among --of, else of what is asked for within the two groups."
         ),
     ] = None,
     method: Annotated[str, Parameter(help="inversion, em or projected.")] = "inversion",
@@ -45,6 +62,17 @@ def estimate(
         Parameter(help="table: the truth of this table; population: of what it was drawn from."),
     ] = "table",
     level: Annotated[float, Parameter(help="Probability that an interval holds.")] = 0.95,
+    output: Annotated[
+        Path | None, Parameter(help="Also write the answer: a .csv, .parquet or .xlsx file.")
+    ] = None,
+    wide: Annotated[
+        bool,
+        Parameter(negative=(), help="With --output: a column per category of the last attribute."),
+    ] = False,
+    plot: Annotated[
+        Path | None, Parameter(help="Also draw the answer: a .png or .svg file.")
+    ] = None,
+    force: Annotated[bool, Parameter(negative=(), help="Replace existing files.")] = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +80,7 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
-    from deniable.estimate.inference import target_named
+    from deniable.estimate.inference import TARGETS, one_of
 
     rows = rows or RowOptions()
     common: dict[str, Any] = {
@@ -60,7 +88,7 @@ def estimate(
         "where": rows.selected(),
         "weights": weights,
         "level": level,
-        "target": target_named(target),
+        "target": one_of(target, TARGETS, "target"),
     }
     question = _question(
         tuple(split_names(of)),
@@ -70,14 +98,45 @@ def estimate(
         quantile=quantile,
         covariance=covariance,
         scores=scores,
+        interpolate=interpolate,
+        compare=compare,
     )
-    print_answers(question, rows.open(source, show_values=show_values), level, as_json)
+    if wide and output is None:
+        raise InputError("--wide is about the file to write; name it with --output")
+    answers = print_answers(question, rows.open(source, show_values=show_values), level, as_json)
+    if output is not None:
+        _write(answers, output, level, wide=wide, force=force)
+    if plot is not None:
+        _draw(answers, plot, level, force=force)
+
+
+def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, force: bool) -> None:
+    from deniable.cli import console
+    from deniable.estimate.columns import columns_of
+    from deniable.tables.answers import write_columns
+
+    columns = columns_of(answers, level, wide=wide)
+    write_columns(output, columns, answers[0].caption(level), overwrite=force)
+    console.note(f"The answer is in {output}")
+
+
+def _draw(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> None:
+    from deniable.cli import console
+    from deniable.estimate.columns import plot_of
+    from deniable.outputs import write_file
+    from deniable.report.method_styles import figure_bytes
+
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in ("png", "svg"):
+        raise InputError(f"{path}: a plot is a file ending in .png or .svg")
+    write_file(path, figure_bytes(plot_of(answers, level), kind), overwrite=force)
+    console.note(f"The plot is in {path}")
 
 
 def print_answers(
     question: "Question[Any]", release: "Release", level: float, as_json: bool
-) -> None:
-    """Ask a question of a release, and print the answers as JSON or as tables."""
+) -> Sequence[Any]:
+    """Ask a question of a release, print the answers as JSON or as tables, and return them."""
     from deniable.cli import console
 
     answers = question.ask(release)
@@ -85,6 +144,7 @@ def print_answers(
         print_json(question.to_plain(answers))
     else:
         console.show_answers(answers, level)
+    return answers
 
 
 def _question(
@@ -96,13 +156,23 @@ def _question(
     quantile: float | None,
     covariance: bool,
     scores: str | None,
+    interpolate: bool,
+    compare: str | None,
 ) -> "Question[Any]":
     """Return the question that the options ask; ``common`` is what all questions are told."""
-    from deniable.cli import options
     from deniable.estimate.covariance import Covariance
+    from deniable.estimate.inference import one_of
     from deniable.estimate.ordered import Mean, Quantile
-    from deniable.estimate.shares import Shares, method_named
+    from deniable.estimate.shares import METHODS, Shares
 
+    if interpolate and quantile is None:
+        raise InputError("--interpolate is for a quantile; ask for one with --quantile")
+    if compare is not None:
+        if covariance or quantile is not None or method != "inversion":
+            raise InputError("shares and means are compared, by method inversion; nothing else")
+        if scores is not None and not mean:
+            raise InputError("scores are for a mean; ask for the mean too")
+        return _comparison(of, common, compare, mean, scores)
     if covariance:
         if mean or quantile is not None:
             raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
@@ -112,21 +182,51 @@ def _question(
     if not mean and quantile is None:
         if scores is not None:
             raise InputError("scores are for a mean; ask for the mean too")
-        return Shares(of, **common, method=method_named(method))
+        return Shares(of, **common, method=one_of(method, METHODS, "method"))
     if mean and quantile is not None:
         raise InputError("ask for the mean or for a quantile, not for both at once")
     if method != "inversion":
         raise InputError("means and quantiles are estimated by method inversion only")
     if quantile is not None:
-        return Quantile(of, **common, probability=quantile)
-    given = None if scores is None else options.numbers(scores, "--scores")
-    return Mean(of, **common, scores=given)
+        if scores is not None:
+            raise InputError(
+                "a quantile goes by the order of the categories and uses no scores; leave --scores "
+                "out (of bins, --interpolate gives a number)"
+            )
+        return Quantile(of, **common, probability=quantile, interpolate=interpolate)
+    return Mean(of, **common, scores=None if scores is None else _scores(scores))
+
+
+def _comparison(
+    of: tuple[str, ...], common: dict[str, Any], text: str, mean: bool, scores: str | None
+) -> "Question[Any]":
+    from deniable.estimate.comparing import Comparison
+
+    column, equals, values = text.partition("=")
+    named = split_names(values)
+    if not equals or not column or len(named) != 2:
+        raise InputError("--compare: expected a column and two of its values, sex=f,m")
+    return Comparison(
+        of,
+        **common,
+        column=column.strip(),
+        values=(named[0], named[1]),
+        mean=mean,
+        scores=None if scores is None else _scores(scores),
+    )
+
+
+def _scores(text: str) -> Any:
+    """Return what --scores means for one attribute: numbers, "middle", or None for no text."""
+    from deniable.cli import options
+
+    if text.strip() in ("", "middle"):
+        return text.strip() or None
+    return options.numbers(text, "--scores")
 
 
 def _pair_scores(text: str | None) -> Any:
-    """Return what --scores means for --covariance: two lists, or None for the schema's."""
-    from deniable.cli import options
-
+    """Return what --scores means for --covariance: one for either, or None for the schema's."""
     if text is None:
         return None, None
     parts = text.split(";")
@@ -135,5 +235,4 @@ def _pair_scores(text: str | None) -> Any:
             "--scores: a covariance needs two lists with a semicolon between them, such as "
             "'0,1;0,1,2'"
         )
-    first, second = (options.numbers(part, "--scores") if part.strip() else None for part in parts)
-    return first, second
+    return tuple(map(_scores, parts))

@@ -165,6 +165,19 @@ def number(text: str, where: str) -> float:
         raise InputError(f"{where}: '{text}' is not a number") from None
 
 
+def share(text: str, option: str) -> float:
+    """Return a share or a difference of shares: ``2pt`` and ``2%`` are 0.02.
+
+    Raises:
+        InputError: if it is no number.
+    """
+    plain = text.strip()
+    for unit in ("pt", "%"):
+        if plain.endswith(unit):
+            return number(plain.removesuffix(unit).strip(), option) / 100
+    return number(plain, option)
+
+
 def whole_numbers(text: str, option: str) -> list[int]:
     """Return a comma-separated list (or ``@file``) of whole numbers.
 

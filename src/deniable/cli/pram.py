@@ -74,6 +74,8 @@ def pram(
         numeric=options.numbers_by_column(numeric, "--numeric"),
     )
     told = publish.options(_without_factors(repeatable(source, schema, output)))
+    with console.progress("Looking at the data") as advance:
+        release.look_at(source, chosen, told, list(treatment.numeric), advance)
     bits = bits_from(publish.insecure_seed)
     with console.progress("Reading") as advance:
         record = curator.pram(source, treatment, output, told, bits, advance)
@@ -81,6 +83,8 @@ def pram(
         print_json(record)
         return
     console.show_release(record)
+    console.show_worth(record["worth"], record["guarantee"]["epsilon"])
+    console.show_standing(record, told.population)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 

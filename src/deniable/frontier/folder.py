@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
-from deniable.design.record import read_json, to_json
+from deniable.design.record import to_json
+from deniable.design.stored import Rows, Software, decoded, read_json, upgraded
 from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
@@ -199,20 +200,27 @@ def _curves(frontier: Frontier) -> list[Curve]:
     return curves
 
 
-class _StoredAbout(msgspec.Struct):
-    format: str
-    format_version: int
+class StoredAbout(msgspec.Struct, forbid_unknown_fields=True):
+    """``about.json``: the request and its prior."""
+
+    format: Literal["deniable frontier"]
+    format_version: Literal[1]
+    software: Software
     attribute: dict[str, Any]
     prior: list[float]
     prior_source: str
     disclosure: str | None
-    levels_are: str
+    levels_are: Literal["epsilon", "privacy"]
     most_posterior: float | None
-    records: int
+    methods: list[str]
+    records: Rows
+    seed: int
+    notes: list[str]
+    hypervolume_share: float | None
 
 
-class StoredRow(msgspec.Struct):
-    """A row of ``frontier.json``, as far as it is read back."""
+class StoredRow(msgspec.Struct, forbid_unknown_fields=True):
+    """A row of ``frontier.json``: one method at one level, and where its matrix and proof are."""
 
     method: str
     level: float
@@ -220,9 +228,15 @@ class StoredRow(msgspec.Struct):
     mse: float | None
     worst_posterior: float | None
     lower_bound: float
+    ratio: float | None
+    bound: str
     epsilon: float | None
-    matrix: str | None
-    certificate: str | None
+    condition: float | None
+    outputs: int | None
+    iterative_mse: float | None
+    iterative_standard_error: float | None
+    matrix: Annotated[str, msgspec.Meta(pattern=r"^matrices/[a-z-]+-[0-9.]+\.json$(?!\n)")] | None
+    certificate: Annotated[str, msgspec.Meta(pattern=r"^certificates/[0-9.]+\.json$(?!\n)")] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,11 +320,11 @@ def read(path: Path) -> StoredFrontier:
     Raises:
         InputError: if it is not one.
     """
-    about = _read(path / ABOUT, _StoredAbout)
-    if about.format != FORMAT:
-        raise InputError(f"{path}: this is not a folder written by deniable frontier")
-    if about.format_version != FORMAT_VERSION:
-        raise InputError(f"{path}: it was written by a later version of deniable; update it")
+    try:
+        current = upgraded(read_json(path / ABOUT), FORMAT, FORMAT_VERSION, {})
+        about = decoded(current, StoredAbout, "it")
+    except InputError as error:
+        raise InputError(f"{path / ABOUT}: {error}") from None
     rows = _read(path / TABLE, list[StoredRow])
     attribute = Schema.from_plain({"attribute": [about.attribute]}).attributes[0]
     prior = Prior(attribute, tuple(about.prior), about.prior_source, about.disclosure)

@@ -16,7 +16,10 @@ from deniable.solvers.matrices.certificate import (
 )
 
 
-class _Stored(msgspec.Struct):
+class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
+    """A proof of the bound at one level: what is claimed, and the numbers that prove it."""
+
+    statement: str
     prior: list[float]
     privacy: float | None
     most_posterior: float | None
@@ -49,7 +52,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         InputError: if it is not one, or does not prove its claim.
     """
     try:
-        stored = msgspec.convert(plain, _Stored)
+        stored = msgspec.convert(plain, StoredCertificate)
     except msgspec.ValidationError as error:
         raise InputError(f"certificate: it cannot be read ({error})") from None
     certificate = Certificate(
@@ -59,7 +62,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
     return certificate
 
 
-def _limits(stored: _Stored) -> Limits:
+def _limits(stored: StoredCertificate) -> Limits:
     if (stored.privacy is None) == (stored.epsilon is None):
         raise InputError("certificate: it needs either a privacy or an epsilon")
     if stored.epsilon is not None:

@@ -37,6 +37,7 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str |
     [
         (InputError("the table is empty"), 2, "deniable: the table is empty\n"),
         (KeyboardInterrupt(), 130, "deniable: interrupted; nothing was left half-written\n"),
+        (module._Terminated(143), 143, "deniable: terminated; nothing was left half-written\n"),
     ],
 )
 def test_a_failure_is_one_sentence_and_a_status(
@@ -59,11 +60,13 @@ def test_an_output_that_cannot_be_written_is_one_sentence(
     assert "cannot be written: No space left on device" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_gone_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", screen)
+def test_a_reader_that_has_gone_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert ending(monkeypatch, BrokenPipeError()) == 141
-    assert screen.closed
+    assert capsys.readouterr().err == (
+        "deniable: nobody reads the output any more, so it ends here\n"
+    )
 
 
 def test_a_wrong_option_is_one_line_that_says_how_to_get_help(

@@ -135,10 +135,10 @@ def test_only_a_frontier_is_read_and_only_a_frontier_is_replaced(
     with pytest.raises(InputError, match="cannot be read"):
         folder.read(tmp_path)
     change(path / "about.json", "format_version", 2)
-    with pytest.raises(InputError, match="later version"):
+    with pytest.raises(InputError, match="version 2 of the format 'deniable frontier'"):
         folder.read(path)
     change(path / "about.json", "format", "else")
-    with pytest.raises(InputError, match="not a folder written by"):
+    with pytest.raises(InputError, match="this is not a frontier written by"):
         folder.read(path)
     with pytest.raises(InputError, match="exists already"):
         folder.write(path, found, overwrite=False)

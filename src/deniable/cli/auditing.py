@@ -1,0 +1,70 @@
+"""audit: does a program do what is claimed of it? Rows in, rows out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import AsJson
+from deniable.errors import InputError
+
+
+@app.command
+def audit(
+    source: Annotated[
+        Path, Parameter(name="MECHANISM", help="mechanism.json, record.json, or its folder.")
+    ],
+    /,
+    *,
+    draws: Annotated[int, Parameter(help="Rows to draw.")] = 1_000_000,
+    error: Annotated[
+        float, Parameter(help="How probably an honest mechanism is refuted, at most.")
+    ] = 1e-6,
+    command: Annotated[
+        str | None,
+        Parameter(
+            help="Audit this program instead of deniable randomize: it reads CSV with a header on "
+            "standard input and writes one row for each."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw rows and refute, or fail to refute, what a mechanism claims. Proves nothing.
+
+    Lower limits of ε of the record and of every attribute, and how much is left of
+    attributes and pairs, at the inputs and outputs where the law is nearest to its
+    limits. Ends with status 1 if a claim is refuted.
+
+    Example: deniable audit mechanism.json --draws 100000
+    """
+    from deniable.audit import Plan, command_box
+    from deniable.audit import audit as examine
+    from deniable.cli import console
+    from deniable.design.record import read_design
+
+    if draws < 1000:
+        raise InputError(f"{draws} rows show nothing; draw at least 1000")
+    if not 0 < error < 1:
+        raise InputError(f"the error is a probability above 0 and below 1, not {error:g}")
+    words = shlex.split(command) if command is not None else []
+    if command is not None and not words:
+        raise InputError("--command: name a program")
+    mechanism = read_design(source).mechanism
+    plan = Plan(mechanism, draws, error)
+    if not plan.responses:
+        raise InputError(f"{source}: no attribute is randomized, so there is nothing to audit")
+    ours = [sys.executable, "-m", "deniable", "randomize", "-", "--mechanism", str(source)]
+    if not as_json:
+        console.show_power(plan)
+    with console.progress("Drawing") as advance:
+        found = examine(plan, command_box(mechanism, words or ours), advance)
+    if as_json:
+        print_json(found.to_plain())
+    else:
+        console.show_audit(found)
+    if found.refuted:
+        sys.stdout.flush()
+        sys.exit(1)

@@ -1,0 +1,439 @@
+"""collect: studies in which every respondent's own browser randomizes the whole record."""
+
+import shlex
+import sys
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import AsJson, Force
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.collect.folder import StudyFolder
+
+collect_app = App(
+    name="collect",
+    help="Collect answers that every respondent's own browser randomizes before it sends them.",
+)
+app.command(collect_app)
+
+_Study = Annotated[Path, Parameter(name="STUDY", help="The folder that collect open made.")]
+
+
+def _folder(path: Path) -> "StudyFolder":
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.collect.folder import StudyFolder
+
+    return StudyFolder(path)
+
+
+@collect_app.command(name="open")
+def open_study(
+    *,
+    mechanism: Annotated[Path, Parameter(help="The law: what deniable design wrote.")],
+    questionnaire: Annotated[Path, Parameter(help="What respondents read (TOML).")],
+    output: Annotated[Path, Parameter(help="Folder to make.")],
+    store: Annotated[
+        str | None,
+        Parameter(help="Database instead of a file in the folder: postgresql+psycopg://…"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Freeze a study: law, questions and texts, an empty store, the steward's secret.
+
+    Example: deniable collect open --mechanism mechanism.json \\
+    --questionnaire questions.toml --output study
+    """
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.cli import console
+    from deniable.collect.folder import StudyFolder
+    from deniable.collect.page import page_bytes
+    from deniable.collect.study import new_study
+
+    study = new_study(mechanism, questionnaire, date.today())
+    page = len(page_bytes(study))
+    StudyFolder.make(output, study, store)
+    epsilon = study.design.epsilon
+    if as_json:
+        print_json({"study": study.identity, "epsilon": epsilon, "page_bytes": page})
+        return
+    console.say(
+        f"Opened {output}. Code of the study: {study.identity}\n"
+        f"ε of a record is {epsilon:.4g}; it closes on {study.closes}. Next: "
+        f"deniable collect serve {shlex.quote(str(output))}"
+    )
+
+
+@collect_app.command
+def serve(
+    study: _Study,
+    /,
+    *,
+    port: Annotated[int, Parameter(help="Port of the page; 0 for any that is free.")] = 8000,
+    host: Annotated[str, Parameter(help="Address to listen at.")] = "127.0.0.1",
+    certificate: Annotated[Path | None, Parameter(help="TLS certificate (PEM).")] = None,
+    key: Annotated[Path | None, Parameter(help="The certificate's key (PEM).")] = None,
+    behind_proxy: Annotated[
+        int, Parameter(help="How many proxies of yours stand in front; the first has TLS.")
+    ] = 0,
+    per_minute: Annotated[
+        int, Parameter(help="Most requests of one address a minute; schools share one.")
+    ] = 600,
+) -> None:
+    """Serve the page and take what browsers send. Logs nothing about anyone.
+
+    Example: deniable collect serve study --port 8000
+    """
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.collect.serving import check_listening
+
+    check_listening(host, certificate, key, behind_proxy)
+    _serve(_folder(study), host, port, certificate, key, behind_proxy, per_minute)
+
+
+def _serve(
+    folder: "StudyFolder",
+    host: str,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    hops: int = 0,
+    per_minute: int = 600,
+    browse: bool = False,
+) -> None:
+    from deniable.cli import console
+    from deniable.collect.collector import Collector
+    from deniable.collect.serving import bound_socket, run, server_for
+
+    store = folder.open_store()
+    collector = Collector(folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute)
+    bound = bound_socket(host, port)
+    scheme = "https" if certificate else "http"
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
+
+    def ready() -> None:
+        console.say(f"Respondents: {address}\nCode of the study: {folder.study.identity}")
+        sys.stdout.flush()
+        if browse:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    try:
+        run([(server_for(collector.app(), certificate=certificate, key=key), bound)], ready)
+    finally:
+        store.dispose()
+
+
+@collect_app.command
+def invite(
+    study: _Study,
+    /,
+    *,
+    count: Annotated[int, Parameter(help="How many people.")],
+    url: Annotated[str, Parameter(help="Where the study is served.")] = "http://127.0.0.1:8000/",
+    output: Annotated[Path, Parameter(help="Links, one a line (CSV).")],
+    qr: Annotated[Path | None, Parameter(help="Folder for a QR image (SVG) of each link.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a link for each person who is invited. Only hashes of the links are kept.
+
+    Example: deniable collect invite study --count 500 --url https://study.example/ \\
+    --output links.csv
+    """
+    folder = _folder(study)
+    from deniable.cli import console
+    from deniable.outputs import refuse_existing, replaced_folder, write_file
+
+    if count < 1:
+        raise InputError("--count: at least one person is invited")
+    if folder.study.open_to_all:
+        raise InputError(
+            f"{study}: anyone may answer this study, so there is nobody to invite; hand out the "
+            "address"
+        )
+    refuse_existing(output, overwrite=False)
+    if qr is not None:
+        refuse_existing(qr, overwrite=False)
+    store = folder.open_store()
+    links = [f"{url.rstrip('/')}/#{token}" for token in store.invite(count)]
+    store.dispose()
+    write_file(output, ("link\n" + "\n".join(links) + "\n").encode(), overwrite=False)
+    if qr is not None:
+        import segno
+
+        with replaced_folder(qr, overwrite=False) as images:
+            for number, link in enumerate(links, start=1):
+                segno.make(link, error="m").save(str(images / f"{number:06}.svg"), scale=4)
+    if as_json:
+        print_json({"invitations": count, "output": str(output)})
+    else:
+        console.say(f"{count} links are in {output}; hand out each once, then delete the file")
+
+
+@collect_app.command
+def page(
+    study: _Study,
+    /,
+    *,
+    output: Annotated[Path, Parameter(help="File to write (HTML).")],
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the page, byte for byte as it is served; opened from disk it works without a network.
+
+    Example: deniable collect page study --output page.html
+    """
+    folder = _folder(study)
+    import hashlib
+
+    from deniable.cli import console
+    from deniable.collect.page import page_bytes
+    from deniable.outputs import write_file
+
+    content = page_bytes(folder.study)
+    write_file(output, content, overwrite=force)
+    digest = hashlib.sha256(content).hexdigest()
+    if as_json:
+        print_json({"sha256": digest, "bytes": len(content), "study": folder.study.identity})
+    else:
+        console.say(f"{output} has {len(content):,} bytes, SHA-256 {digest}")
+
+
+@collect_app.command
+def verify(
+    where: Annotated[str, Parameter(name="URL-OR-FILE", help="A served or saved page.")],
+    /,
+    *,
+    study: Annotated[Path, Parameter(help="study.json, as it was published.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check from outside that a page is the study's own, and that what it promises holds.
+
+    Ends with status 0 if it does, with 1 if the page is another.
+
+    Example: deniable collect verify http://127.0.0.1:8000/ --study study.json
+    """
+    import hashlib
+
+    from deniable.cli import console
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.collect.client import is_page_of, page_at
+    from deniable.collect.study import read_study
+
+    frozen = read_study(study / "study.json" if study.is_dir() else study)
+    content = page_at(where)
+    same = is_page_of(content, frozen)
+    found = {
+        "same": same,
+        "study": frozen.identity,
+        "page_sha256": hashlib.sha256(content).hexdigest(),
+        "epsilon": frozen.design.epsilon,
+    }
+    if as_json:
+        print_json(found)
+    elif same:
+        console.say(
+            f"The page is that of study {frozen.identity}\nits SHA-256: {found['page_sha256']}\n"
+            f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}"
+        )
+    else:
+        console.note(
+            f"ANOTHER PAGE: what is at {where.split('#')[0]} is not the page that this version of "
+            f"deniable makes of study {frozen.identity}; do not answer there"
+        )
+    if not same:
+        sys.exit(1)
+
+
+@collect_app.command
+def answer(
+    url: Annotated[str, Parameter(name="URL", help="The study's address, or an invitation.")],
+    /,
+    *,
+    answers: Annotated[Path, Parameter(help="A JSON object: an answer by question.")],
+    as_json: AsJson = False,
+) -> None:
+    """Answer a study without a browser: draw here, send the draw, print the receipt.
+
+    Example: deniable collect answer http://127.0.0.1:8000/ --answers answers.json
+    """
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.cli import console
+    from deniable.collect import client
+    from deniable.design.stored import read_json
+
+    sent = client.answer(url, read_json(answers))
+    if as_json:
+        print_json({"receipt": sent.receipt, "sent": sent.answers})
+        return
+    lines = "\n".join(f"  {name}: {value}" for name, value in sent.answers.items())
+    console.say(
+        f"This was sent; these are not your answers:\n{lines}\nReceipt: {sent.receipt}\n"
+        "Keep it if you may want to take the record back"
+    )
+
+
+@collect_app.command
+def add(
+    study: _Study,
+    files: Annotated[list[Path], Parameter(name="RECORDS", help="Files that the page saved.")],
+    /,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Take records that were saved to files where there was no network.
+
+    Example: deniable collect add study record.json
+    """
+    folder = _folder(study)
+    from deniable.cli import console
+    from deniable.collect.collector import today
+    from deniable.collect.releasing import add as add_files
+
+    counts = add_files(folder, files, today())
+    if as_json:
+        print_json(counts)
+    else:
+        console.say("\n".join(f"{count}: {text}" for text, count in counts.items()))
+
+
+@collect_app.command
+def export(
+    study: _Study,
+    /,
+    *,
+    output: Annotated[Path, Parameter(help="Folder to make.")],
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write what was collected as a release, like share: rows in random order, record, report.
+
+    Example: deniable collect export study --output release
+    """
+    folder = _folder(study)
+    from deniable.cli import console
+    from deniable.cli.releasing import bits_from
+    from deniable.collect.releasing import export as write_release
+
+    command = f"deniable collect export {study.name} --output {output.name}"
+    record = write_release(folder, output, bits_from(None), overwrite=force, command=command)
+    if as_json:
+        print_json(record)
+        return
+    console.show_release(record)
+    console.say(f"Read {output / 'report.html'} before you publish {output}")
+
+
+@collect_app.command
+def close(study: _Study, /, *, as_json: AsJson = False) -> None:
+    """End a study: nothing more is taken. Records can still be taken back.
+
+    Example: deniable collect close study
+    """
+    store = _folder(study).open_store()
+    store.close()
+    _show_totals(store.totals(), as_json)
+    store.dispose()
+
+
+@collect_app.command
+def status(study: _Study, /, *, as_json: AsJson = False) -> None:
+    """Say how many records a study has.
+
+    Example: deniable collect status study --json
+    """
+    store = _folder(study).open_store()
+    _show_totals(store.totals(), as_json)
+    store.dispose()
+
+
+def _show_totals(totals: Any, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from deniable.cli import console
+
+    if as_json:
+        print_json(asdict(totals))
+        return
+    invited = f"; {totals.spent} of {totals.invitations} invitations used" * bool(
+        totals.invitations
+    )
+    console.say(
+        f"{'Closed' if totals.closed else 'Open'}: {totals.records} records, {totals.withdrawn} "
+        f"taken back{invited}"
+    )
+
+
+@collect_app.command
+def upgrade(study: _Study, /) -> None:
+    """Bring the store of a study that an earlier version opened up to date.
+
+    Example: deniable collect upgrade study
+    """
+    from deniable.cli import console
+
+    _folder(study).upgrade()
+    console.say(f"The store of {study} is up to date")
+
+
+@collect_app.command
+def demo(
+    *,
+    files: Annotated[
+        Path | None,
+        Parameter(help="Only write the example's schema and questionnaire into this folder."),
+    ] = None,
+    port: Annotated[int, Parameter(help="Port of the page; 0 for any that is free.")] = 0,
+    browser: Annotated[bool, Parameter(help="Show the page in a browser.")] = True,
+) -> None:
+    """Open the shipped example, serve it on this machine and show it in a browser.
+
+    Example: deniable collect demo --files example
+    """
+    from deniable.collect import check_installed
+
+    check_installed()
+    import tempfile
+    from importlib.resources import files as resources
+
+    from deniable.cli import console
+    from deniable.collect.folder import StudyFolder
+    from deniable.collect.study import new_study
+    from deniable.design.design import design
+    from deniable.design.record import mechanism_to_plain, to_json
+    from deniable.outputs import replaced_folder
+    from deniable.schema import Schema
+
+    example = resources("deniable.collect").joinpath("example")
+    names = ("schema.toml", "questionnaire.toml")
+    if files is not None:
+        with replaced_folder(files, overwrite=False) as made:
+            for name in names:
+                (made / name).write_bytes(example.joinpath(name).read_bytes())
+        console.say(f"The example is in {files}; deniable design makes its mechanism")
+        return
+    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as place:
+        for name in names:
+            Path(place, name).write_bytes(example.joinpath(name).read_bytes())
+        plan = design(Schema.from_toml(Path(place, names[0])), epsilon=2.3)
+        Path(place, "mechanism.json").write_bytes(to_json(mechanism_to_plain(plan)))
+        study = new_study(Path(place, "mechanism.json"), Path(place, names[1]), date.today())
+        folder = StudyFolder.make(Path(place, "study"), study)
+        console.note("Ctrl-C ends the example; what was collected is deleted then")
+        _serve(folder, "127.0.0.1", port, browse=browser)

@@ -1,0 +1,181 @@
+"""ledger show, check, export, budget: what all releases of a population come to."""
+
+import csv
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from deniable.cli.app import app, print_json
+from deniable.cli.arguments import AsJson, Force
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.ledger import Ledger
+
+ledger_app = App(name="ledger", help="What all releases of a population come to together.")
+app.command(ledger_app)
+
+Source = Annotated[
+    Path | None, Parameter(name="LEDGER", help="The ledger; by default the one of DENIABLE_LEDGER.")
+]
+
+
+def _opened(source: Path | None) -> "Ledger":
+    from deniable.ledger import Ledger
+
+    named = source or os.environ.get("DENIABLE_LEDGER")
+    if not named:
+        raise InputError("name the file of the ledger, or set DENIABLE_LEDGER")
+    return Ledger(named)
+
+
+@ledger_app.command
+def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
+    """Add up the releases of every population: ε of a person in all of them, by column, and what
+    is left of a budget.
+
+    Example: deniable ledger show people.ledger
+    """
+    from deniable.cli import console
+    from deniable.ledger import balances
+
+    plain = [balance.to_plain() for balance in balances(_opened(source).events()).values()]
+    if as_json:
+        print_json({"populations": plain})
+        return
+    console.show_ledger(plain)
+    console.say("ε in nats, of the releases that this ledger knows of; of others it knows nothing.")
+
+
+@ledger_app.command
+def check(
+    source: Source = None,
+    /,
+    *,
+    release: Annotated[
+        list[Path] | None,
+        Parameter(
+            negative=(), help="Folder of a release that should be in the ledger; may be repeated."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that no event was altered or is missing, and name what should be looked at.
+
+    Example: deniable ledger check people.ledger --release release
+    """
+    from deniable.cli import console
+    from deniable.ledger import balances, stored_releases
+    from deniable.ledger.book import same_people, unfinished
+    from deniable.release.record import in_ledger
+
+    ledger = _opened(source)
+    events = ledger.events()
+    releases = stored_releases(events)
+    for folder in release or []:
+        in_ledger(folder, releases)
+    remarks = [
+        f"the release of population '{r.population}' in event {r.number} has not ended: it is "
+        "being made, or it died where rows may have been left; it counts"
+        for r in unfinished(events)
+    ]
+    remarks += [
+        f"the release of population '{r.population}' in event {r.number} was interrupted when its "
+        "rows were complete; it counts, since they may have been seen"
+        for r in releases
+        if r.counted and not r.withdrawn and r.published is None and r.what != "randomize"
+    ]
+    remarks += [
+        f"populations '{first}' and '{second}' have releases of exactly the same people: their "
+        "levels add up"
+        for first, second in same_people(events)
+    ]
+    remarks += [
+        f"population '{balance.population}' is over its budget"
+        for balance in balances(events).values()
+        if not balance.allows(0.0)
+    ]
+    last = events[-1]
+    if as_json:
+        print_json({"events": last.number, "digest": last.digest, "remarks": remarks})
+        return
+    for remark in remarks:
+        console.say(remark)
+    console.say(
+        f"{last.number} events, none altered and none missing up to {last.time}. Note this digest "
+        "elsewhere: with it a ledger that was cut short or replaced can be told from this one."
+    )
+    console.say(last.digest)
+
+
+@ledger_app.command
+def export(
+    source: Source = None,
+    /,
+    *,
+    output: Annotated[
+        str, Parameter(allow_leading_hyphen=True, help="CSV file to write, or - for the screen.")
+    ] = "-",
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write one line per release: when, of whom, by which command, with which levels.
+
+    Example: deniable ledger export people.ledger --output releases.csv
+    """
+    from deniable.design.record import to_json
+    from deniable.ledger import stored_releases
+    from deniable.outputs import write_file
+
+    rows = [release.to_plain() for release in stored_releases(_opened(source).events())]
+    if as_json:
+        content = to_json({"releases": rows})
+    else:
+        columns = [
+            *("event", "time", "population", "command", "epsilon", "rows_of_person"),
+            *("epsilon_of_person", "counted", "published", "withdrawn"),
+        ]
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*columns, "attributes"])
+        for row in rows:
+            levels = " ".join(
+                f"{name}={'none' if one['epsilon'] is None else one['epsilon']}"
+                for name, one in row["attributes"].items()
+            )
+            writer.writerow([*("" if row[c] is None else row[c] for c in columns), levels])
+        content = text.getvalue().encode()
+    if output == "-":
+        sys.stdout.write(content.decode())
+    else:
+        write_file(Path(output), content, overwrite=force)
+
+
+@ledger_app.command
+def budget(
+    source: Source = None,
+    /,
+    *,
+    epsilon: Annotated[
+        float, Parameter(help="The most that all releases together may come to, in nats.")
+    ],
+    population: Annotated[str | None, Parameter(help="Whose; by default everybody's.")] = None,
+) -> None:
+    """Set the budget of a population: a release that would pass it is refused, before a row is
+    read. The last word counts, and all of them stay in the ledger.
+
+    Example: deniable ledger budget people.ledger --epsilon 10
+    """
+    from deniable.cli import console
+    from deniable.ledger import Population, balances
+
+    ledger = _opened(source)
+    name = Population(ledger).name if population is None else Population(ledger, population).name
+    ledger.set_budget(name, epsilon)
+    left = balances(ledger.events())[name].left
+    assert left is not None  # it has a budget now
+    console.say(f"Of {epsilon:g} nats {left:.6g} are left for population '{name}'")

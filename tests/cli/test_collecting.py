@@ -1,0 +1,201 @@
+"""collect, as a designer runs it: from the example's files to a release."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deniable.collect.client import page_at
+from deniable.collect.folder import StudyFolder
+from unit.collect.studies import ANSWERS, example_files, example_folder, served
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory) -> Path:
+    """The example's files, its mechanism, and its study."""
+    folder = tmp_path_factory.mktemp("opened")
+    _, questionnaire = example_files(folder)
+    (folder / "example").mkdir()
+    questionnaire.rename(folder / "example" / "questionnaire.toml")
+    (folder / "schema.toml").rename(folder / "example" / "schema.toml")
+    example_folder(folder)
+    return folder
+
+
+@pytest.fixture
+def study(opened, tmp_path) -> Path:
+    shutil.copytree(opened, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "study"
+
+
+def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
+    assert deniable("collect", "demo", "--files", "example").status == 0
+    design = ["--schema", "example/schema.toml", "--epsilon", "2.3", "--output", "mechanism.json"]
+    assert deniable("design", *design).status == 0
+    opened = deniable(
+        "collect", "open", "--mechanism", "mechanism.json",
+        "--questionnaire", "example/questionnaire.toml", "--output", "study",
+    )  # fmt: skip
+    assert opened.status == 0, opened.err
+    assert "Next: deniable collect serve study" in opened.out
+    assert (tmp_path / "study" / "study.json").is_file()
+
+
+@pytest.mark.slow
+def test_from_the_example_to_a_release(deniable, study, tmp_path):
+    (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
+    with served(StudyFolder(study)) as url:
+        sent = deniable("collect", "answer", url, "--answers", "answers.json", "--json").json
+        assert set(sent["sent"]) == set(ANSWERS)
+        assert len(sent["receipt"]) == 32
+        said = deniable("collect", "answer", url, "--answers", "answers.json")
+        assert "these are not your answers" in said.out
+        verified = deniable("collect", "verify", url, "--study", "study/study.json", "--json")
+        assert (verified.status, verified.json["same"]) == (0, True)
+        assert verified.json["epsilon"] == pytest.approx(2.3)
+    assert "2 records, 0 taken back" in deniable("collect", "status", "study").out
+    exported = deniable("collect", "export", "study", "--output", "release")
+    assert exported.status == 0, exported.err
+    assert deniable("inspect", "release").status == 0
+    assert deniable("estimate", "release", "--of", "smokes", "--json").json["n"] == 2
+    closed = deniable("collect", "close", "study", "--json").json
+    assert (closed["closed"], closed["records"]) == (True, 2)
+
+
+def test_a_page_on_disk_is_verified_and_another_is_not(deniable, study, tmp_path):
+    made = deniable("collect", "page", "study", "--output", "page.html", "--json").json
+    page = tmp_path / "page.html"
+    assert made["bytes"] == page.stat().st_size
+    assert deniable("collect", "verify", "page.html", "--study", "study").status == 0
+    assert "exists already" in deniable("collect", "page", "study", "--output", "page.html").err
+    page.write_bytes(page.read_bytes().replace(b"Math.sqrt", b"Math.cbrt"))
+    other = deniable("collect", "verify", "page.html", "--study", "study")
+    assert other.status == 1
+    assert "ANOTHER PAGE" in other.err
+
+
+def test_invitations_are_links_that_are_kept_nowhere_else(deniable, study, tmp_path):
+    refused = deniable("collect", "invite", "study", "--count", "3", "--output", "links.csv")
+    assert refused.status == 2
+    assert "anyone may answer this study" in refused.err
+    questions = tmp_path / "example" / "questionnaire.toml"
+    questions.write_text(questions.read_text().replace('"open"', '"invited"'))
+    opened = deniable(
+        "collect", "open", "--mechanism", "mechanism.json", "--questionnaire", questions,
+        "--output", "private", "--json",
+    )  # fmt: skip
+    assert len(opened.json["study"]) == 64
+    made = deniable(
+        "collect", "invite", "private", "--count", "3", "--url", "https://study.example/",
+        "--output", "links.csv", "--qr", "qr", "--json",
+    )  # fmt: skip
+    assert made.json["invitations"] == 3
+    lines = (tmp_path / "links.csv").read_text().splitlines()
+    assert lines[0] == "link"
+    tokens = [line.removeprefix("https://study.example/#") for line in lines[1:]]
+    assert len(set(tokens)) == 3
+    assert all(len(token) == 32 for token in tokens)
+    assert len(list((tmp_path / "qr").glob("*.svg"))) == 3
+    kept = (tmp_path / "private" / "store.sqlite").read_bytes()
+    assert not any(token.encode() in kept for token in tokens)
+
+
+def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
+    from unit.collect.studies import body_of
+
+    (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
+    assert deniable("collect", "add", "study", "record.json").out == "1: stored\n"
+    assert deniable("collect", "add", "study", "record.json", "--json").json == {"stored before": 1}
+    assert deniable("collect", "upgrade", "study").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["serve", "study", "--host", "0.0.0.0"], "would be open on the way"),
+        (["serve", "nowhere"], "not the folder of a study"),
+        (["status", "nowhere"], "not the folder of a study"),
+        (["export", "study", "--output", "release"], "nothing has been collected yet"),
+        (["verify", "page.html", "--study", "none.json"], "cannot be read"),
+        (["answer", "ftp://x", "--answers", "mechanism.json"], "give the address of a study"),
+        (["add", "study", "mechanism.json"], "record 1: the body is not a submission"),
+        (["invite", "study", "--count", "0", "--output", "l.csv"], "at least one person"),
+        (["demo", "--files", "example"], "exists already"),
+        (
+            ["open", "--mechanism", "mechanism.json", "--questionnaire",
+             "example/questionnaire.toml", "--output", "study"],
+            "exists already",
+        ),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_one_sentence(deniable, study, words, problem):
+    done = deniable("collect", *words)
+    assert done.status == 2
+    assert problem in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_what_serves_beyond_this_machine_needs_both_parts_of_a_certificate(deniable, study):
+    done = deniable("collect", "serve", "study", "--certificate", "chain.pem")
+    assert "--certificate and --key go together" in done.err
+    done = deniable("collect", "serve", "study", "--key", "key.pem", "--host", "0.0.0.0")
+    assert "--certificate and --key go together" in done.err
+    options = ["--behind-proxy", "1", "--per-minute", "60", "--host", "192.0.2.1"]
+    done = deniable("collect", "serve", "study", *options)
+    assert "of 192.0.2.1 cannot be used" in done.err
+
+
+def test_an_older_page_and_an_older_release_are_replaced_if_so_wished(deniable, study, tmp_path):
+    from unit.collect.studies import body_of
+
+    (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
+    deniable("collect", "add", "study", "record.json")
+    for command in (
+        ["page", "study", "--output", "page.html"],
+        ["export", "study", "--output", "r"],
+    ):
+        assert deniable("collect", *command).status == 0
+        assert deniable("collect", *command).status == 2
+        assert deniable("collect", *command, "--force").status == 0
+
+
+def test_a_store_that_cannot_be_reached_is_said(deniable, study):
+    done = deniable(
+        "collect", "open", "--mechanism", "mechanism.json", "--questionnaire",
+        "example/questionnaire.toml", "--output", "other", "--store", "mysql://x/y",
+    )  # fmt: skip
+    assert (done.status, "a store is sqlite:///FILE or postgresql" in done.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_the_demo_serves_the_example_and_leaves_nothing(tmp_path):
+    words = ["collect", "demo", "--port", "0", "--no-browser"]  # with --browser it shows the page
+    with subprocess.Popen(
+        [sys.executable, "-m", "deniable", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as running:
+        url = running.stdout.readline().split()[-1]
+        assert page_at(url).startswith(b"<!doctype html>")
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=30)
+    assert running.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_path):
+    from unit.collect.studies import body_of
+
+    (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
+    deniable("collect", "add", "study", "record.json")
+    assert deniable("inspect", "study", "--json").json["epsilon"] == pytest.approx(2.3)
+    assert deniable("estimate", "study", "--of", "smokes", "--json").json["n"] == 1
+    refused = deniable("estimate", "study", "--of", "smokes", "--mechanism", "mechanism.json")
+    assert (refused.status, "leave out --mechanism" in refused.err) == (2, True)

@@ -1,0 +1,167 @@
+"""From an unknown table to a release: schema init, the draft, the first look, share."""
+
+import json
+
+SECRET = "Rumpelstiltskin"
+LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
+SHARE = ["share", "people.csv", "--schema", "people.toml", *LEVELS, "--output", "r"]
+
+
+def test_a_draft_is_refused_until_it_is_accepted_and_then_said_everywhere(deniable, people):
+    made = deniable("schema", "init", "people.csv", "--output", "draft.toml")
+    assert made.status == 0
+    assert "drafted = true" in (people / "draft.toml").read_text()
+    words = ["people.csv", "--schema", "draft.toml"]
+    share = ["share", *words, "--epsilon", "3", "--method", "kronecker", "--output", "r"]
+    refused = deniable(*share)
+    assert refused.status == 2
+    assert "'sex', 'age', 'blood' were read off the data" in refused.err
+    assert "--accept-drafted" in refused.err
+    assert not (people / "r").exists()
+    accepted = deniable(*share, "--accept-drafted")
+    assert accepted.status == 0, accepted.err
+    record = json.loads((people / "r" / "record.json").read_text())
+    assert record["guarantee"]["drafted"] == ["sex", "age", "blood"]
+    report = (people / "r" / "report.html").read_text()
+    for text in (accepted.out, report):
+        assert "categories and bin edges were read off the data: they are a disclosure" in text
+    assert deniable("inspect", "r").status == 0
+    pram = ["pram", *words, "--lambda", "0.5", "--output", "p"]
+    assert "--accept-drafted" in deniable(*pram).err
+    assert deniable(*pram, "--accept-drafted").status == 0
+    deniable("design", "--schema", "draft.toml", "--epsilon", "3", "--output", "m.json")
+    draw = ["randomize", "people.csv", "--mechanism", "m.json"]
+    assert "--accept-drafted" in deniable(*draw).err
+    assert deniable(*draw, "--accept-drafted").status == 0
+
+
+def test_a_schema_whose_drafts_were_replaced_says_nothing_of_them(deniable, people):
+    shared = deniable(*SHARE)
+    assert shared.status == 0
+    assert "drafted" not in json.loads((people / "r" / "record.json").read_text())["guarantee"]
+    assert "read off the data" not in shared.out + (people / "r" / "report.html").read_text()
+
+
+def wrong_table(people) -> None:
+    rows = ["f,25,A", f"{SECRET},31,A", "m,121,B", ",30,0", f"m,{SECRET},{SECRET}"] * 3
+    (people / "people.csv").write_text("sex,age,blood\n" + "\n".join(rows) + "\n")
+
+
+def test_every_kind_of_mismatch_is_listed_with_its_count_and_first_row_before_a_design(
+    deniable, people, monkeypatch
+):
+    wrong_table(people)
+    monkeypatch.setattr("deniable.cli.releasing.find_design", None)  # a design would be a TypeError
+    result = deniable(*SHARE)
+    assert result.status == 2
+    assert SECRET not in result.err
+    first, *listed = result.err.splitlines()
+    assert first.startswith("deniable: people.csv: 5 kinds of values do not fit the schema")
+    assert "data rows are counted from 1, without the header" in first
+    expected = [
+        ("data row 2, column 'sex': 3 values are not one of the declared categories; add it"),
+        ("data row 4, column 'sex': 3 values are missing; fill it in, or declare"),
+        ("data row 3, column 'age': 3 values lie outside the declared bins; widen"),
+        ("data row 5, column 'age': 3 values are neither a number nor the label"),
+        ("data row 5, column 'blood': 3 values are not one of the declared categories"),
+    ]
+    assert sorted(line.strip().removeprefix("the first in ")[:40] for line in listed) == sorted(
+        line[:40] for line in expected
+    )
+    for line in expected:
+        assert any(line in each for each in listed), line
+    shown = deniable(*SHARE, "--show-values")
+    assert f"(such as '{SECRET}')" in shown.err
+
+
+def test_one_kind_of_mismatch_is_one_sentence(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood\nf,25,A\nm,121,0\nf,3000,\n")
+    (line,) = deniable(*SHARE).err.splitlines()
+    assert line.startswith("deniable: people.csv, the first in data row 2, column 'age': 2 values")
+
+
+def test_rows_of_nobody_are_found_at_the_first_look(deniable, people):
+    rows = ["f,25,A,p1", "m,61,0,", "f,30,A,p1", "m,59,AB,"]
+    (people / "people.csv").write_text("sex,age,blood,who\n" + "\n".join(rows) + "\n")
+    result = deniable(*SHARE, "--person", "who")
+    assert "the first in data row 2, column 'who': 2 values are empty; fill in whose" in result.err
+
+
+def test_pram_looks_first_too(deniable, people):
+    wrong_table(people)
+    words = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--output", "p"]
+    assert "5 kinds of values do not fit" in deniable(*words).err
+    assert not (people / "p").exists()
+
+
+def test_standard_input_is_not_read_twice(deniable, people):
+    text = (people / "people.csv").read_text()
+    done = deniable("share", "-", *SHARE[2:], stdin=text)
+    assert done.status == 0, done.err
+
+
+def test_the_mechanism_that_is_given_is_looked_at_with_its_own_schema(deniable, people):
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    wrong_table(people)
+    result = deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r")
+    assert "5 kinds of values do not fit" in result.err
+
+
+def test_a_stop_during_the_first_look_leaves_nothing(deniable, people, monkeypatch):
+    before = sorted(path.name for path in people.iterdir())
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deniable.tables.encode.ColumnEncoder.look", stopped)
+    result = deniable(*SHARE)
+    assert result.status == 130
+    assert "interrupted; nothing was left half-written" in result.err
+    assert sorted(path.name for path in people.iterdir()) == before
+
+
+def test_init_takes_what_is_known_of_the_file_and_share_reads_what_init_read(deniable, tmp_path):
+    rows = [f" {'m' if i % 2 else 'f'} ; {i % 70},5 " for i in range(200)]
+    (tmp_path / "t.data").write_text("\n".join(rows) + "\n", encoding="latin-1")
+    init = ["schema", "init", "t.data", "--output", "s.toml"]
+    refused = deniable(*init, "--encoding", "latin-1", "--separator", ";")
+    assert "the first row looks like data; say --no-header" in refused.err
+    told = ["--no-header", "--columns", "sex,hours", "--decimal", ",", "--encoding", "latin-1"]
+    assert deniable(*init, *told).status == 0
+    again = deniable(*init, *told)
+    assert again.status == 2
+    assert "it exists already" in again.err
+    assert "releases" not in again.err
+    renamed = ["--header", "--columns", "sex,hours", "--decimal", ","]
+    assert deniable(*init, *renamed, "--force").status == 0
+    assert deniable(*init, *told, "--force").status == 0
+    share = ["share", "t.data", "--schema", "s.toml", "--accept-drafted", "--output", "r"]
+    done = deniable(*share, "--attribute-epsilon", "40,40", "--method", "kronecker")
+    assert done.status == 0, done.err
+
+
+def test_init_of_a_table_without_rows_says_so(deniable, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n")
+    refused = deniable("schema", "init", "t.csv")
+    assert refused.status == 2
+    assert "t.csv has no rows" in refused.err
+
+
+def test_init_strips_blanks_as_share_does(deniable, tmp_path):
+    (tmp_path / "t.csv").write_text("sex, work \n f,x \nf , x\nm,y\n")
+    drafted = deniable("schema", "init", "t.csv", "--output", "s.toml")
+    assert drafted.status == 0
+    assert 'categories = ["f", "m"]' in (tmp_path / "s.toml").read_text()
+    share = ["share", "t.csv", "--schema", "s.toml", "--accept-drafted", "--output", "r"]
+    done = deniable(*share, "--epsilon", "1", "--method", "kronecker")
+    assert done.status == 0, done.err
+
+
+def test_a_headerless_file_shows_nobodys_values(deniable, people):
+    rows = (people / "people.csv").read_text().splitlines()[1:]
+    (people / "people.csv").write_text("\n".join([f"{SECRET},25,blood", *rows]) + "\n")
+    refused = deniable(*SHARE)
+    assert refused.status == 2
+    assert "there is no column 'sex'; the table has 1 of the schema's columns and 2" in refused.err
+    assert SECRET not in refused.err
+    assert SECRET in deniable(*SHARE, "--show-values").err

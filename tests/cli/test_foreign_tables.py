@@ -1,0 +1,40 @@
+"""A table that the mechanism cannot have released is refused, unless one insists."""
+
+import hashlib
+import json
+
+import pytest
+
+ROWS = "f,25,A\n" * 3000
+
+
+@pytest.fixture
+def mechanism(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood\n" + ROWS)
+    words = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
+    deniable("design", "--schema", "people.toml", *words, "--output", "m.json")
+    (people / "raw.csv").write_text("sex,age,blood\n" + ROWS.replace("25", '"[0,30)"'))
+
+
+@pytest.mark.parametrize("words", [["estimate", "--of", "sex"], ["test", "--of", "sex,blood"]])
+def test_true_values_are_no_release(deniable, people, mechanism, words):
+    command, *rest = words
+    asked = [command, "raw.csv", "--mechanism", "m.json", *rest]
+    done = deniable(*asked)
+    assert (done.status, "is not what this mechanism releases" in done.err) == (2, True), done.err
+    insisted = deniable(*asked, "--anyway")
+    assert insisted.status == 0 or "Traceback" not in insisted.err
+    assert "it may be that the table is not what" in insisted.err
+
+
+def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, people, mechanism):
+    assert deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r").status == 0
+    assert deniable("inspect", "r").status == 0
+    content = (people / "raw.csv").read_bytes()
+    (people / "r" / "data.csv").write_bytes(content)
+    assert "SHA-256" in deniable("inspect", "r").err
+    record = json.loads((people / "r" / "record.json").read_text())
+    record["release"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (people / "r" / "record.json").write_text(json.dumps(record))
+    assert "is not what this mechanism releases" in deniable("inspect", "r").err
+    assert deniable("inspect", "r", "--anyway").status == 0

@@ -1,0 +1,195 @@
+"""The ledger, from the first release to the one that is refused."""
+
+import csv
+import io
+import json
+import os
+import signal
+
+import pytest
+
+from deniable.ledger import Ledger, balances, stored_releases
+from deniable.release import release
+from deniable.schema import Schema
+from killing import forked
+
+LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
+SHARE = ["share", "people.csv", "--schema", "people.toml", *LEVELS, "--ledger", "l"]
+
+
+def test_releases_add_up_and_the_first_page_says_to_what(deniable, people):
+    first = deniable(*SHARE, "--output", "r1")
+    assert first.status == 0, first.err
+    assert "Release 1 of population 'everybody', 4.5000 nats in all." in first.out
+    second = deniable(*SHARE, "--output", "r2", "--json").json
+    assert second["population"] == {"release": 2, "epsilon": 9.0}
+    assert second["command"].endswith("--method kronecker --output r2 --json")
+    page = (people / "r2" / "report.html").read_text()
+    assert "Release 2 of this population, 9 nats in all." in page
+    assert page.index("Release 2 of") < page.index("What is promised")
+    assert deniable("inspect", "r2").status == 0
+    shown = deniable("ledger", "show", "l", "--json").json["populations"]
+    (population,) = shown
+    assert (population["releases"], population["epsilon"]) == (2, 9.0)
+    assert [a["epsilon"] for a in population["attributes"]] == [2.0, 4.0, 3.0]
+    assert "sex" in deniable("ledger", "show", "l").out
+
+
+def test_a_release_beyond_the_budget_is_refused_before_a_row_is_read(deniable, people):
+    said = deniable("ledger", "budget", "l", "--epsilon", "5")
+    assert said.out == "Of 5 nats 5 are left for population 'everybody'\n"
+    assert deniable(*SHARE, "--output", "r1").status == 0
+    (people / "people.csv").unlink()
+    (people / "people.csv").write_text("no,such,table\n")
+    refused = deniable(*SHARE, "--output", "r2")
+    assert refused.status == 2
+    assert "of 5 nats 0.5 are left after 1 release (l)" in refused.err
+    assert not (people / "r2").exists()
+
+
+def test_rows_of_one_person_count_each(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood,who\nf,25,A,x\nm,61,0,y\nf,30,,x\n")
+    done = deniable(*SHARE, "--person", "who", "--population", "clinic", "--output", "r")
+    assert done.status == 0, done.err
+    (entered,) = stored_releases(Ledger("l").events())
+    assert (entered.rows_of_person, entered.of_person.epsilon) == (2, 9.0)
+    assert "clinic" not in (people / "r" / "record.json").read_text()
+    again = deniable(*SHARE, "--person", "who", "--population", "ward", "--output", "r2")
+    assert "people of population 'clinic' too" in again.err
+    assert "exactly the same people" in deniable("ledger", "check", "l").out
+
+
+def test_check_finds_a_release_and_misses_one(deniable, people):
+    deniable(*SHARE, "--output", "r1")
+    deniable(*SHARE[:-2], "--output", "r2")
+    assert deniable("ledger", "check", "l", "--release", "r1").status == 0
+    missed = deniable("ledger", "check", "l", "--release", "r1", "--release", "r2")
+    assert (missed.status, "r2: the ledger does not know this release" in missed.err) == (2, True)
+    plain = deniable("ledger", "check", "l", "--json").json
+    assert (plain["events"], plain["remarks"]) == (4, [])
+    assert plain["digest"] == Ledger("l").events()[-1].digest
+
+
+def test_export_writes_a_line_per_release(deniable, people):
+    deniable(*SHARE, "--output", "r1")
+    (row,) = csv.DictReader(io.StringIO(deniable("ledger", "export", "l").out))
+    assert (row["command"], row["epsilon"], row["counted"]) == ("share", "4.5", "True")
+    assert row["attributes"] == "sex=1.0 age=2.0 blood=1.5"
+    deniable("ledger", "export", "l", "--json", "--output", "all.json")
+    (plain,) = json.loads((people / "all.json").read_text())["releases"]
+    assert (
+        plain["published"]
+        == json.loads((people / "r1/record.json").read_text())["release"]["sha256"]
+    )
+    refused = deniable("ledger", "export", "l", "--output", "all.json")
+    assert "exists already" in refused.err
+    assert deniable("ledger", "export", "l", "--output", "all.json", "--force").status == 0
+
+
+def test_what_fails_is_withdrawn_and_a_table_on_standard_output_counts(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood\nf,25,A\nm,61,Z\n")
+    assert deniable(*SHARE, "--output", "r").status == 2
+    assert not Ledger("l").exists  # all rows are looked at before anything is entered
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    row = "sex,age,blood\nf,25,A\n"
+    done = deniable("randomize", "-", "--mechanism", "m.json", "--ledger", "l", stdin=row)
+    assert done.status == 0, done.err
+    assert balances(Ledger("l").events())["everybody"].epsilon == 4.5
+    assert deniable("ledger", "check", "l", "--json").json["remarks"] == []
+    bad = deniable(
+        "randomize", "-", "--mechanism", "m.json", "--ledger", "l", stdin=row + "f,1,Z\n"
+    )
+    assert bad.status == 2
+
+
+def test_the_variable_names_the_ledger_for_commands_and_in_python(
+    deniable, people, monkeypatch, tmp_path
+):
+    import pandas
+
+    import deniable as library
+
+    monkeypatch.setenv("DENIABLE_LEDGER", "l")
+    assert deniable(*SHARE[:-2], "--output", "r1").status == 0
+    plan = library.design(Schema.from_toml("people.toml"), attribute_epsilon=[1, 1, 1])
+    frame = pandas.DataFrame({"sex": ["f", "m"], "age": [25, 61], "blood": ["A", "0"]})
+    library.randomize(frame, plan, population="others")
+    library.share(frame, plan, "r2")
+    wishes = library.StrengthWishes(attenuation=0.5)
+    library.pram(frame, plan.mechanism.schema, "r3", wishes=wishes, ledger=tmp_path / "l2")
+    found = balances(Ledger("l").events())
+    assert [(b.population, len(b.releases)) for b in found.values()] == [
+        ("everybody", 2),
+        ("others", 1),
+    ]
+    assert found["others"].epsilon == plan.epsilon
+    assert deniable("ledger", "show").status == 0
+    monkeypatch.delenv("DENIABLE_LEDGER")
+    assert "set DENIABLE_LEDGER" in deniable("ledger", "show").err
+
+
+def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, people):
+    schema = (people / "people.toml").read_text().split("[[attribute]]")
+    (people / "two.toml").write_text('keep = ["sex"]\n' + "[[attribute]]".join(["", *schema[2:]]))
+    words = ["pram", "people.csv", "--schema", "two.toml", "--ledger", "l", "--by", "sex"]
+    (people / "strata.json").write_text('{"m": {"lambda": 0.9}}')
+    done = deniable(*words, "--lambda", "0.5", "--per-stratum", "strata.json", "--output", "r")
+    assert done.status == 0, done.err
+    (entered,) = stored_releases(Ledger("l").events())
+    record = json.loads((people / "r" / "record.json").read_text())
+    assert entered.spending.epsilon == record["guarantee"]["epsilon"]
+    invariant = deniable(*words, "--lambda", "0.5", "--invariant", "--output", "r2")
+    assert "unbounded in all" in invariant.out
+    assert "with no bound on what all of them reveal" in (people / "r2/report.html").read_text()
+    deniable("ledger", "budget", "l", "--epsilon", "100")
+    assert deniable(*words, "--lambda", "0.5", "--output", "r3").status == 2
+    assert "is over its budget" in deniable("ledger", "check", "l").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([*SHARE[:-1], "out/l", "--output", "out"], "folder of the ledger does not exist"),
+        ([*SHARE[:-1], "r/l", "--force", "--output", "r"], "never stands in the folder"),
+        ([*SHARE, "--insecure-seed", "1", "--output", "x"], "no release to be counted"),
+        ([*SHARE[:-2], "--population", "p", "--output", "x"], "--population is for a ledger"),
+        (["ledger", "show", "none"], "no such ledger"),
+        (["ledger", "budget", "l", "--epsilon", "0"], "positive number"),
+        (["randomize", "people.csv", "--mechanism", "m.json", "--ledger", "x.csv",
+          "--output", "x.csv", "--force"], "never stands in"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_sentence(deniable, people, words, said):
+    (people / "r").mkdir()
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    done = deniable(*words)
+    assert (done.status, said in done.err) == (2, True), done.err
+    assert done.err.count("deniable: ") == 1
+
+
+def test_a_record_with_a_smaller_total_than_its_own_level_is_refused(deniable, people):
+    deniable(*SHARE, "--output", "r")
+    record = json.loads((people / "r" / "record.json").read_text())
+    record["population"]["epsilon"] = 4.0
+    (people / "r" / "record.json").write_text(json.dumps(record))
+    assert "less than this release alone" in deniable("inspect", "r").err
+
+
+def test_rows_that_were_complete_when_the_process_died_count_and_are_swept(
+    deniable, people, monkeypatch
+):
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(release, "write_statements", die)
+        child = forked(lambda: deniable(*SHARE, "--output", "r"))
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert not (people / "r").exists()
+    checked = deniable("ledger", "check", "l").out
+    assert "was interrupted when its rows were complete; it counts" in checked
+    done = deniable(*SHARE, "--output", "r")
+    assert "had left" in done.err
+    assert "with data.csv; it has been removed" in done.err
+    assert "Release 2 of population 'everybody', 9.0000 nats in all." in done.out
+    assert not [p for p in people.iterdir() if p.name.startswith(".")]

@@ -1,0 +1,92 @@
+"""Text files as they come from spreadsheets and archives, through every command that reads one."""
+
+import pytest
+
+ROWS = [("m", "25,5", "A"), ("f", "61", "0"), ("m", "30", ""), ("f", "59,25", "AB")] * 5
+HEADERLESS = "".join(f" {sex} ; {age} ; {blood} \n" for sex, age, blood in ROWS)
+TOLD = ["--separator", ";", "--decimal", ",", "--no-header", "--columns", "sex,age,blood"]
+NEARLY = "0.999999999999"
+LEVELS = ["--attribute-epsilon", "40,40,40", "--method", "kronecker"]  # nothing ever changes
+
+
+def expected() -> list[str]:
+    labels = {"25,5": '"[0,30)"', "61": '"[60,120]"', "30": '"[30,60)"', "59,25": '"[30,60)"'}
+    return [f"{sex},{labels[age]},{blood or 'NA'}" for sex, age, blood in ROWS]
+
+
+@pytest.fixture
+def spreadsheet(people):
+    (people / "table.csv").write_text(HEADERLESS, encoding="utf-16")
+    return people
+
+
+def test_share_randomize_and_pram_read_what_the_options_say(deniable, spreadsheet):
+    schema = ["--schema", "people.toml"]
+    told = ["table.csv", *TOLD]
+    shared = deniable("share", *told, *schema, *LEVELS, "--output", "r")
+    assert shared.status == 0, shared.err
+    assert (spreadsheet / "r" / "data.csv").read_text().splitlines()[1:] == expected()
+    design = deniable("design", *schema, *LEVELS, "--output", "m.json")
+    assert design.status == 0
+    done = deniable("randomize", *told, "--mechanism", "m.json")
+    assert done.out.splitlines() == ["sex,age,blood", *expected()]
+    done = deniable(
+        "pram", *told, *schema, "--lambda", NEARLY, "--output", "p", "--encoding", "utf-16"
+    )
+    assert done.status == 0, done.err
+    assert (spreadsheet / "p" / "data.csv").read_text().splitlines()[1:] == expected()
+
+
+def test_a_schema_says_it_once_for_all_commands_and_an_option_goes_before_it(deniable, spreadsheet):
+    schema = (spreadsheet / "people.toml").read_text()
+    file = '[file]\nseparator = ";"\ndecimal = ","\ncolumns = ["sex", "age", "blood"]\n'
+    (spreadsheet / "people.toml").write_text(schema + file)
+    words = ["share", "table.csv", "--schema", "people.toml", *LEVELS]
+    assert deniable(*words, "--output", "r").status == 0
+    # The release is written in one way, and the record may say how the original was.
+    assert deniable("estimate", "r", "--of", "age").status == 0
+    assert deniable("inspect", "r").status == 0
+    wrong = deniable(*words, "--output", "q", "--separator", "|")
+    assert wrong.status == 2
+    assert "3 columns are named, and the first row has 1 fields" in wrong.err
+
+
+def test_numbers_with_a_decimal_comma_are_pulled_towards_their_mean(deniable, people):
+    (people / "table.csv").write_text("sex;w\n" + "f;1,5\nm;2,5\n" * 5)
+    (people / "s.toml").write_text('[[attribute]]\nname = "sex"\ncategories = ["f", "m"]\n')
+    words = ["pram", "table.csv", "--schema", "s.toml", "--lambda", NEARLY, "--numeric", "w=0.5"]
+    assert "does not hold a number" in deniable(*words, "--output", "p").err
+    assert deniable(*words, "--decimal", ",", "--output", "p").status == 0
+    assert (people / "p" / "data.csv").read_text().splitlines()[1:3] == ["f,1.75", "m,2.25"]
+
+
+@pytest.mark.parametrize("command", ["share", "randomize", "pram"])
+def test_letters_that_are_not_utf8_ask_for_their_encoding(deniable, people, command):
+    (people / "table.csv").write_text("sex,age,blood\nmän,25,A\n", encoding="latin-1")
+    text = (people / "people.toml").read_text().replace('"m"]', '"män"]')
+    (people / "people.toml").write_text(text)
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    words = {
+        "share": ["--schema", "people.toml", *LEVELS],
+        "randomize": ["--mechanism", "m.json"],
+        "pram": ["--schema", "people.toml", "--lambda", NEARLY],
+    }[command]
+    refused = deniable(command, "table.csv", *words, "--output", "o.csv")
+    assert refused.status == 2
+    assert "line 2: not UTF-8 text; say with --encoding" in refused.err
+    told = deniable(command, "table.csv", *words, "--output", "o.csv", "--encoding", "latin-1")
+    assert told.status == 0, told.err
+
+
+@pytest.mark.parametrize("command", ["share", "randomize", "pram"])
+def test_columns_of_a_file_with_a_header_get_other_names(deniable, people, command):
+    (people / "table.csv").write_text("1990;1991;1992\n" + HEADERLESS.replace(",", "."))
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    words = {
+        "share": ["--schema", "people.toml", *LEVELS],
+        "randomize": ["--mechanism", "m.json"],
+        "pram": ["--schema", "people.toml", "--lambda", NEARLY],
+    }[command]
+    told = ["--header", "--columns", "sex,age,blood"]
+    done = deniable(command, "table.csv", *words, *told, "--output", "o.csv")
+    assert done.status == 0, done.err
