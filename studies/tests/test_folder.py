@@ -28,7 +28,13 @@ STUDY = Study(
     TEXT,
     lambda setting: float(setting.generator(1).random()),
     judges={
-        str(v): lambda _, v=v: Judged("1 & 2", v is Verdict.REPRODUCED, v is Verdict.PARTLY)
+        str(v): lambda _, v=v: Judged(
+            "1 & 2",
+            v is Verdict.REPRODUCED,
+            v is Verdict.PARTLY,
+            tested=v is not Verdict.UNTESTED,
+            decided=v is not Verdict.UNDECIDED,
+        )
         for v in Verdict
     },
     figures={"dot": lambda canvas, value: canvas.subplots().plot([value], [value], "o")},

@@ -87,6 +87,17 @@ def test_a_verdict_is_the_strongest_that_holds() -> None:
     assert Judged("", False).verdict is Verdict.NOT
 
 
+def test_what_was_not_tested_or_cannot_be_told_is_not_reproduced_however_the_rule_falls() -> None:
+    assert Judged("", True, tested=False).verdict is Verdict.UNTESTED
+    assert Judged("", True, decided=False).verdict is Verdict.UNDECIDED
+    assert Judged("", False, decided=False).verdict is Verdict.UNDECIDED
+    values = {"limit": 1}
+    untested = make_claim(CLAIM, Judged("", True, tested=False, values=values))
+    assert "no case" in untested.why
+    undecided = make_claim(CLAIM, Judged("", True, decided=False, values=values))
+    assert "more of them can" in undecided.why
+
+
 def test_numbers_have_ten_digits_in_files() -> None:
     table = Table("t", "", ["a"], [[1 / 3], [None], [float("nan")], [7], ["x"]])
     assert table.csv_text() == 'a\n0.3333333333\n""\n""\n7\nx\n'

@@ -46,7 +46,7 @@ def test_the_page_lists_every_claim_of_every_study_with_a_verdict() -> None:
 def test_a_table_counts_verdicts_and_says_which_runs_were_quick() -> None:
     text = table.table_text([TEXT], {"made-up": run()})
     assert text.startswith("Full runs, seed 3.")
-    assert rows(text.split("###")[0])[0][1:] == ["A study", "0", "0", "1"]
+    assert rows(text.split("###")[0])[0][1:] == ["A study", "0", "0", "1", "0", "0"]
     assert rows(text.split("###")[1]) == [["\\|x\\| is 1", "nobody", "not reproduced"]]
     quick = table.table_text([TEXT], {"made-up": run(quick=True)})
     assert quick.startswith("Runs, seed 3. Quick ones")

@@ -27,7 +27,13 @@ a { color: var(--link); }
 th .soft { font-weight: 400; }
 """  # noqa: E501
 
-_CLASSES = {Verdict.REPRODUCED: "yes", Verdict.PARTLY: "partly", Verdict.NOT: "no"}
+_CLASSES = {
+    Verdict.REPRODUCED: "yes",
+    Verdict.PARTLY: "partly",
+    Verdict.NOT: "no",
+    Verdict.UNDECIDED: "",
+    Verdict.UNTESTED: "",
+}
 
 
 def study_page(

@@ -37,10 +37,19 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
     NOT = "not reproduced"
+    UNDECIDED = "undecided"
+    UNTESTED = "not tested"
+
+    @property
+    def short(self) -> str:
+        """What heads its column of counts."""
+        return {"partly reproduced": "partly", "not reproduced": "not"}.get(self, str(self))
 
 
 class Judged(NamedTuple):
     """What a judge returns: ``(found, fully, partly)`` and, where needed, more.
+
+    Nothing is reproduced by a rule that nothing could have broken, nor by draws too few to tell.
 
     Args:
         found: what came out, with its numbers.
@@ -48,6 +57,9 @@ class Judged(NamedTuple):
         partly: whether it holds in part by its rule.
         why: the name of the reason, where the claim's text has several.
         values: what its rule and its reasons are filled with.
+        tested: whether there was anything that the claim is about; a rule that holds of no case at
+            all is not tested.
+        decided: whether so many draws can tell whether it holds.
     """
 
     found: str
@@ -55,10 +67,16 @@ class Judged(NamedTuple):
     partly: bool = False
     why: str = ""
     values: Values = MappingProxyType({})
+    tested: bool = True
+    decided: bool = True
 
     @property
     def verdict(self) -> Verdict:
-        """The strongest that holds."""
+        """The strongest that holds, if it was tested and can be told."""
+        if not self.tested:
+            return Verdict.UNTESTED
+        if not self.decided:
+            return Verdict.UNDECIDED
         if self.fully:
             return Verdict.REPRODUCED
         return Verdict.PARTLY if self.partly else Verdict.NOT
@@ -83,7 +101,11 @@ class Claim:
 def make_claim(text: ClaimText, judged: Judged) -> Claim:
     """Return a claim with its verdict, its rule and its reason filled in."""
     why = ""
-    if text.always or not judged.fully:
+    if judged.verdict is Verdict.UNTESTED:
+        why = "There was no case that the claim is about."
+    elif judged.verdict is Verdict.UNDECIDED:
+        why = "So many draws cannot tell; more of them can."
+    elif text.always or not judged.fully:
         why = text.why if isinstance(text.why, str) else text.why[judged.why]
     rule, why = (words.format(**judged.values) for words in (text.rule, why))
     return Claim(text.statement, text.source, rule, judged.found, judged.verdict, why)

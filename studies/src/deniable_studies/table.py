@@ -64,7 +64,7 @@ def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
     said = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
     if quick:
         said += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
-    lines = [said, "", *_head("study", "what", *(v.split()[0] for v in Verdict))]
+    lines = [said, "", *_head("study", "what", *(v.short for v in Verdict))]
     details = []
     for text in texts:
         verdicts = verdicts_of(text, runs[text.name])

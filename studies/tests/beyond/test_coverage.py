@@ -25,9 +25,13 @@ def findings() -> Findings:
 
 def test_verdicts_are_those_that_were_looked_into(findings: Findings) -> None:
     verdicts = {claim.source: claim.verdict for claim in findings.claims}
-    assert verdicts["this project's statistical tests"] is Verdict.REPRODUCED
+    # A quick run allows for more chance than the point in question, and has few cases for the mark.
+    assert verdicts["this project's statistical tests"] is Verdict.UNDECIDED
+    assert [c.verdict for c in findings.claims if "marked as uncertain" in c.statement] == [
+        Verdict.NOT
+    ]
     assert verdicts["Estimate.confidence_interval"] is Verdict.PARTLY
-    assert verdicts["docs/proofs/estimation.md, Theorem 1"] is Verdict.REPRODUCED
+    assert verdicts["docs/proofs/estimation.md, Theorem 1"] is Verdict.PARTLY
 
 
 def test_cells_of_every_size_are_looked_at_and_counted_once(findings: Findings) -> None:
@@ -44,6 +48,7 @@ def test_cells_of_every_size_are_looked_at_and_counted_once(findings: Findings) 
         assert set(counted.values()) == {cells}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["kronecker", "optimal"])
 def test_intervals_of_a_population_hold_in_small_cells_where_plain_ones_do_not(
     method: str,
@@ -59,6 +64,7 @@ def test_the_standard_error_is_not_zero_where_every_interval_holds() -> None:
         assert min(group.standard_error) > 0
 
 
+@pytest.mark.slow
 def test_large_cells_cover_what_they_say() -> None:
     found = cover(Case("balanced", 8.0, 3000, "table"), 150, Setting(), 4)
     for group in found:

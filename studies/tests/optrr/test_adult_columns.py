@@ -90,6 +90,7 @@ def test_every_column_has_its_categories_and_a_quick_run_says_what_it_left_out(
     assert all(str(name) in quick.choices[-1] for name in left_out)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ADULT.is_dir(), reason="UCI Adult is not beside this checkout")
 def test_every_column_of_the_real_data_fits_the_exact_bound() -> None:
     found = {case.name: case for case in cases(read_adult(ADULT))}

@@ -26,6 +26,7 @@ def test_simulated_errors_of_a_matrix_far_from_the_edge_are_those_of_inversion()
     assert iterative_estimate(matrix, seen, tolerance=1e-12) == pytest.approx(direct, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_search_errs_less_than_warner_with_the_iterative_estimate(
     trial: iterative.Trial,
 ) -> None:
@@ -38,6 +39,7 @@ def test_the_search_errs_less_than_warner_with_the_iterative_estimate(
     assert all(errors["search"] < errors["warner"] for errors in both)
 
 
+@pytest.mark.slow
 def test_a_point_takes_the_matrix_of_least_error_that_is_as_private(
     trial: iterative.Trial,
 ) -> None:

@@ -57,6 +57,7 @@ def test_methods_spend_the_same_total_and_no_more() -> None:
     assert levels["optimal"].min() > levels["kronecker"].mean()
 
 
+@pytest.mark.slow
 def test_released_counts_and_corrected_statistics_come_back_to_the_truth() -> None:
     generator = np.random.default_rng(3)
     mechanism = laws([4.0] * 12).mechanisms["kronecker"]

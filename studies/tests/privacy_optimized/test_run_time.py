@@ -150,6 +150,7 @@ def test_little_effect_is_the_factor_between_settings() -> None:
     assert claims.little_effect({"lp, k = 10": {"a": [1.0], "b": [3.0]}}).verdict is Verdict.PARTLY
 
 
+@pytest.mark.slow
 def test_the_page_and_its_figure_are_written(tmp_path: Path, timings: list[Timing]) -> None:
     more = [timing("lp", k, 0.1) for k in (10, 12)]
     more += [timing("optimal", 12, 0.1, gap=[0.0], epsilon=[50.0])]

@@ -207,16 +207,24 @@ def _pairs(trial: Trial) -> list[tuple[Point, Point]]:
 def _outperforms(trial: Trial) -> Judged:
     pairs = _pairs(trial)
     lower = sum(found.iterative < warner.iterative for warner, found in pairs)
-    sure = sum(
-        warner.iterative - found.iterative
-        > _INTERVAL * float(np.hypot(warner.standard_error, found.standard_error))
+    apart = [
+        (warner.iterative - found.iterative)
+        / (_INTERVAL * float(np.hypot(warner.standard_error, found.standard_error)))
         for warner, found in pairs
-    )
+    ]
+    surely_lower = sum(gap > 1 for gap in apart)
+    surely_not = sum(gap < -1 for gap in apart)
+
+    def verdict(lower: int) -> tuple[bool, bool]:
+        return lower == len(pairs), lower >= 0.8 * len(pairs)
+
     return Judged(
-        f"lower at {lower} of {len(pairs)} levels, at {sure} by more than the 95 % interval of the "
-        "difference",
-        lower == len(pairs),
-        lower >= 0.8 * len(pairs),
+        f"lower at {lower} of {len(pairs)} levels, at {surely_lower} by more than the 95 % "
+        f"interval of the difference; higher by more than that at {surely_not}",
+        *verdict(lower),
+        tested=bool(pairs),
+        # Decided if the levels that cannot be told apart do not matter, however they would fall.
+        decided=verdict(surely_lower) == verdict(len(pairs) - surely_not),
     )
 
 

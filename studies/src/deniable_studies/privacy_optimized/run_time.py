@@ -17,8 +17,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.design.account import EXACT_WITHIN
-from deniable.design.methods import Solution, Solve, Task, method_named
+from deniable.design.methods import Solve, method_named
 from deniable.design.plan import Plan
+from deniable.design.solving import Solution, Task
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
 from deniable_studies.drawing import STYLES, letter, plot_method
