@@ -29,6 +29,14 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
+# kill -9 at two hundred moments of every command that writes, twice; half an hour.
+kill:
+    KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger
+
+# A thousand audits of honest mechanisms of every family: a few minutes.
+audits:
+    AUDITS=91 {{bin}}/pytest -m slow -k "every_family" tests/statistical/test_audit.py
+
 # Build the site into site/; a warning is an error.
 docs:
     {{bin}}/mkdocs build --strict
@@ -36,6 +44,8 @@ docs:
 # The figures of the README, measured here.
 bench:
     {{bin}}/python benchmarks/bench_optimal.py
+    {{bin}}/python benchmarks/bench_collect.py
+    {{bin}}/python benchmarks/bench_forms.py
     {{bin}}/python benchmarks/bench_design.py
     {{bin}}/python benchmarks/bench_lambda.py
     {{bin}}/python benchmarks/bench_frontier.py

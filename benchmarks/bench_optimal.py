@@ -1,6 +1,7 @@
 """The optimum, the balanced law and their draws: seconds and gaps as the attributes grow.
 
     python benchmarks/bench_optimal.py
+    python benchmarks/bench_optimal.py --hard    # far from ordinary levels; exit 1 on a miss
 
 Everything is included: search, landing on the levels, account of the law as drawn, certificate.
 The gap is what is proved: ε as drawn, rounded up, less the lower bound, rounded down. Category
@@ -10,6 +11,7 @@ counts are uniform in 2 … 9 and levels uniform in the range, a different insta
 import argparse
 import math
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -42,10 +44,65 @@ def instance(k: int, levels: tuple[float, float], seed: int) -> tuple[list[int],
     return random.integers(2, 10, k).tolist(), random.uniform(*levels, k).tolist()
 
 
+HARD = [
+    # classes of levels, attributes, largest gap as a part of ε, most seconds of CPU
+    (("large", "spread", "giant", "equal"), (21, 30, 50), 2e-4, 6.0),
+    (("large", "spread", "giant", "equal"), (100,), 2e-4, 8.0),
+    (("large", "spread", "giant"), (300,), 2e-4, 14.0),
+]
+CATEGORIES = ("2", "5", "2…50", "10,000")
+
+
+def hard_instance(levels: str, categories: str, k: int, seed: int) -> tuple[list[int], list[float]]:
+    """Return category counts and levels of a class far from ordinary ones."""
+    random = np.random.default_rng(seed)
+    if categories in ("2", "5"):
+        counts = np.full(k, int(categories))
+    else:
+        counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), k))).astype(int)
+        counts[0] = 10_000 if categories == "10,000" else counts[0]
+    asked = {
+        "large": lambda: random.uniform(1.0, 10.0, k),
+        "spread": lambda: np.exp(random.uniform(math.log(1e-3), math.log(12.0), k)),
+        "giant": lambda: np.append(random.uniform(0.2, 1.5, k - 1), 20.0),
+        "equal": lambda: np.full(k, 0.3),
+    }[levels]()
+    return counts.tolist(), asked.tolist()
+
+
+def hard(seeds: range) -> int:
+    """Print every hard draw with its gap and CPU seconds; return how many missed a target."""
+    print(f"{'k':>4} {'levels':>7} {'categories':>10} {'seed':>4} {'ε':>10} {'gap':>8} {'s':>6}")
+    misses = 0
+    for classes, sizes, part, most in HARD:
+        for k in sizes:
+            for levels in classes:
+                for categories in CATEGORIES:
+                    for seed in seeds:
+                        start = time.process_time()
+                        solution = optimal.solve(*hard_instance(levels, categories, k, seed))
+                        took = time.process_time() - start
+                        missed = solution.gap > part * solution.epsilon or took > most
+                        misses += missed
+                        print(
+                            f"{k:>4} {levels:>7} {categories:>10} {seed:>4} "
+                            f"{solution.epsilon:>10.5f} {solution.gap:>8.1e} {took:>6.2f}"
+                            f"{'  MISS' if missed else ''}",
+                            flush=True,
+                        )
+    print(f"{misses} missed")
+    return misses
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--hard", action="store_true", help="levels far from ordinary ones")
+    parser.add_argument("--seeds", type=int, default=6, help="draws of every hard class")
+    arguments = parser.parse_args()
+    if arguments.hard:
+        sys.exit(1 if hard(range(arguments.seeds)) else 0)
+    repeats = arguments.repeats
     print(
         f"{'optimal k':>10} {'levels':>12} {'ε':>9} {'gap':>9} {'target':>8} {'s':>7} {'most':>5}"
     )

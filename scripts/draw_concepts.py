@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/concepts.md: .venv/bin/python scripts/draw_concepts.py
+"""Draw the pictures of two pages, concepts and choosing: .venv/bin/python scripts/draw_concepts.py
 
 The same pictures every time: the one draw in them is seeded, the rest is computed.
 """
@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import deniable
+from deniable.design.worth import worth
 from deniable.mechanism.channel import Channel
 
 ROOT = Path(__file__).parent.parent
@@ -130,7 +131,53 @@ def laws() -> None:
     save(figure, "concept-laws.svg")
 
 
+def suspicions() -> None:
+    """How sure a released row can make anybody at most, of what they suspected, over ε."""
+    epsilon = np.linspace(0, 10, 201)
+    figure = Figure(figsize=(7, 3.4))
+    axes = figure.subplots()
+    for prior, colour in ((0.5, TRUE), (0.1, RECOVERED), (0.01, "#e65100"), (0.001, RELEASED)):
+        odds = prior / (1 - prior) * np.exp(epsilon)
+        label = f"1 in {round(1 / prior):,} before"
+        axes.plot(epsilon, 100 * odds / (1 + odds), color=colour, label=label, linewidth=2)
+    for border, text in ((5, "weak from here on"), (10, "next to nothing")):
+        axes.axvline(border, color="black", linewidth=0.7, linestyle=":")
+        axes.text(border - 0.1, 3, text, rotation=90, ha="right", va="bottom", fontsize=8)
+    axes.set(xlim=(0, 10), ylim=(0, 100), xlabel="ε of the whole record, in nats")
+    axes.set_ylabel("can become at most, %")
+    axes.legend(
+        frameon=False, loc="center left", bbox_to_anchor=(1.02, 0.5), title="a suspicion of"
+    )
+    save(figure, "choosing-suspicions.svg")
+
+
+def errors() -> None:
+    """The standard error of a typical share over ε, for numbers of rows and of attributes."""
+    totals = [0.5, 1, 1.5, 2, 3, 4, 6, 8]
+    figure = Figure(figsize=(7, 3.6))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, k in zip(panels, (3, 12), strict=True):
+        schema = deniable.Schema.anonymous([5] * k)
+        expected = [worth(deniable.design(schema, epsilon=e).account) for e in totals]
+        for rows, colour in ((500, RELEASED), (5_000, RECOVERED), (50_000, TRUE)):
+            points = [100 * (one.median.variance / rows) ** 0.5 for one in expected]
+            axes.plot(totals, points, "o-", color=colour, markersize=4, label=f"{rows:,} rows")
+        axes.axhline(10, color="#e65100", linewidth=1, linestyle="--")
+        axes.text(8, 10.6, "half of the share", color="#e65100", fontsize=8, ha="right")
+        axes.set_yscale("log")
+        axes.set_yticks([0.1, 0.3, 1, 3, 10, 30, 100], ["0.1", "0.3", "1", "3", "10", "30", "100"])
+        axes.minorticks_off()
+        axes.set(xlim=(0, 8.3), xlabel="ε of the whole record", title=f"{k} attributes")
+        axes.grid(visible=True, axis="y", color="#eceff1")
+    panels[0].set_ylabel("standard error of a share of 20 %, points")
+    panels[1].legend(frameon=False, fontsize=8, loc="upper right")
+    figure.tight_layout()
+    save(figure, "choosing-errors.svg")
+
+
 if __name__ == "__main__":
     one_table()
     four_observers()
     laws()
+    suspicions()
+    errors()

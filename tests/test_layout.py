@@ -18,6 +18,7 @@ UNIT = TESTS / "unit"
 ELSEWHERE: dict[str, tuple[str, str]] = {
     "__init__": ("unit/test_api.py", "it hands out the names of api"),
     "__main__": ("cli/test_commands.py", "it starts the command line"),
+    "collect/migrations": ("unit/collect/test_store.py", "what makes a store"),
     "errors": ("unit/test__checks.py", "an exception; every refusal is a test of it"),
     "cli": ("cli", "commands are tested as a user runs them: words in, text and files out"),
     "laws/__init__": ("laws/test_every_law.py", "it reads a law back by its family"),
@@ -34,6 +35,8 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 
 # Test files without a module of their path: their subject goes across modules.
 SUBJECTS: dict[str, str] = {
+    "collect/test_in_a_browser": "the page, from the first sentence to the receipt",
+    "collect/test_browser_account": "the page checks a law by itself",
     "design/test_a_new_method": "what a contributor does to add a method",
     "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",
     "estimate/test_a_new_question": "what a contributor does to add a question",
@@ -41,6 +44,7 @@ SUBJECTS: dict[str, str] = {
     "laws/test_family_samplers": "how every law draws",
     "mechanism/test_parts": "parts of merged attributes, from the channel to the estimate",
     "schema/test_merged_attribute": "merging, from the declaration to the schema",
+    "tables/test_column_types": "every type of column, from the file to the estimate and back",
     "tables/test_merged_columns": "merged columns in files and in frames",
     "tables/test_through": "whole tables through the reader and the writer",
 }
@@ -69,8 +73,7 @@ def mirror(module: str) -> Path:
 
 def where_tested(module: str) -> Path:
     """Where a module is tested: the file of its path, or what the table says."""
-    room = module.partition("/")[0]
-    for named in (module, room):
+    for named in (module, *map(str, Path(module).parents)):
         if named in ELSEWHERE and not mirror(module).exists():
             return TESTS / ELSEWHERE[named][0]
     return mirror(module)

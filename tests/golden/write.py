@@ -82,6 +82,7 @@ MECHANISMS = {
     "gated-sum-vote": f"design --categories {MANY} --attribute-epsilon {ALIKE} --method optimal",
     "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
+    "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
     "blended-votes": f"design --categories {MANY} --attribute-epsilon {SPREAD} --method optimal",
 }
 
@@ -93,6 +94,7 @@ RELEASES = {
     "--per-stratum strata.json",
     "designed-matrix-share": "share people.csv --schema schema.toml "
     "--matrix age=designed-matrix.json --attribute-epsilon sex=1,blood=1 --method kronecker",
+    "forms-share": "share people.csv --schema schema.toml --epsilon 3 --method forms",
     "merged-share": "share people.csv --schema merged.toml --epsilon 5 --drop-other-columns",
 }
 
@@ -109,7 +111,11 @@ def questions(name: str, names: list[str]) -> list[str]:
     if name in RELEASES:
         return [question.format(name) for question in ASK_RELEASE]
     some = f" --subset {names[0]}" + (f",{names[-1]}" if len(names) > 1 else "")
-    pair = f" --covariance {names[0]},{names[1]}" if len(names) > 1 and name != "matrix" else ""
+    pair = (
+        f" --covariance {names[0]},{names[1]}"
+        if len(names) > 1 and name not in ("matrix", "forms")
+        else ""
+    )
     return [f"inspect {name}.json --json{some}{pair}"]
 
 

@@ -1,0 +1,31 @@
+"""Write the vectors of docs/drawing-protocol.md: rows, bytes, and what Python draws from them.
+
+Run once for a new version of the protocol: python tests/golden/write_vectors.py
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from unit.collect import vectors
+
+LEFT_OUT = {"pattern table, direct", "many categories"}  # thousands of weights
+
+
+def main() -> None:
+    golden = [
+        {
+            "name": name,
+            "record": vectors.record_of(law),
+            "vectors": vectors.vectors(law, 4 if name == "ramp, twelve" else 10, seed=15),
+        }
+        for name, law in vectors.laws().items()
+        if name not in LEFT_OUT
+    ]
+    path = Path(__file__).parent / "drawing" / "vectors.json"
+    path.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
