@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -126,8 +126,8 @@ class DesignOptions(StrengthOptions):
         Parameter(help="Column of the release with the number of the form (method forms)."),
     ] = None
     order: Annotated[
-        str,
-        Parameter(help="Order in which attributes are taken one by one: given or descending."),
+        Literal["given", "descending"],
+        Parameter(help="Order in which attributes are taken one by one."),
     ] = "given"
     allow_changed_levels: Annotated[
         bool,

@@ -168,8 +168,6 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
         return with_responses(
             schema, None if rest is None else find_design(rest, request), responses
         )
-    if request.order not in ("given", "descending"):
-        raise InputError(f"--order is given or descending, not '{request.order}'")
     names = [schema.names[i] for i in schema.protected]
     strengths = request.wishes(names)
     levels = (
@@ -189,7 +187,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
             importance=options.some_numbers(request.importance, names, "--importance"),
             at_most=options.some_numbers(request.at_most, names, "--at-most"),
-            order=request.order,  # type: ignore[arg-type]  # checked above
+            order=request.order,
             allow_changed_levels=request.allow_changed_levels,
             attenuation=strengths.attenuation,
             strength=strengths.strength,

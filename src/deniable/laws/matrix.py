@@ -204,7 +204,6 @@ class MatrixSampler:
 
     def __init__(self, law: MatrixChannel) -> None:
         m = len(law.weights)
-        self._n_outputs = m
         self._steps = max(1, (m - 1).bit_length())
         self._width = 1 << self._steps
         self._bits = law.bits
