@@ -222,6 +222,11 @@ def _check_collectable(design: Design) -> None:
             "the mechanism was made from a collected table, and gives its frequencies away; use "
             "one that deniable design makes"
         )
+    if mechanism.forms is not None:
+        raise InputError(
+            "the mechanism asks every row a form of its own (method forms), and the page asks "
+            "everybody all questions; use a mechanism of another method"
+        )
     if bare := [name for name in schema.keep if name not in schema.names]:
         raise InputError(
             f"'{bare[0]}' is kept without categories; declare it as an attribute with the "

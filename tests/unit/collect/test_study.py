@@ -136,3 +136,9 @@ def test_a_mechanism_that_was_made_from_a_table_is_refused(tmp_path: Path) -> No
     _, questionnaire = example_files(tmp_path)
     with pytest.raises(InputError):
         new_study(GOLDEN / "pram-invariant" / "record.json", questionnaire, TODAY)
+
+
+def test_forms_are_refused_since_the_page_asks_everybody_everything(tmp_path: Path) -> None:
+    schema = Schema.anonymous((2, 3, 2))
+    with pytest.raises(InputError, match=r"m\.json: the mechanism asks every row a form"):
+        opened_with(schema, tmp_path, epsilon=2.0, method="forms")
