@@ -6,6 +6,8 @@ import gzip
 import io
 import os
 import re
+import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -126,8 +128,10 @@ class CsvSource:
         with self._explained(ragged):
             if self._stream.at_end(skip_blank=not single):
                 return
+            lent = _Lent(self._stream)
+            released = weakref.ref(lent)
             reader = pc_csv.open_csv(
-                pa.PythonFile(self._stream, mode="r"),
+                pa.PythonFile(lent, mode="r"),
                 # Threads of our own overlap reading and writing; with pyarrow's, the number of a
                 # ragged row is not known.
                 read_options=pc_csv.ReadOptions(
@@ -147,12 +151,17 @@ class CsvSource:
                     check_utf8=False,  # the stream has been decoded
                 ),
             )
+            del lent
             batch = None
-            # Closed here: a thread of pyarrow's that still reads ahead while Python ends aborts it.
-            with reader:
-                for batch in reader:
-                    yield _trimmed(batch) if self._text.blanks else batch
-                    self._rows += batch.num_rows
+            # A thread of pyarrow's that still has the stream while Python ends aborts the process.
+            try:
+                with reader:
+                    for batch in reader:
+                        yield _trimmed(batch) if self._text.blanks else batch
+                        self._rows += batch.num_rows
+            finally:
+                del reader
+                _wait_until_gone(released)
             if batch is not None and self._text.quotes % 2 and _spans_lines(batch):
                 raise InputError(
                     f"{self.table}, data row {self._rows}: a quote is opened and never closed"
@@ -382,6 +391,27 @@ def _has_outer_blanks(block: bytes, separator: bytes) -> bool:
         if blank in block
         for edge in edges
     )
+
+
+class _Lent(io.RawIOBase):
+    """A stream as pyarrow's threads have it: when they let it go, this object is gone."""
+
+    def __init__(self, file: io.RawIOBase) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes | None:
+        return self._file.read(size)
+
+
+def _wait_until_gone(thing: "weakref.ref[Any]", seconds: float = 1.0) -> None:
+    """Wait until nobody has something any more; mostly that is so at once."""
+    until = time.monotonic() + seconds
+    while thing() is not None and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 class _Replayed(io.RawIOBase):

@@ -1,0 +1,38 @@
+"""What a text table leaves behind when it has been read."""
+
+import io
+import weakref
+
+import pytest
+
+from deniable.schema import FileFormat
+from deniable.tables import csv_source
+from deniable.tables.csv_source import CsvSource
+
+
+def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Such a thread, when Python ends meanwhile, aborts the process; one in ten tables had one.
+    lent: list[weakref.ref[object]] = []
+
+    class Watched(csv_source._Lent):
+        def __init__(self, file: io.RawIOBase) -> None:
+            super().__init__(file)
+            lent.append(weakref.ref(self))
+
+    monkeypatch.setattr(csv_source, "_Lent", Watched)
+    for rows in [1, 20_000] * 40:
+        table = io.BytesIO(b"a,b\n" + b"1,2\n" * rows)
+        batches = CsvSource(table, "t", FileFormat()).batches(["a", "b"])
+        if rows == 1:
+            assert sum(batch.num_rows for batch in batches) == rows
+        else:
+            next(batches)
+            batches.close()
+        assert [one for one in lent if one() is not None] == []
+    assert len(lent) == 80
+
+
+def test_waiting_for_what_never_goes_ends() -> None:
+    thing = io.BytesIO()
+    csv_source._wait_until_gone(weakref.ref(thing), seconds=0.01)
+    assert not thing.closed
