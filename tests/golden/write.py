@@ -64,8 +64,10 @@ PREPARE = ("frontier --prior prior.json --delta 0.8 --privacy 0.3 --methods boun
 
 MANY = "2,3,5,4,2,3,4,5,2,3,2,3,5,4,2,3,4,5,2,3,2,6"
 SPREAD = "0.001,0.01,0.1,0.5,1,2,3,4,5,6,7,7.5,0.3,0.2,0.7,1.5,2.5,0.05,3.5,1,2,0.9"
-ALIKE = "1,1.1,1.2,1,1.3,1.4,1,1,1,1,1.2,1,1,1,1,1,1.1,1,1,1,1,1"
+ALIKE = ",".join(["3"] * 22)
+ONES = ",".join(["1"] * 22)
 TWELVE = "1,1.1,1.2,1,1.3,1.4,1,1,0.5,1,1.2,1"
+THIRTEEN = f"{TWELVE},1"
 
 MECHANISMS = {
     "product": "design --categories 5,3,2 --attribute-epsilon 1,2,0.5 --method kronecker",
@@ -79,8 +81,10 @@ MECHANISMS = {
     "bistochastic-matrix": "design --schema schema.toml --lambda 0.6 --matrix age=mixing.json",
     "designed-matrix": "frontier pick front --privacy 0.3 --name age --schema schema.toml",
     "mixed-votes": "design --categories 5,3,4,2 --attribute-epsilon 1,2,0.5,1.5 --method optimal",
-    "gated-sum-vote": f"design --categories {MANY} --attribute-epsilon {ALIKE} --method optimal",
-    "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
+    "gated-sum-vote": f"design --categories {ALIKE} --attribute-epsilon {ONES} --method optimal",
+    "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2 --attribute-epsilon "
+    f"{THIRTEEN} --method balanced",
+    "balanced-table": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
     "blended-votes": f"design --categories {MANY} --attribute-epsilon {SPREAD} --method optimal",
@@ -142,6 +146,25 @@ def run(line: str) -> str:
     return out.buffer.getvalue().decode()
 
 
+FAMILIES = {
+    "balanced-table": "pattern-table",
+    "bistochastic-matrix": "matrix",
+    "designed-matrix": "designed matrix",
+    "gated-sum-vote": "gated-sum",
+    "gated-sum-ramp": "gated-sum",
+}
+"""Of the names that are none of a family."""
+
+
+def check_families(folder: Path) -> None:
+    """Refuse to end with a mechanism that is of another family than its name says."""
+    for name in MECHANISMS:
+        plain = json.loads((folder / f"{name}.json").read_text())
+        found = {block["law"]["family"] for block in plain["blocks"]}
+        if FAMILIES.get(name, name) not in found:
+            raise RuntimeError(f"{name}.json holds {sorted(found)}; ask for other levels")
+
+
 def write(folder: Path) -> None:
     """Write all golden files into a folder that does not exist yet."""
     for place in (folder, folder / "answers"):
@@ -155,6 +178,7 @@ def write(folder: Path) -> None:
         for name, line in MECHANISMS.items():
             run(f"{line} --output {name}.json")
             (folder / f"{name}.json").write_bytes(Path(f"{name}.json").read_bytes())
+        check_families(folder)
         for seed, (name, line) in enumerate(RELEASES.items()):
             run(f"{line} --insecure-seed {seed} --output {name}")
             (folder / name).mkdir()
