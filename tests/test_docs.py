@@ -148,7 +148,7 @@ def plain(printed: str, shape: bool) -> str:
     text = re.sub(r"[│┃┏┓┗┛┡┩├┤┌┐└┘┳┻╇┴┬┼─|]+", " ", text)
     if shape:
         text = re.sub(r"-?\d+(?:[.,]\d+)*(?:e-?\d+)?", "0", text)
-        text = re.sub(r"\buncertain\b", " ", text)
+        text = re.sub(r"\b(uncertain|remark)\b", " ", text)
     return re.sub(r"\s+", " ", text).strip()
 
 

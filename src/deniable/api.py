@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from deniable.design.account import Design
 from deniable.design.design import design
+from deniable.design.reach import plan
 from deniable.design.record import read_design
 from deniable.design.strength import StrengthWishes
 from deniable.errors import InputError
+from deniable.estimate.columns import Answers
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.ordered import Mean, Quantile, Summary
@@ -38,6 +40,7 @@ from deniable.release.release import (
     look_at,
     refuse_drafted,
     refuse_other_tables,
+    with_all_mismatches,
 )
 from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
@@ -61,6 +64,7 @@ __all__ = [
     "estimate_mean",
     "estimate_quantile",
     "independence_test",
+    "plan",
     "pram",
     "randomize",
     "read_design",
@@ -193,7 +197,8 @@ def randomize(
     mechanism = _mechanism(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    refuse_drafted(schema, Options(accept_drafted=accept_drafted))
+    options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
+    refuse_drafted(schema, options)
     with open_table(
         frame,
         schema.attributes,
@@ -210,7 +215,8 @@ def randomize(
         draw = Randomizer(mechanism, SystemRandomness()).randomize
         spending = Spending.of(Strata.one(mechanism))
         with remembered(_population(ledger, population), spending, "randomize") as entry:
-            released = randomize_frame(frame, columns, iter(reader), draw)
+            rows = with_all_mismatches(reader, frame, schema, options)
+            released = randomize_frame(frame, columns, rows, draw)
             if entry is not None:
                 entry.count(seen=True)
         return released
@@ -443,7 +449,7 @@ def estimate_groups(
     weights: str | None = None,
     method: EstimationMethod = "inversion",
     target: Target = "table",
-) -> list[Estimate]:
+) -> Answers[Estimate]:
     """Estimate as :func:`estimate` does, a table for each group of rows.
 
     Args:
@@ -488,7 +494,7 @@ def estimate_mean(
     scores: Scores = None,
     target: Target = "table",
     level: float = 0.95,
-) -> list[Summary]:
+) -> Answers[Summary]:
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
     Args:
@@ -541,7 +547,7 @@ def estimate_quantile(
     interpolate: bool = False,
     target: Target = "table",
     level: float = 0.95,
-) -> list[Summary]:
+) -> Answers[Summary]:
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
 
     Args:

@@ -1,6 +1,7 @@
 """From an unknown table to a release: schema init, the draft, the first look, share."""
 
 import json
+import re
 
 SECRET = "Rumpelstiltskin"
 LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
@@ -94,10 +95,55 @@ def test_pram_looks_first_too(deniable, people):
     assert not (people / "p").exists()
 
 
-def test_standard_input_is_not_read_twice(deniable, people):
+def test_standard_input_is_looked_at_too(deniable, people, monkeypatch):
     text = (people / "people.csv").read_text()
     done = deniable("share", "-", *SHARE[2:], stdin=text)
     assert done.status == 0, done.err
+    assert json.loads((people / "r" / "record.json").read_text())["release"]["rows"] == 5
+    pram = ["--schema", "people.toml", "--lambda", "0.5", "--output", "p"]
+    assert deniable("pram", "-", *pram, stdin=text).status == 0
+    wrong_table(people)
+    text = (people / "people.csv").read_text()
+    monkeypatch.setattr("deniable.cli.releasing.find_design", None)  # a design would be a TypeError
+    for words in (["share", "-", *SHARE[2:-1], "q"], ["pram", "-", *pram[:-1], "q"]):
+        refused = deniable(*words, stdin=text)
+        assert refused.status == 2
+        assert "5 kinds of values do not fit the schema" in refused.err
+        assert SECRET not in refused.err
+
+
+def test_randomize_lists_every_mismatch_of_a_file_and_the_first_of_a_stream(deniable, people):
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    wrong_table(people)
+    draw = ["--mechanism", "m.json", "--output", "out.csv"]
+    refused = deniable("randomize", "people.csv", *draw)
+    assert "5 kinds of values do not fit the schema" in refused.err
+    stream = deniable("randomize", "-", *draw, stdin=(people / "people.csv").read_text())
+    assert "standard input, data row 2, column 'sex'" in stream.err
+    assert not (people / "out.csv").exists()
+
+
+def test_one_of_a_thing_is_said_in_the_singular(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood\nf,25,A\n")
+    words = ["--schema", "people.toml", "--attribute-epsilon", "0.5,0.2,0.3", "--output", "r"]
+    shared = deniable("share", "people.csv", *words, "--method", "kronecker")
+    assert "ε of the whole record 1 nat;" in shared.out
+    assert "With 1 row, a typical share" in shared.out
+    shown = deniable("estimate", "r", "--of", "sex")
+    assert "Shares of sex: 1 row, of these rows" in shown.out
+    page = (people / "r" / "report.html").read_text()
+    screens = shared.out + shown.out + page
+    planned = deniable("plan", "--categories", "2,2", "--epsilon", "9", "--error", "50pt")
+    assert planned.out.startswith("1 row at ε = 9")
+    for wrong in ("1 nats", "1 rows", "1 records", "1 attributes", "1 categories", "1 points"):
+        assert not re.search(rf"(?<![0-9.,]){wrong}", screens + planned.out), wrong
+
+
+def test_it_is_said_that_a_row_is_counted_without_the_header(deniable, people):
+    (people / "people.csv").write_text("sex,age,blood\nf,25,A\nx,25,A\n")
+    refused = deniable(*SHARE)
+    assert "data row 2, column 'sex'" in refused.err
+    assert "(data rows are counted without the header)" in refused.err
 
 
 def test_the_mechanism_that_is_given_is_looked_at_with_its_own_schema(deniable, people):

@@ -220,6 +220,27 @@ def test_a_prior_read_from_the_data_is_said_to_be_a_disclosure(deniable, place):
     assert len(about["prior"]) == 8
 
 
+def test_a_prior_is_read_from_files_of_every_form(deniable, place):
+    rows = "".join(f"{sex};{age}\n" for sex, age in [("f", "é"), ("m", "é"), ("f", "z")] * 5)
+    (place / "odd.csv").write_bytes(rows.encode("latin-1"))
+    ask = ["frontier", "--privacy", "0.2", "--methods", "bound", "--output", "f"]
+    odd = [*ask, "--column", "odd.csv:age"]
+    told = ["--separator", ";", "--encoding", "latin-1", "--no-header", "--columns", "sex,age"]
+    done = deniable(*odd, *told, "--decimal", ",")
+    assert done.status == 0, done.err
+    about = json.loads((place / "f" / "about.json").read_text())
+    assert np.allclose(about["prior"], [1 / 3, 2 / 3])
+    # What stands in the schema's [file] need not be said again.
+    written = 'separator = ";"\nencoding = "latin-1"\ncolumns = ["sex", "age"]\n'
+    attribute = '[[attribute]]\nname = "age"\ncategories = ["é", "z"]\n'
+    (place / "odd.toml").write_text(f"[file]\n{written}{attribute}")
+    done = deniable(*odd, "--schema", "odd.toml", "--force")
+    assert done.status == 0, done.err
+    assert json.loads((place / "f" / "about.json").read_text())["prior"][0] > 0.5
+    # The first row is a person's: nothing of it is shown.
+    refused(deniable(*odd, "--encoding", "latin-1", "--force"), "say --no-header")
+
+
 def test_under_ldp_the_levels_are_epsilon_and_the_mechanism_keeps_it(deniable, place):
     done = deniable(
         "frontier", "--distribution", "normal,5", "--epsilon-ldp", "0.5,1", "--methods",
@@ -271,6 +292,7 @@ BAD = [
     (["--prior", "p.json", "--distribution", "normal,3"], "give one prior"),
     ([], "give one prior"),
     (["--prior", "p.json", "--schema", "s.toml"], "categories of --column"),
+    (["--prior", "p.json", "--separator", ";"], "asked of --column"),
 ]
 
 

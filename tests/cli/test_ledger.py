@@ -25,7 +25,7 @@ def test_releases_add_up_and_the_first_page_says_to_what(deniable, people):
     assert second["population"] == {"release": 2, "epsilon": 9.0}
     assert second["command"].endswith("--method kronecker --output r2 --json")
     page = (people / "r2" / "report.html").read_text()
-    assert "Release 2 of this population, 9 nats in all." in page
+    assert "Release 2 of this population, an ε of 9 in all." in page
     assert page.index("Release 2 of") < page.index("What is promised")
     assert deniable("inspect", "r2").status == 0
     shown = deniable("ledger", "show", "l", "--json").json["populations"]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deniable.audit import limits
 from deniable.audit.boxes import Box
 from deniable.audit.plan import Plan, log_quotient
+from deniable.mechanism.privacy import nats_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
 
 _CELLS_AT_ONCE = 4_000_000
@@ -450,8 +451,10 @@ def _level_sentences(epsilon: Level, attributes: Sequence[Audited]) -> Iterator[
 
 
 def _at_least(level: Level, what: str) -> str:
-    shown = "no bound at all" if math.isinf(level.at_least) else f"at least {level.at_least:.4g}"
-    return f"{shown} nats where {level.claimed:.4g} was claimed, {what}"
+    shown = "no bound at all"
+    if math.isfinite(level.at_least):
+        shown = "at least " + nats_text(f"{level.at_least:.4g}")
+    return f"{shown} where {level.claimed:.4g} was claimed, {what}"
 
 
 def _attenuation_sentences(

@@ -1,6 +1,8 @@
 """The program itself: how it starts, how it fails, how it prints JSON."""
 
+import difflib
 import os
+import re
 import signal
 import sys
 import warnings
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
-        _stop(f"{_one_line(str(error))} (deniable --help shows how)")
+        _stop(f"{_one_line(_without_wild_guess(str(error)))} (deniable --help shows how)")
     except BrokenPipeError:
         # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
         with suppress(OSError, ValueError):
@@ -123,6 +125,31 @@ def _terminate(number: int, _frame: object) -> None:
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
     return text.removesuffix("...") + "…" if text.endswith("...") else text.rstrip(".")
+
+
+_GUESS = re.compile(
+    r"(?:(?:command|option)(?: |: )\"?(?P<typed>[\w-]+)\"?)[^?]*?"
+    r"(?P<guess> Did you mean \"?(?P<meant>[\w-]+)\"?\?)"
+)
+_CLOSE = 0.75
+
+
+def _without_wild_guess(text: str) -> str:
+    """Return a parser's message without a proposal that has little to do with what was typed.
+
+    >>> _without_wild_guess('Unknown command "frobnicate". Did you mean "frontier"? Available: …')
+    'Unknown command "frobnicate". Available: …'
+    >>> _without_wild_guess("Unknown option: --seperator. Did you mean --separator?")
+    'Unknown option: --seperator. Did you mean --separator?'
+    """
+    found = _GUESS.search(text)
+    if found is None:
+        return text
+    typed, meant = (found[name].strip("-").lower() for name in ("typed", "meant"))
+    begins = len(typed) >= 3 and (meant.startswith(typed) or typed.startswith(meant))
+    if begins or difflib.SequenceMatcher(None, typed, meant).ratio() >= _CLOSE:
+        return text
+    return text.replace(found["guess"], "")
 
 
 def _stop(sentence: str, status: int = 2) -> None:

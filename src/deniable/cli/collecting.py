@@ -367,6 +367,7 @@ def _show_totals(totals: Any, as_json: bool) -> None:
     from dataclasses import asdict
 
     from deniable.cli import console
+    from deniable.report.wording import count_text
 
     if as_json:
         print_json(asdict(totals))
@@ -375,7 +376,8 @@ def _show_totals(totals: Any, as_json: bool) -> None:
         totals.invitations
     )
     console.say(
-        f"{'Closed' if totals.closed else 'Open'}: {totals.records} records, {totals.withdrawn} "
+        f"{'Closed' if totals.closed else 'Open'}: "
+        f"{count_text(totals.records, 'record', 'records')}, {totals.withdrawn} "
         f"taken back{invited}"
     )
 

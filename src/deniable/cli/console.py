@@ -116,9 +116,11 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     changed = bool(statements["changed_levels"])  # only then do the two levels differ
     for header in ("categories", *(["requested ε"] if changed else []), "ε alone", "ε given rest"):
         table.add_column(header, justify="right", no_wrap=True)
-    for header in ("kept", "strength", "λ"):
-        table.add_column(header, justify="right", no_wrap=True)
     rows = statements["attributes"]
+    told = {"kept": "keep_probability", "strength": "strength", "λ": "attenuation"}
+    told = {h: key for h, key in told.items() if any(row[key] is not None for row in rows)}
+    for header in told:
+        table.add_column(header, justify="right", no_wrap=True)
     for row in rows[:_SHOWN_ROWS]:
         table.add_row(
             Text(row["name"]),
@@ -126,9 +128,10 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
             *([_level(row["requested_epsilon"], "none")] if changed else []),
             _level(row["epsilon"]),
             _level(row["epsilon_given_rest"]),
-            "" if row["keep_probability"] is None else f"{row['keep_probability']:.1%}",
-            "" if row["strength"] is None else f"{row['strength']:.1%}",
-            "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
+            *(
+                "" if row[key] is None else format(row[key], ".4g" if header == "λ" else ".1%")
+                for header, key in told.items()
+            ),
         )
     if len(rows) > _SHOWN_ROWS:
         empty = [""] * (len(table.columns) - 1)
@@ -166,12 +169,14 @@ def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _headline(statements: Mapping[str, Any]) -> str:
+    from deniable.mechanism.privacy import nats_text
+
     bound = statements["epsilon_lower_bound"]
     text = f"Method {statements['method']}: "
     if statements["epsilon"] is None:
         text += "no ε-differential privacy for the whole record"
     else:
-        text += f"ε of the whole record {six_digits(statements['epsilon'])} nats"
+        text += f"ε of the whole record {nats_text(six_digits(statements['epsilon']))}"
     if bound is not None and statements["gap"] <= _CLOSE:
         text += f", the smallest possible at these levels (gap {statements['gap']:.1e})"
     elif bound is not None:
@@ -231,15 +236,20 @@ def show_release(record: Mapping[str, Any]) -> None:
 
 def show_standing(record: Mapping[str, Any], population: "Population | None") -> None:
     """Print what a release comes to together with those before it, if there is a ledger."""
+    from deniable.mechanism.privacy import nats_text
+
     if population is None:
         return
     known = record["population"]
-    total = _level(known["epsilon"]) + ("" if known["epsilon"] is None else " nats")
+    total = _level(known["epsilon"])
+    total = total if known["epsilon"] is None else nats_text(total)
     say(f"Release {known['release']} of population '{population.name}', {total} in all.")
 
 
 def show_power(plan: "Plan") -> None:
     """Print what an audit can see, before a row is drawn."""
+    from deniable.mechanism.privacy import nats_text
+
     say(f"{plan.draws} rows; an honest mechanism is refuted with probability below {plan.error:g}.")
     show_table(
         ["defect", "found with probability", "hardest in"],
@@ -247,7 +257,7 @@ def show_power(plan: "Plan") -> None:
     )
     if plan.several:
         bound, claimed = plan.record_event[1], plan.mechanism.epsilon
-        of = "without a bound" if claimed == float("inf") else f"{claimed:.4g} nats"
+        of = "without a bound" if claimed == float("inf") else nats_text(f"{claimed:.4g}")
         say(f"Of the record's ε, {of}, about {bound:.4g} can be shown.")
 
 
@@ -382,17 +392,21 @@ def _show_strata(strata: Mapping[str, Any]) -> None:
 def show_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1
 ) -> None:
-    """Print rows of texts; the first ``text_columns`` are left-aligned, the others are numbers."""
+    """Print rows of texts; the first ``text_columns`` are left-aligned, the others are numbers.
+
+    A column in which every row is empty is left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table()
-    for position, header in enumerate(headers):
+    shown = [place for place in range(len(headers)) if not rows or any(r[place] for r in rows)]
+    for place in shown:
         table.add_column(
-            header, justify="left" if position < text_columns else "right", overflow="fold"
+            headers[place], justify="left" if place < text_columns else "right", overflow="fold"
         )
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(row[place]) for place in shown))
     stdout().print(table)
 
 
@@ -433,7 +447,7 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
         certain = [row for row in rows if not row["uncertain"]]
         listed = sorted(certain, key=lambda row: -(row["estimate"] or 0.0))[:SHOWN]
         hidden = len(certain) - len(listed)
-    remark = [""] if any(row["uncertain"] for row in listed) else []
+    remark = ["remark"] if any(row["uncertain"] for row in listed) else []
     counted = ["count"] if rows and "count" in rows[0] else []
     show_table(
         [*estimate.attributes, "share", "standard error", *_interval(level), *counted, *remark],
@@ -513,11 +527,13 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
 
 
 def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
+    from deniable.estimate.columns import rows_text
+
     first, second = estimate.attributes
     where = "".join(f", where {name} = {value}" for name, value in estimate.group)
     of = "these rows" if estimate.target == "table" else "the population they were drawn from"
     low, high = estimate.confidence_interval(level)
-    say(f"Covariance of {first} and {second}{where}: {estimate.n_records} rows, of {of}")
+    say(f"Covariance of {first} and {second}{where}: {rows_text(estimate.n_records)}, of {of}")
     show_table(
         ["estimate", "standard error", *_interval(level), "in the released rows"],
         [
@@ -533,12 +549,14 @@ def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
 
 
 def _show_independence(result: "IndependenceTest", level: float) -> None:
+    from deniable.estimate.columns import rows_text
+
     first, second = result.attributes
     where = "".join(f", where {name} = {value}" for name, value in result.group)
     plain = result.to_plain(level)
     say(
-        f"Independence of {first} and {second}{where}, in the population that these "
-        f"{result.n_records} rows were drawn from"
+        f"Independence of {first} and {second}{where}, in the population that "
+        f"{rows_text(result.n_records)} {'was' if result.n_records == 1 else 'were'} drawn from"
     )
     show_table(
         ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
@@ -572,7 +590,7 @@ def _show_independence(result: "IndependenceTest", level: float) -> None:
 def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
     first = summaries[0]
     groups = [name for name, _ in first.group]
-    remark = [""] if any(s.uncertain for s in summaries) else []
+    remark = ["remark"] if any(s.uncertain for s in summaries) else []
     columns = _of_scores(first, level)
     say(first.caption(level))
     show_table(

@@ -1,6 +1,5 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
-import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,38 +103,29 @@ def plan(
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
     """
     from deniable.cli import console, options
-    from deniable.design.design import design as find
-    from deniable.design.reach import design_for_error
-    from deniable.design.worth import worth
+    from deniable.design import reach
+    from deniable.report import wording
 
-    if sum(given is None for given in (rows, error, epsilon)) != 1:
-        raise InputError("give two of --rows, --error and --epsilon; the third is what is found")
-    chosen = _schema(schema, categories)
     wished = None if error is None else options.share(error, "--error")
-    if epsilon is not None:
-        with console.working("Finding the law"):
-            made = find(chosen, epsilon=epsilon, method=method)
-    else:
-        assert rows is not None
-        assert wished is not None
-        with console.progress("Trying totals") as advance:
-            made = design_for_error(chosen, rows, wished, method=method, progress=advance)
-    expected = worth(made.account)
-    if rows is None:
-        assert wished is not None
-        needed = expected.median.rows_for(wished)
-        if not math.isfinite(needed):
-            raise InputError("the randomization leaves nothing of a typical share to estimate")
-        rows = max(1, math.ceil(needed))
-    plain = expected.to_plain(rows)
+    with console.progress("Trying totals") as advance:
+        reached = reach.plan(
+            _schema(schema, categories),
+            rows=rows,
+            error=wished,
+            epsilon=epsilon,
+            method=method,
+            progress=advance,
+        )
+    plain = reached.to_plain()
     if as_json:
-        print_json({"epsilon": made.epsilon, "method": made.method, "worth": plain})
+        print_json(plain)
         return
     console.say(
-        f"{rows:,} rows at ε = {console.six_digits(made.epsilon)} for the whole record "
-        f"(method {made.method}):"
+        f"{wording.count_text(reached.rows, 'row', 'rows')} at ε = "
+        f"{console.six_digits(reached.design.epsilon)} for the whole record "
+        f"(method {reached.design.method}):"
     )
-    console.show_worth(plain, made.epsilon)
+    console.show_worth(plain["worth"], reached.design.epsilon)
 
 
 def account_of(result: Any, *, curve: bool) -> Any:
@@ -290,6 +280,7 @@ def _inspect_strata(
     """Print what was recomputed for every stratum of an ex-post release."""
     from deniable.cli import console
     from deniable.design import record
+    from deniable.report import wording
 
     parts = []
     for stratum, design in designs.designs.items():
@@ -310,7 +301,8 @@ def _inspect_strata(
         print_json(shown | {"unchecked": sorted(unchecked)})
         return
     for part in parts:
-        console.say(f"Stratum {designs.column} = {part['stratum']}, {part['rows']} rows")
+        rows = wording.count_text(part["rows"], "row", "rows")
+        console.say(f"Stratum {designs.column} = {part['stratum']}, {rows}")
         console.show_design(part)
         if subset is not None:
             _say_subset(split_names(subset), part["subset_epsilon"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, Force, SchemaPath
+from deniable.cli.arguments import AsJson, FileOptions, Force, SchemaPath
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS
 from deniable.schema.names import split_names
@@ -28,7 +28,7 @@ _SHOWN_LEVELS = 10
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PriorOptions:
+class PriorOptions(FileOptions):
     """Where the shares of the categories come from."""
 
     prior: Annotated[
@@ -58,7 +58,9 @@ class PriorOptions:
             InputError: if none is given, or several, or it cannot be read.
         """
         from deniable.frontier import priors
-        from deniable.schema import Schema
+        from deniable.schema import FileFormat, Schema
+
+        file_format = self.file_format()
 
         given = (self.prior or None, self.column, self.distribution)
         if sum(option is not None for option in given) != 1:
@@ -67,9 +69,11 @@ class PriorOptions:
             )
         if self.column is not None:
             schema = None if self.schema is None else Schema.from_toml(self.schema)
-            return priors.from_column(self.column, schema)
+            return priors.from_column(self.column, schema, file_format)
         if self.schema is not None:
             raise InputError("--schema declares the categories of --column, and there is none")
+        if file_format != FileFormat():
+            raise InputError("how a file holds its table is asked of --column, and there is none")
         if self.distribution is not None:
             return priors.from_distribution(self.distribution)
         return priors.outer([priors.from_file(file) for file in self.prior or []])

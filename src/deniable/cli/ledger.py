@@ -172,10 +172,11 @@ def budget(
     """
     from deniable.cli import console
     from deniable.ledger import Population, balances
+    from deniable.mechanism.privacy import nats_text
 
     ledger = _opened(source)
     name = Population(ledger).name if population is None else Population(ledger, population).name
     ledger.set_budget(name, epsilon)
     left = balances(ledger.events())[name].left
     assert left is not None  # it has a budget now
-    console.say(f"Of {epsilon:g} nats {left:.6g} are left for population '{name}'")
+    console.say(f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{name}'")

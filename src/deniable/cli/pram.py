@@ -59,6 +59,7 @@ def pram(
     from deniable.cli import console, options
     from deniable.release import curator, release
     from deniable.schema import Schema
+    from deniable.tables.reading import read_twice
 
     publish = publish or PublishOptions()
     release.check_output(output, overwrite=publish.force)
@@ -74,11 +75,12 @@ def pram(
         numeric=options.numbers_by_column(numeric, "--numeric"),
     )
     told = publish.options(_without_factors(repeatable(source, schema, output)))
-    with console.progress("Looking at the data") as advance:
-        release.look_at(source, chosen, told, list(treatment.numeric), advance)
-    bits = bits_from(publish.insecure_seed)
-    with console.progress("Reading") as advance:
-        record = curator.pram(source, treatment, output, told, bits, advance)
+    with read_twice(source) as table:
+        with console.progress("Looking at the data") as advance:
+            release.look_at(table, chosen, told, list(treatment.numeric), advance)
+        bits = bits_from(publish.insecure_seed)
+        with console.progress("Reading") as advance:
+            record = curator.pram(table, treatment, output, told, bits, advance)
     if as_json:
         print_json(record)
         return

@@ -54,6 +54,7 @@ def share(
     from deniable.ledger import Spending
     from deniable.mechanism.strata import Strata
     from deniable.release import release
+    from deniable.tables.reading import read_twice
 
     publish = publish or PublishOptions()
     release.check_output(output, overwrite=publish.force)
@@ -62,18 +63,19 @@ def share(
     if options.population is not None:
         result = result or find_design(declared, request)
         options.population.check(Spending.of(Strata.one(result.mechanism)))
-    with console.progress("Looking at the data") as advance:
-        release.look_at(source, declared, options, progress=advance)
-    result = result or find_design(declared, request)
-    if publish.force and output.exists():
-        console.note(
-            f"Replacing {output}: releases of the same people add up, and a copy of the old one "
-            "that someone has still counts"
-        )
-    account = account_of(result, curve=curve)
-    bits = bits_from(publish.insecure_seed)
-    with console.progress("Randomizing") as advance:
-        record = release.share(source, result, output, options, bits, advance, account)
+    with read_twice(source) as table:
+        with console.progress("Looking at the data") as advance:
+            release.look_at(table, declared, options, progress=advance)
+        result = result or find_design(declared, request)
+        if publish.force and output.exists():
+            console.note(
+                f"Replacing {output}: releases of the same people add up, and a copy of the old "
+                "one that someone has still counts"
+            )
+        account = account_of(result, curve=curve)
+        bits = bits_from(publish.insecure_seed)
+        with console.progress("Randomizing") as advance:
+            record = release.share(table, result, output, options, bits, advance, account)
     if as_json:
         print_json(record)
         return

@@ -18,6 +18,7 @@ from deniable.laws.response import attenuation
 from deniable.mechanism.best_guess import BestGuess, best_guess
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import predict_covariance
+from deniable.mechanism.privacy import nats_text
 from deniable.mechanism.strength import Strength, mechanism_strength
 from deniable.notebook import html_table
 
@@ -91,7 +92,8 @@ class Design:
             )
         ]
         return html_table(
-            f"Design by method {self.method}: ε of the whole record {self.epsilon:.6g} nats",
+            f"Design by method {self.method}: ε of the whole record "
+            + nats_text(f"{self.epsilon:.6g}"),
             ["attribute", "categories", "ε alone", "ε given the rest"],
             rows,
         )

@@ -10,6 +10,7 @@ from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
 from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.privacy import nats_text
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
@@ -120,7 +121,8 @@ class Plan:
             who = f"{listed} {'answers' if len(names) == 1 else 'answer'} independently of the rest"
         cost = ""
         if bound is not None:
-            cost = f"; ε is {epsilon - bound:.3g} nats above what is proved of any law"
+            above = nats_text(f"{epsilon - bound:.3g}")
+            cost = f"; ε is {above} above what is proved of any law"
         return (f"{who}: {reason}{cost}.",)
 
 

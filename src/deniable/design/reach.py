@@ -1,4 +1,4 @@
-"""The smallest total that reaches a wished error: a design for a purpose, from the number of rows.
+"""Of rows, error and ε the third from two: a design for a purpose.
 
 The standard error of the median share falls as ε rises. The search starts between what independent
 randomization gives: the largest level that the error asks of one attribute, and the sum of these
@@ -7,6 +7,8 @@ levels. Who randomizes attributes together needs something between the two.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from deniable.design.account import Design
 from deniable.design.design import design
@@ -22,6 +24,85 @@ _LARGEST = math.log(1000.0)
 """Of the logarithm of a total."""
 
 Progress = Callable[[float | None], None]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a design reaches with so many rows.
+
+    Args:
+        design: the design.
+        rows: how many rows there will be, or are needed.
+    """
+
+    design: Design
+    rows: int
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return ε of the record in nats, the method, and what is expected of estimates
+        (:meth:`deniable.design.worth.Worth.to_plain`), as plain values."""
+        return {
+            "epsilon": self.design.epsilon,
+            "method": self.design.method,
+            "worth": worth(self.design.account).to_plain(self.rows),
+        }
+
+
+def plan(
+    schema: Schema,
+    *,
+    rows: int | None = None,
+    error: float | None = None,
+    epsilon: float | None = None,
+    method: str | None = None,
+    progress: Progress = lambda _fraction: None,
+) -> Reach:
+    """Find what a purpose takes: of rows, error and ε give two, and get the third.
+
+    Args:
+        schema: the attributes; levels must not be written in it.
+        rows: how many rows there will be.
+        error: wished standard error of the median share, as a fraction of 1: 0.02 is two points.
+        epsilon: total for the whole record, in nats.
+        method: as in :func:`deniable.design.design.design`.
+        progress: called after every design that was tried.
+
+    Returns:
+        The design, and the rows that it is for: ``.design.epsilon``, ``.rows``, ``.to_plain()``.
+
+    Raises:
+        InputError: if not two are given, one of them is impossible, or no total is found.
+
+    Example:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((5, 5, 3))
+        >>> print(deniable.plan(schema, epsilon=3, error=0.02, method="kronecker").rows)
+        5715
+        >>> reached = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
+        >>> round(reached.design.epsilon, 1)
+        2.4
+        >>> reached.to_plain()["worth"]["median"]["standard_error"] <= 0.02
+        True
+    """
+    if sum(given is None for given in (rows, error, epsilon)) != 1:
+        raise InputError("give two of rows, error and epsilon; the third is what is found")
+    if error is not None and not 0 < error < 1:
+        raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
+    if rows is not None and rows < 1:
+        raise InputError("the number of rows must be at least 1")
+    if epsilon is None:
+        assert rows is not None
+        assert error is not None
+        made = design_for_error(schema, rows, error, method=method, progress=progress)
+        return Reach(made, rows)
+    made = design(schema, epsilon=epsilon, method=method)
+    if rows is None:
+        assert error is not None
+        needed = worth(made.account).median.rows_for(error)
+        if not math.isfinite(needed):
+            raise InputError("the randomization leaves nothing of a typical share to estimate")
+        rows = max(1, math.ceil(needed))
+    return Reach(made, rows)
 
 
 def design_for_error(
@@ -42,16 +123,12 @@ def design_for_error(
         progress: called after every design that was tried.
 
     Raises:
-        InputError: if the error is not between 0 and 1, there are no rows, or no total is found.
+        InputError: if no total is found.
 
     >>> made = design_for_error(Schema.anonymous((2, 3)), 1000, 0.02, method="kronecker")
     >>> 0.0196 <= worth(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
     True
     """
-    if not 0 < error < 1:
-        raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
-    if n_records < 1:
-        raise InputError("the number of rows must be at least 1")
     variance = n_records * error**2
     levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
     # What is followed is log(error/wished) over log ε, which falls nearly along a line.

@@ -5,11 +5,12 @@ how; what is written, drawn or shown is made from these alone.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table
+from deniable.tables.answers import frame_of
 
 SHOWN = 40
 """Rows up to which a table is shown whole on a screen or in a notebook."""
@@ -31,6 +32,99 @@ class Tabular(Protocol):
 
     def caption(self, level: float = 0.95) -> str:
         """Return in a sentence what it is."""
+
+
+_Answer = TypeVar("_Answer", bound=Tabular)
+
+
+class Answers(list[_Answer]):
+    """Answers to one question, one for each group of rows or subgroup, also as one table.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> released = pyarrow.table({"age": ["[0,30)"] * 500 + ["[30,60)"] * 300})
+        >>> means = deniable.estimate_mean(released, plan, of="age", scores="middle")
+        >>> len(means.to_pandas()) == len(means.to_polars()) == len(means) == 1
+        True
+        >>> means.plot().axes[0].get_xlabel()
+        'age'
+    """
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """Return the rows of all answers as a pandas dataframe.
+
+        Args:
+            level: of the intervals; by default the one that was asked for, or 0.95.
+
+        Raises:
+            InputError: if pandas is not installed, or an answer was made for another level.
+        """
+        return frame_of(columns_of(self, self._level(level)), "pandas")
+
+    def to_polars(self, level: float | None = None) -> Any:
+        """Return the rows of all answers as a Polars dataframe.
+
+        Raises:
+            InputError: if Polars is not installed, or as :meth:`to_pandas`.
+        """
+        return frame_of(columns_of(self, self._level(level)), "polars")
+
+    def plot(self, level: float | None = None) -> Any:
+        """Draw the answers with their intervals: a matplotlib figure.
+
+        Raises:
+            InputError: if there is nothing to draw, or as :meth:`to_pandas`.
+        """
+        return plot_of(self, self._level(level))
+
+    def _repr_html_(self) -> str:
+        return html_of(self, self._level(None))
+
+    def _level(self, level: float | None) -> float:
+        if level is not None:
+            return level
+        own = getattr(self[0], "level", None) if self else None
+        return 0.95 if own is None else float(own)
+
+
+class Presented:
+    """What an answer offers beside its rows: dataframes, a picture, a page in a notebook."""
+
+    def to_pandas(self: Tabular, level: float | None = None) -> Any:
+        """Return :meth:`table` as a pandas dataframe.
+
+        Args:
+            level: of the intervals; by default the one that was asked for, or 0.95.
+
+        Raises:
+            InputError: if pandas is not installed, or as :meth:`table`.
+        """
+        return Answers([self]).to_pandas(level)
+
+    def to_polars(self: Tabular, level: float | None = None) -> Any:
+        """Return :meth:`table` as a Polars dataframe.
+
+        Raises:
+            InputError: if Polars is not installed, or as :meth:`table`.
+        """
+        return Answers([self]).to_polars(level)
+
+    def plot(self: Tabular, level: float | None = None) -> Any:
+        """Draw it with its interval; the shares of one attribute as bars, those of two as a heat
+        map.
+
+        Returns:
+            A matplotlib figure: ``figure.savefig("shares.png")``.
+
+        Raises:
+            InputError: if there are more than two attributes.
+        """
+        return Answers([self]).plot(level)
+
+    def _repr_html_(self: Tabular) -> str:
+        return Answers([self])._repr_html_()
 
 
 def rows_text(count: int) -> str:
@@ -122,6 +216,8 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         if len(attributes) == 2:
             return draw_heat_map(first.table(level), *attributes, caption=first.caption(level))
     rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
+    if not rows or "estimate" not in rows[0]:
+        raise InputError("there is nothing to draw: no estimate, or a test, which is no number")
     labels = [
         ", ".join(str(v) for k, v in row.items() if k not in _NOT_LABELS and isinstance(v, str))
         for row in rows

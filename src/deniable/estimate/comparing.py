@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import html_of, plot_of, rows_text, target_text
+from deniable.estimate.columns import Answers, Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question
 from deniable.estimate.scores import Scores, scores_of
@@ -28,7 +28,7 @@ from deniable.mechanism.prediction import Target
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Presented):
     """Two shares or means, and how they differ.
 
     Args:
@@ -105,17 +105,11 @@ class Difference:
             "intervals; the ratio is the first over the second"
         )
 
-    def plot(self, level: float = 0.95) -> Any:
-        """Draw the difference as a point with its interval: a matplotlib figure."""
-        return plot_of([self], level)
-
-    def _repr_html_(self) -> str:
-        return html_of([self], 0.95)
-
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of a comparison: a ratio of two linear functions of an estimated table."""
+    """One side of a comparison: a ratio of two linear functions of an estimated table, whose
+    weights broadcast to its shape."""
 
     inference: Inference
     numerator: NDArray[np.float64]
@@ -127,7 +121,8 @@ class Comparison(Question[Difference]):
     """How do shares, or a mean, differ between two values of a column?
 
     If the column is one of those asked for, the shares of its two values are compared, with any
-    categories of the others; else the shares, or means, within the two groups that it forms.
+    categories of the others; else the shares, or means, within the two groups that it forms. All of
+    it once more within each subgroup that ``by`` forms, be it randomized or released as it is.
 
     Args:
         column: an attribute, or a column released as it is.
@@ -155,32 +150,33 @@ class Comparison(Question[Difference]):
                 "means are compared of one attribute, between two groups that another column forms"
             )
 
-    def ask(self, release: Release) -> list[Difference]:
+    def ask(self, release: Release) -> Answers[Difference]:
         """Return the differences for every group of rows.
 
         Raises:
             InputError: if the question does not fit the release.
         """
         schema = release.strata.schema
-        if self.subgroups(schema):
+        if self.column in self.by:
             raise InputError(
-                "differences are not estimated within subgroups of a randomized attribute; group "
-                "by a column released as it is"
+                f"'{self.column}' forms the groups that are compared; leave it out of those within "
+                "which they are"
             )
-        if self.column in self.of:
-            names, kept = self.of, False
-        else:
-            kept = not self.subgroups_of(self.column, schema)
-            names = self.of if kept else (*self.of, self.column)
+        subgroups = self.subgroups(schema)
+        kept = self.column not in self.of and not self.subgroups_of(self.column, schema)
         counted = release.count(
-            list(names),
-            by=[*self.by, *([self.column] if kept else [])],
+            [*self._names(kept=kept), *subgroups],
+            by=[*(name for name in self.by if name not in subgroups), *[self.column] * kept],
             where=self.where,
             weights=self.weights,
         )
         if not kept:
-            return [difference for counts in counted for difference in self.answer(counts)]
-        return list(self._between_groups(counted))
+            return Answers(found for counts in counted for found in self.answer(counts))
+        return Answers(self._between_groups(counted))
+
+    def _names(self, *, kept: bool) -> tuple[str, ...]:
+        """Return what is counted, before the attributes that form subgroups."""
+        return self.of if kept or self.column in self.of else (*self.of, self.column)
 
     @staticmethod
     def subgroups_of(column: str, schema: Any) -> bool:
@@ -190,8 +186,8 @@ class Comparison(Question[Difference]):
     def answer(self, counts: Counts) -> list[Difference]:
         """Return the differences in one group of rows."""
         inside = self.column in self.of
-        names = self.of if inside else (*self.of, self.column)
-        inference = Inference(counts, names, self.target)
+        names = self._names(kept=False)
+        inference = Inference(counts, (*names, *self.subgroups(counts.schema)), self.target)
         axis = names.index(self.column)
         categories = inference.channel.variables[axis].attribute.categories
         for value in self.values:
@@ -202,20 +198,17 @@ class Comparison(Question[Difference]):
                 )
         shape = inference.values.shape
         found = []
-        for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
-            sides = []
-            for value in self.values:
-                group = np.zeros(shape[axis])
-                group[categories.index(value)] = 1.0
-                along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
-                sides.append(
-                    _Side(
-                        inference,
-                        np.broadcast_to(weights * along, shape),
-                        np.ones(shape) if inside else np.broadcast_to(counted * along, shape),
-                    )
-                )
-            found.append(self._difference(of, sides, counts))
+        for subgroup, member in _subgroups(inference, len(names)):
+            for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
+                sides = []
+                for value in self.values:
+                    group = np.zeros(shape[axis])
+                    group[categories.index(value)] = 1.0
+                    along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
+                    below = member if inside else counted * along * member
+                    sides.append(_Side(inference, weights * along * member, below))
+                group_of = (*counts.group, *subgroup)
+                found.append(self._difference(of, sides, counts.n_records, group_of))
         return found
 
     def _between_groups(self, counted: Sequence[Counts]) -> Iterator[Difference]:
@@ -229,17 +222,14 @@ class Comparison(Question[Difference]):
                 if value not in by_value:
                     raise InputError(f"no row has the value '{value}' in '{self.column}'")
             pair = [by_value[value] for value in self.values]
-            inferences = [Inference(counts, self.of, self.target) for counts in pair]
-            functionals = zip(*(self._functionals(i, skip=None) for i in inferences), strict=True)
-            for (of, first, counted_first), (_, second, counted_second) in functionals:
-                shape = inferences[0].values.shape
-                sides = [
-                    _Side(inference, np.broadcast_to(w, shape), np.broadcast_to(c, shape))
-                    for inference, w, c in zip(
-                        inferences, (first, second), (counted_first, counted_second), strict=True
-                    )
-                ]
-                yield self._difference(of, sides, pair[0], sum(c.n_records for c in pair), group)
+            names = (*self.of, *self.subgroups(pair[0].schema))
+            inferences = [Inference(counts, names, self.target) for counts in pair]
+            rows = sum(counts.n_records for counts in pair)
+            # The two groups have the same attributes, and so the same weights.
+            for subgroup, member in _subgroups(inferences[0], len(self.of)):
+                for of, weights, below in self._functionals(inferences[0], skip=None):
+                    sides = [_Side(i, weights * member, below * member) for i in inferences]
+                    yield self._difference(of, sides, rows, (*group, *subgroup))
 
     def _functionals(
         self, inference: Inference, skip: int | None
@@ -280,9 +270,8 @@ class Comparison(Question[Difference]):
         self,
         of: tuple[tuple[str, str], ...],
         sides: Sequence[_Side],
-        counts: Counts,
-        n_records: int | None = None,
-        group: tuple[tuple[str, str], ...] | None = None,
+        n_records: int,
+        group: tuple[tuple[str, str], ...],
     ) -> Difference:
         (first, first_weights), (second, second_weights) = (
             side.inference.linearized(side.numerator, side.denominator) for side in sides
@@ -305,9 +294,9 @@ class Comparison(Question[Difference]):
             standard_error=error(1.0, 1.0),
             ratio=exp(log(first) - log(second)) if both else None,
             ratio_error=error(1 / first, 1 / second) if both else None,
-            n_records=counts.n_records if n_records is None else n_records,
+            n_records=n_records,
             target=self.target,
-            group=counts.group if group is None else group,
+            group=group,
         )
 
     def to_plain(self, answers: Sequence[Difference]) -> dict[str, Any]:
@@ -325,3 +314,18 @@ class Comparison(Question[Difference]):
 
 def _finite(value: float) -> float | None:
     return float(value) if isfinite(value) else None
+
+
+def _subgroups(
+    inference: Inference, first: int
+) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64]]]:
+    """Yield each combination of categories of the attributes from the ``first`` axis on, and its
+    indicator over the table; without such attributes everybody."""
+    shape = inference.values.shape
+    variables = inference.channel.variables[first:]
+    for index in product(*(range(size) for size in shape[first:])):
+        member = np.zeros((1,) * first + shape[first:])
+        member[(0,) * first + index] = 1.0
+        categories = (v.attribute.categories[i] for v, i in zip(variables, index, strict=True))
+        names = inference.attributes[first:]
+        yield tuple(zip(names, categories, strict=True)), member

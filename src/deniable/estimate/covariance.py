@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import html_of, rows_text, target_text
+from deniable.estimate.columns import Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, Part, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.scores import Scores, single_scores
@@ -40,7 +40,7 @@ def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CovarianceEstimate:
+class CovarianceEstimate(Presented):
     """An estimated covariance of two scored attributes.
 
     Args:
@@ -94,9 +94,6 @@ class CovarianceEstimate:
         )
 
     axis = "covariance"
-
-    def _repr_html_(self) -> str:
-        return html_of([self], 0.95)
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON."""

@@ -20,7 +20,7 @@ from deniable.estimate.chi_square import (
     randomized_together,
     released_chi_square,
 )
-from deniable.estimate.columns import html_of, rows_text, target_text
+from deniable.estimate.columns import Answers, Presented, rows_text, target_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.source import Release
@@ -39,7 +39,7 @@ FEW_EXPECTED = 5.0
 
 
 @dataclass(frozen=True)
-class IndependenceTest:
+class IndependenceTest(Presented):
     """Whether two attributes are independent in the population, and how strongly they go together.
 
     Args:
@@ -97,9 +97,6 @@ class IndependenceTest:
             f"{rows_text(self.n_records)}, of {target_text('population')}; {100 * level:g} % "
             "interval of V"
         )
-
-    def _repr_html_(self) -> str:
-        return html_of([self], 0.95)
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON.
@@ -235,7 +232,7 @@ class Independence(Question[IndependenceTest]):
             raise InputError("the test of independence takes no weights; leave them out")
         _refuse_but_two(self.of)
 
-    def ask(self, release: Release) -> list[IndependenceTest]:
+    def ask(self, release: Release) -> Answers[IndependenceTest]:
         """Return the test of every group of rows, in the order of the groups' values."""
         if release.counts is not None:
             return super().ask(release)
@@ -258,13 +255,14 @@ class Independence(Question[IndependenceTest]):
             )
         groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
         if not undeclared:
-            return [test for counts in groups for test in self.answer(counts)]
+            return Answers(test for counts in groups for test in self.answer(counts))
         # Counts of every value of the undeclared column: side by side they are the table of the
         # pair.
         gathered: dict[tuple[tuple[str, str], ...], list[Counts]] = {}
         for counts in groups:
             gathered.setdefault(counts.group[:-1], []).append(counts)
-        return [_side_by_side((declared[0], undeclared[0]), parts) for parts in gathered.values()]
+        pair = (declared[0], undeclared[0])
+        return Answers(_side_by_side(pair, parts) for parts in gathered.values())
 
     def answer(self, counts: Counts) -> list[IndependenceTest]:
         """Return the test of one group of rows."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import html_of, rows_text, target_text
+from deniable.estimate.columns import Presented, rows_text, target_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, Value, normal_quantile
 from deniable.estimate.question import Question
 from deniable.estimate.scores import Scores, ScoreSource, scores_of
@@ -21,7 +21,7 @@ from deniable.schema import Attribute
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Presented):
     """One mean or quantile of one attribute.
 
     Args:
@@ -49,6 +49,7 @@ class Summary:
             the normal distribution of the cumulative shares.
         bounds: of a quantile that is a bin: between which numbers the bins from ``low`` to ``high``
             lie.
+        level: of the interval.
     """
 
     statistic: Literal["mean", "quantile"]
@@ -67,14 +68,20 @@ class Summary:
     probability: float | None = None
     confidence: float | None = None
     bounds: tuple[float, float] | None = None
+    level: float = 0.95
 
     @property
     def axis(self) -> str:
         """What a plot of it shows along its axis."""
         return self.attribute
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Return one row of plain values; ``level`` is the one it was estimated at."""
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return one row of plain values.
+
+        Raises:
+            InputError: if another level is asked for than it was estimated at.
+        """
+        self._check_level(level)
         plain = self.to_plain()
         for name in ("least", "most"):
             if name in plain:
@@ -83,21 +90,30 @@ class Summary:
         if self.bounds is not None:
             plain |= {"lower_edge": low, "upper_edge": high}
         own = {key: value for key, value in plain.items() if key not in ("group", "n")}
-        return [dict(self.group) | own | {"level": level}]
+        return [dict(self.group) | own | {"level": self.level}]
 
-    def caption(self, level: float = 0.95) -> str:
-        """Return in a sentence what it is, and what it was made from."""
+    def caption(self, level: float | None = None) -> str:
+        """Return in a sentence what it is, and what it was made from.
+
+        Raises:
+            InputError: as :meth:`table`.
+        """
+        self._check_level(level)
         if self.statistic == "mean":
             what = "Mean"
         else:
             what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
         return (
             f"{what} of {self.attribute}: {rows_text(self.n_records)}, of "
-            f"{target_text(self.target)}; {_FROM[self.scores]}; {100 * level:g} % intervals"
+            f"{target_text(self.target)}; {_FROM[self.scores]}; {100 * self.level:g} % intervals"
         )
 
-    def _repr_html_(self) -> str:
-        return html_of([self], 0.95)
+    def _check_level(self, level: float | None) -> None:
+        if level is not None and level != self.level:
+            raise InputError(
+                f"the interval was made for the level {self.level:g}; estimate again with "
+                f"level={level:g}"
+            )
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values for strict JSON; a bin without an end has the bound None there."""
@@ -181,7 +197,9 @@ def estimate_mean(
             inference.ratio(_outer(values * scored.counted, member), _outer(scored.counted, member))
             for values in (scored.least, scored.most)
         )
-        summary = Summary("mean", attribute, group, counts.n_records, target, scores=scored.source)
+        summary = Summary(
+            "mean", attribute, group, counts.n_records, target, scores=scored.source, level=level
+        )
         if isfinite(least.estimate):
             low = least.estimate - z * least.standard_error
             high = most.estimate + z * most.standard_error
@@ -267,6 +285,7 @@ def estimate_quantile(
             target,
             scores="interpolated" if interpolate else None,
             probability=probability,
+            level=level,
         )
         if np.all(np.isfinite(estimates)):
             lower = estimates - z * errors

@@ -12,11 +12,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeVar
 
 from deniable.errors import InputError
+from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=Tabular)
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ class Question(ABC, Generic[Answer]):
     def to_plain(self, answers: Sequence[Answer]) -> dict[str, Any]:
         """Return all answers as plain values for strict JSON."""
 
-    def ask(self, release: Release) -> list[Answer]:
+    def ask(self, release: Release) -> Answers[Answer]:
         """Return the answers for every group of rows, in the order of the groups' values.
 
         Raises:
             InputError: if the question does not fit the release, or its rows cannot be read.
         """
-        return [answer for counts in self.count(release) for answer in self.answer(counts)]
+        return Answers(answer for counts in self.count(release) for answer in self.answer(counts))
 
     def count(self, release: Release) -> list[Counts]:
         """Return what the question is answered from, one for each group of rows.

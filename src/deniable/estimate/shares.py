@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import columns_of, html_of, plot_of, rows_text, target_text
+from deniable.estimate.columns import Presented, rows_text, target_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile, one_of
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
-from deniable.tables.answers import frame_of
 
 Method = Literal["inversion", "em", "projected"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -32,7 +31,7 @@ MAX_COVARIANCES = 1000
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Presented):
     """An estimated table: frequencies of combinations of categories, or shares within subgroups.
 
     Standard errors and intervals are always those of the unbiased inversion estimate, whatever the
@@ -67,6 +66,7 @@ class Estimate:
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
+        counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
 
     Example:
@@ -104,6 +104,7 @@ class Estimate:
     converged: bool = True
     group: tuple[tuple[str, str], ...] = ()
     total: float = 0.0
+    counts: NDArray[np.float64] | None = field(default=None, repr=False)
     inference: Inference | None = field(default=None, repr=False)
 
     @cached_property
@@ -165,33 +166,6 @@ class Estimate:
             weights = (weights - shares * same) / below
         return self.inference.covariance(weights)
 
-    def to_pandas(self, level: float = 0.95) -> Any:
-        """Return :meth:`table` as a pandas dataframe.
-
-        Raises:
-            InputError: if pandas is not installed, or as :meth:`table`.
-        """
-        return frame_of(columns_of([self], level), "pandas")
-
-    def to_polars(self, level: float = 0.95) -> Any:
-        """Return :meth:`table` as a Polars dataframe.
-
-        Raises:
-            InputError: if Polars is not installed, or as :meth:`table`.
-        """
-        return frame_of(columns_of([self], level), "polars")
-
-    def plot(self, level: float = 0.95) -> Any:
-        """Draw the shares of one attribute as bars with intervals, or those of two as a heat map.
-
-        Returns:
-            A matplotlib figure: ``figure.savefig("shares.png")``.
-
-        Raises:
-            InputError: if there are more than two attributes.
-        """
-        return plot_of([self], level)
-
     def caption(self, level: float = 0.95) -> str:
         """Return in a sentence what the shares are of, and how they were made."""
         what = ", ".join(name for name in self.attributes if name not in self.by)
@@ -205,9 +179,6 @@ class Estimate:
             f"{self.method}, {100 * level:g} % {self.interval_method} intervals"
         )
 
-    def _repr_html_(self) -> str:
-        return html_of([self], 0.95)
-
     def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
         """Yield each cell's index and its categories, the last attribute fastest."""
         indices = product(*(range(len(names)) for names in self.categories))
@@ -215,8 +186,8 @@ class Estimate:
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one row per cell: a category per attribute, then ``estimate``,
-        ``standard_error``, ``low``, ``high`` and ``uncertain``; of joint tables also ``count``,
-        the number of rows (or the sum of their weights) that the estimate stands for.
+        ``standard_error``, ``low``, ``high`` and ``uncertain``, and ``count``, the number of rows
+        (or the sum of their weights) that the cell stands for.
 
         Raises:
             InputError: if the level is not between 0 and 1.
@@ -257,7 +228,7 @@ class Estimate:
                     "low": _finite(low[index]),
                     "high": _finite(high[index]),
                     "uncertain": bool(self.uncertain[index]),
-                    **({} if self.by else {"count": _finite(self.values[index] * self.total)}),
+                    "count": None if self.counts is None else _finite(self.counts[index]),
                 },
             )
 
@@ -295,6 +266,7 @@ def estimate_table(
         values = project_to_simplex(values)
     elif method == "em":
         values, converged = _most_likely(inference)
+    rows = values * counts.total
     unbiased, standard_error = inference.values, inference.standard_error
     uncertain = unbiased < UNCERTAIN_ERRORS * standard_error
     if by:
@@ -320,6 +292,7 @@ def estimate_table(
         converged=converged,
         group=counts.group,
         total=counts.total,
+        counts=rows,
         inference=inference,
     )
 

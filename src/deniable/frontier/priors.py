@@ -11,11 +11,11 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
-from deniable.schema import Attribute, Schema
+from deniable.schema import Attribute, FileFormat, Schema
 from deniable.solvers.matrices.response import checked_prior
 from deniable.tables import open_table
 from deniable.tables.drafting import draft_schema
-from deniable.tables.reading import column_names
+from deniable.tables.reading import AS_FOUND, column_names
 
 DISCLOSURE = (
     "The prior was read from the data. It is itself a disclosure: the shares of {table}{also} "
@@ -112,25 +112,31 @@ def from_distribution(text: str) -> Prior:
     return Prior(attribute, tuple(shares.tolist()), f"a {name} distribution in {n} bins")
 
 
-def from_column(text: str, schema: Schema | None = None) -> Prior:
+def from_column(
+    text: str, schema: Schema | None = None, file_format: FileFormat = AS_FOUND
+) -> Prior:
     """Read the shares of a column, or of several merged into one, from a table.
 
     Args:
         text: ``data.csv:age``, or ``data.csv:sex,smoker`` for the combinations of both.
         schema: declares the categories; without one they, too, are read off the table.
+        file_format: how a text file holds the table, where the schema does not say or is wrong.
 
     Raises:
         InputError: if there is no such column, a value is none of the categories, or a category
             does not occur.
     """
-    path, names = _split(text)
     declared = schema is not None
+    if schema is not None:
+        file_format = schema.file.with_changes(file_format)
+    path, names = _split(text, file_format)
     if schema is None:
-        schema = _drafted(path, names)
+        schema = _drafted(path, names, file_format)
+        file_format = schema.file.with_changes(file_format)
     merged = merge([schema.attributes[i] for i in schema.positions(names)])
     also = "" if declared else ", and the list of its categories,"
     counter = Tabulator([merged.n_categories])
-    with open_table(path, [merged], other_columns="drop") as reader:
+    with open_table(path, [merged], other_columns="drop", file_format=file_format) as reader:
         for batch in reader:
             counter.add(batch.codes)
     shares = counter.tabulation().frequencies.ravel()
@@ -185,26 +191,27 @@ def merge(attributes: Sequence[Attribute]) -> Attribute:
     )
 
 
-def _split(text: str) -> tuple[Path, list[str]]:
+def _split(text: str, file_format: FileFormat) -> tuple[Path, list[str]]:
     # The first colon after which a file's name is complete: names of either may hold one.
     places = [i for i, letter in enumerate(text) if letter == ":"]
     if not places or not text[places[-1] + 1 :]:
         raise InputError("--column: expected a table and a column, such as data.csv:age")
     at = next((i for i in places if Path(text[:i]).is_file()), places[-1])
     path, rest = Path(text[:at]), text[at + 1 :]
-    if rest in column_names(path):
+    if rest in column_names(path, file_format):
         return path, [rest]
     return path, [name.strip() for name in rest.split(",") if name.strip()]
 
 
-def _drafted(path: Path, names: Sequence[str]) -> Schema:
-    present = column_names(path)
+def _drafted(path: Path, names: Sequence[str], file_format: FileFormat) -> Schema:
+    # The draft comes first: it refuses a first row that holds data and no names.
+    drafted = tomllib.loads(draft_schema(path, file_format))
+    present = column_names(path, file_format)
     for name in names:
         if name not in present:
             raise InputError(
                 f"{path}: there is no column '{name}'; the table has {', '.join(present[:12])}"
             )
-    drafted = tomllib.loads(draft_schema(path))
     declared = {attribute["name"] for attribute in drafted.get("attribute", [])}
     for name in names:
         if name not in declared:

@@ -31,6 +31,7 @@ from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
 from deniable.ledger.spending import Spending
+from deniable.mechanism.privacy import nats_text
 from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
 
@@ -385,13 +386,13 @@ def _refuse_beyond_budget(
         return
     count = len(balance.releases)
     wanted = (
-        f"{spending.epsilon:.6g} nats"
+        nats_text(f"{spending.epsilon:.6g}")
         if spending.epsilon < math.inf
         else "without a bound on what it reveals"
     )
     raise InputError(
         f"the budget of population '{population}' does not allow this release, which "
-        f"is {wanted}: of {balance.budget:g} nats {balance.left:.6g} are left after "
+        f"is {wanted}: of {nats_text(f'{balance.budget:g}')} {balance.left:.6g} are left after "
         f"{count} release{'' if count == 1 else 's'} ({ledger.path.name}); release with "
         "smaller levels, or not at all"
     )

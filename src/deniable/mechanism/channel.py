@@ -324,13 +324,13 @@ def refuse_lost(
     )
     if sizes.min() == 1:
         raise InputError(
-            f"{names} cannot be estimated: this mechanism leaves next to nothing of it in "
-            f"{n_records:.0f} records (attenuation {strengths.min():.1e}); it needs a larger "
+            f"{names} cannot be estimated: this mechanism leaves next to nothing of it "
+            f"(n = {n_records:.0f}, attenuation {strengths.min():.1e}); it needs a larger "
             "privacy level or many more records"
         )
     raise InputError(
         f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
-        f"of how they go together in {n_records:.0f} records (attenuation "
+        f"of how they go together (n = {n_records:.0f}, attenuation "
         f"{strengths.min():.1e}); ask for tables of fewer of them, or release with another "
         "method or larger privacy levels"
     )

@@ -37,6 +37,15 @@ _KEEP_BITS = 256
 _CLOSE_BITS = 60
 
 
+def nats_text(level: str) -> str:
+    """Return a level as it is written, with its unit.
+
+    >>> nats_text("1.0000"), nats_text("1"), nats_text("0.5")
+    ('1.0000 nat', '1 nat', '0.5 nats')
+    """
+    return f"{level} {'nat' if float(level) == 1 else 'nats'}"
+
+
 def _log_ratio(ratio: Ratio) -> Decimal:
     """Return an upper bound of ln(numerator/denominator), within about 1e-40 of it relatively."""
     numerator, denominator = ratio

@@ -8,6 +8,7 @@ Nothing else in it can depend on the true values.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from deniable.report import render_codebook, render_report
 from deniable.schema import FileFormat, Schema
 from deniable.tables import FORMATS, Batch, Forms, TableWriter, open_table, released_columns
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.reading import AS_FOUND, Source, can_be_read_again
+from deniable.tables.reading import AS_FOUND, Source, TableReader, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
@@ -280,18 +281,52 @@ def look_at(
     if not can_be_read_again(source):
         return None
     person = [] if options.person is None else [options.person]
-    with open_table(
-        source,
-        schema.attributes,
-        list(dict.fromkeys([*schema.keep, *numeric, *person])),
-        other_columns="drop" if options.drop_other_columns else "refuse",
-        show_values=options.show_values,
-        file_format=schema.file.with_changes(options.file_format),
-    ) as reader:
+    with (
+        _as_it_was(source),
+        open_table(
+            source,
+            schema.attributes,
+            list(dict.fromkeys([*schema.keep, *numeric, *person])),
+            other_columns="drop" if options.drop_other_columns else "refuse",
+            show_values=options.show_values,
+            file_format=schema.file.with_changes(options.file_format),
+        ) as reader,
+    ):
         n_rows = reader.look(person, progress)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     return n_rows
+
+
+@contextmanager
+def _as_it_was(source: Any) -> Iterator[None]:
+    """Go back in an open file to where it was."""
+    if not hasattr(source, "seek"):
+        yield
+        return
+    place = source.tell()
+    try:
+        yield
+    finally:
+        source.seek(place)
+
+
+def with_all_mismatches(
+    reader: TableReader, source: Any, schema: Schema, options: Options
+) -> Iterator[Batch]:
+    """Yield a table's rows; at one that does not fit look through the whole table first.
+
+    For who does not look before (:func:`look_at`), since most tables fit.
+
+    Raises:
+        InputError: naming every kind of mismatch; of a source that gives its rows only once, the
+            first.
+    """
+    try:
+        yield from reader
+    except InputError:
+        look_at(source, schema, options)
+        raise
 
 
 def write_rows(
@@ -479,7 +514,7 @@ def randomize_table(
             with TableWriter(
                 output, columns, overwrite=options.overwrite, before_seen=count
             ) as writer:
-                for batch in reader:
+                for batch in with_all_mismatches(reader, source, schema, options):
                     writer.write(randomizer.randomize(batch.codes), batch.kept)
                     progress(reader.fraction)
     return writer.n_rows

@@ -103,7 +103,7 @@ def _standing(contents: Contents) -> str:
     total = (
         "with no bound on what all of them reveal"
         if known.epsilon is None
-        else f"{wording.epsilon_text(known.epsilon)} nats in all"
+        else f"an ε of {wording.epsilon_text(known.epsilon)} in all"
     )
     return paragraph(f"Release {known.release:,} of this population, {total}.") + "\n"
 

@@ -2,10 +2,12 @@
 
 import os
 import queue
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -346,7 +348,7 @@ def _mismatches(
         first = "" if one else "the first in "
         sentences.append(f"{first}data row {mismatch.first_row}, column '{name}': {text}")
     if len(sentences) == 1:
-        return InputError(f"{table}, {sentences[0]}")
+        return InputError(f"{table}, {sentences[0]} (data rows are counted without the header)")
     listed = "\n  ".join(sentences)
     return InputError(
         f"{table}: {len(sentences)} kinds of values do not fit the schema; data rows are counted "
@@ -355,10 +357,31 @@ def _mismatches(
 
 
 def can_be_read_again(source: Any) -> bool:
-    """Return whether opening a table a second time gives its rows again."""
+    """Return whether opening a table a second time gives its rows again.
+
+    An open file does if whoever reads it goes back to where it was.
+    """
     if isinstance(source, str | os.PathLike):
         return source != "-" and Path(source).is_file()
-    return not hasattr(source, "read") and frame_can_be_read_again(source)
+    if hasattr(source, "read"):
+        return bool(getattr(source, "seekable", lambda: False)())
+    return frame_can_be_read_again(source)
+
+
+@contextmanager
+def read_twice(source: str) -> Iterator[Any]:
+    """Yield a source that gives its rows each time it is opened.
+
+    Standard input is copied to a temporary file that has no name in any folder, and is gone when
+    the process ends, however it ends; all else is handed on as it is.
+    """
+    if source != "-":
+        yield source
+        return
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.seek(0)
+        yield file
 
 
 def _check_names(

@@ -91,3 +91,24 @@ def test_the_module_runs_as_the_program(
     monkeypatch.setattr(sys, "argv", ["deniable", "--version"])
     runpy.run_module("deniable", run_name="__main__")
     assert capsys.readouterr().out.startswith("deniable ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "unsaid"),
+    [
+        (["estimat"], 'Did you mean "estimate"?', ""),
+        (["frobnicate"], 'Unknown command "frobnicate". Available', "Did you mean"),
+        (["design", "--eps", "3"], "Did you mean --epsilon?", ""),
+        (["design", "--epsilom", "3"], "Did you mean --epsilon?", ""),
+        (["design", "--epsilon", "1", "--kjhasd"], "--kjhasd", "Did you mean"),
+        (["estimate", "r", "--off", "a"], "Did you mean --of instead of --off?", ""),
+    ],
+)
+def test_only_what_is_nearly_what_was_typed_is_proposed(
+    words: list[str], said: str, unsaid: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        module.main(words)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert not unsaid or unsaid not in line

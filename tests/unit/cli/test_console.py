@@ -53,3 +53,14 @@ def test_nothing_is_shown_where_nobody_looks(
     with console.progress("Writing") as advance, console.working("Thinking"):
         advance(0.5)
     assert screen.getvalue() == ""
+
+
+def test_a_column_of_which_nothing_is_known_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console.show_table(["name", "ε", "remark"], [["a", "1", ""], ["b", "", ""]])
+    text = capsys.readouterr().out
+    assert "ε" in text
+    assert "remark" not in text
+    console.show_table(["name", "ε"], [])
+    assert "ε" in capsys.readouterr().out

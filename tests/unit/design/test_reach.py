@@ -1,9 +1,12 @@
 """A wished error is reached, and not by more than it takes."""
 
+import math
+
 import pytest
 
-from deniable.design.reach import CLOSE, design_for_error
-from deniable.design.worth import worth
+from deniable.design import reach
+from deniable.design.reach import CLOSE, design_for_error, plan
+from deniable.design.worth import Shares, worth
 from deniable.errors import InputError
 from deniable.schema import Schema
 
@@ -33,8 +36,35 @@ def test_the_median_share_has_the_wished_error(
 def test_impossible_wishes_are_refused() -> None:
     schema = Schema.anonymous((2, 3))
     with pytest.raises(InputError, match="between 0 and 1"):
-        design_for_error(schema, 1000, 2.0)
+        plan(schema, rows=1000, error=2.0)
     with pytest.raises(InputError, match="at least 1"):
-        design_for_error(schema, 0, 0.1)
+        plan(schema, rows=0, error=0.1)
+    with pytest.raises(InputError, match="give two of rows, error and epsilon"):
+        plan(schema, rows=1000)
+    with pytest.raises(InputError, match="give two of rows, error and epsilon"):
+        plan(schema, rows=1000, error=0.1, epsilon=1)
     with pytest.raises(InputError, match="no total was found"):
         design_for_error(schema, 10, 1e-300, method="kronecker")
+
+
+def test_of_rows_error_and_epsilon_two_give_the_third() -> None:
+    schema = Schema.anonymous((2, 3))
+    by_error = plan(schema, rows=5000, error=0.02, method="kronecker")
+    epsilon = by_error.design.epsilon
+    # The same three numbers, whichever is asked for; the error is met within its 2 %.
+    by_epsilon = plan(schema, rows=5000, epsilon=epsilon, method="kronecker")
+    error = by_epsilon.to_plain()["worth"]["median"]["standard_error"]
+    assert 0.0196 <= error <= 0.02
+    by_rows = plan(schema, error=error, epsilon=epsilon, method="kronecker")
+    assert 4990 <= by_rows.rows <= 5000
+    assert by_rows.to_plain()["epsilon"] == pytest.approx(epsilon)
+    assert by_rows.to_plain()["method"] == "kronecker"
+
+
+def test_rows_do_not_help_where_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nothing:
+        median = Shares(("a1",), 2, math.inf)
+
+    monkeypatch.setattr(reach, "worth", lambda _account: Nothing)
+    with pytest.raises(InputError, match="leaves nothing of a typical share"):
+        plan(Schema.anonymous((2, 3)), error=0.02, epsilon=1, method="kronecker")

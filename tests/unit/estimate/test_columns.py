@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.columns import columns_of, html_of, plot_of, rows_text, shown
+from deniable.estimate.columns import Answers, columns_of, html_of, plot_of, rows_text, shown
+from deniable.estimate.covariance import estimate_covariance
+from deniable.estimate.independence import independence
 from deniable.estimate.ordered import estimate_mean, estimate_quantile
 from deniable.estimate.shares import estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation
@@ -37,7 +39,7 @@ def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() 
     assert wide["age"] == list(AGE.categories)
     assert wide["sex=m"] == found.values[:, 1].tolist()
     with pytest.raises(InputError, match="two attributes or more"):
-        columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.9, wide=True)
+        columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95, wide=True)
 
 
 def test_means_and_quantiles_are_rows_too() -> None:
@@ -69,3 +71,35 @@ def test_plots_are_of_one_attribute_or_two() -> None:
 def test_counts_and_values_are_written_as_people_read_them() -> None:
     assert [rows_text(1), rows_text(1200)] == ["1 row", "1,200 rows"]
     assert [shown(None), shown(True), shown(0.123456), shown("x")] == ["–", "yes", "0.1235", "x"]
+
+
+def test_answers_are_dataframes_plots_and_pages_one_by_one_and_together() -> None:
+    means = Answers(estimate_mean(COUNTS, "age", ["sex"], scores="middle", level=0.9))
+    covariance = estimate_covariance(COUNTS, ("age", "sex"), scores=("middle", (0, 1)))
+    for answer in (means, means[0], covariance):
+        rows = len(means) if answer is means else 1
+        pandas, polars = answer.to_pandas(), answer.to_polars()
+        assert (len(pandas), len(polars)) == (rows, rows)
+        assert pandas["standard_error"].tolist() == polars["standard_error"].to_list()
+        assert set(pandas["n"]) == {3000}
+        assert answer.plot().axes
+        assert "3,000 rows" in answer._repr_html_()
+    assert means.to_pandas()["estimate"].tolist() == [mean.estimate for mean in means]
+    assert set(means.to_pandas()["level"]) == {0.9}
+    low, high = covariance.confidence_interval(0.5)
+    assert covariance.to_pandas(0.5)[["low", "high"]].to_numpy().tolist() == [[low, high]]
+    assert len(Answers([]).to_pandas()) == 0
+
+
+def test_an_interval_is_never_called_one_of_another_level() -> None:
+    mean = estimate_mean(COUNTS, "age", ["sex"], scores="middle", level=0.9)[0]
+    assert "90 % intervals" in mean.caption()
+    assert mean.table(0.9) == mean.table()
+    for ask in (mean.table, mean.caption, mean.to_pandas):
+        with pytest.raises(InputError, match=r"made for the level 0\.9; estimate again with level"):
+            ask(0.95)
+
+
+def test_a_test_is_no_number_to_draw() -> None:
+    with pytest.raises(InputError, match="nothing to draw"):
+        independence(COUNTS, ("age", "sex")).plot()

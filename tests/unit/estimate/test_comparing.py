@@ -142,5 +142,39 @@ def test_what_cannot_be_compared_is_refused() -> None:
     release = Release(Strata.one(MECHANISM), rows())
     with pytest.raises(InputError, match="no row has the value 'c' in 'town'"):
         Comparison(("age",), column="town", values=("a", "c")).ask(release)
-    with pytest.raises(InputError, match="within subgroups of a randomized attribute"):
-        Comparison(("age",), column="age", values=("0", "1"), by=("sex",)).ask(release)
+    with pytest.raises(InputError, match="leave it out of those within which they are"):
+        Comparison(("age",), column="sex", values=("f", "m"), by=("sex",)).ask(release)
+
+
+@both_targets
+def test_within_subgroups_of_a_randomized_attribute_errors_are_of_the_joint_table(
+    target: Target,
+) -> None:
+    question = Comparison(("age",), column="age", values=("0", "2"), by=("sex",), target=target)
+    found = question.answer(counts("age", "sex"))
+    within = estimate_table(counts("age", "sex"), ["age"], ["sex"], target=target)
+    covariance = within.covariance()
+    assert [one.group for one in found] == [(("sex", "f"),), (("sex", "m"),)]
+    for code, one in enumerate(found):
+        assert one.difference == pytest.approx(within.values[0, code] - within.values[2, code])
+        first, second = code, 4 + code
+        expected = covariance[first, first] + covariance[second, second]
+        expected -= 2 * covariance[first, second]
+        assert one.standard_error**2 == pytest.approx(expected)
+
+
+def test_groups_of_rows_are_compared_within_subgroups_too() -> None:
+    release = Release(Strata.one(MECHANISM), rows())
+    found = Comparison(("age",), column="town", values=("a", "b"), by=("sex",)).ask(release)
+    towns = release.count(["age", "sex"], by=["town"])
+    first, second = (estimate_table(town, ["age"], ["sex"]) for town in towns)
+    errors = first.standard_error**2 + second.standard_error**2
+    assert [one.group for one in found] == [(("sex", sex),) for sex in "fm" for _ in range(3)]
+    for place, one in enumerate(found):
+        sex, age = divmod(place, 3)
+        assert one.difference == pytest.approx(first.values[age, sex] - second.values[age, sex])
+        assert one.standard_error**2 == pytest.approx(errors[age, sex])
+    means = Comparison(("age",), column="town", values=("a", "b"), by=("sex",), mean=True)
+    by_town = [estimate_mean(town, "age", ["sex"]) for town in towns]
+    for one, of_a, of_b in zip(means.ask(release), *by_town, strict=True):
+        assert one.estimates == pytest.approx((of_a.estimate, of_b.estimate))
