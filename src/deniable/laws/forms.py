@@ -9,7 +9,10 @@ The proofs are in docs/proofs/forms.md, section 1.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import product
+from math import lcm
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -226,13 +229,6 @@ class PublishedForms(Law):
         """NaN: an answer that was not asked for is neither kept nor changed."""
         return np.full(len(self.n_categories), np.nan)
 
-    def asked_probabilities(self) -> NDArray[np.float64]:
-        """Return the share of people who are asked each attribute, shape (k,)."""
-        asked = np.zeros(len(self.n_categories))
-        for share, form in zip(self.probabilities, self.forms, strict=True):
-            asked[list(form.asked)] += share
-        return np.minimum(asked, 1.0)
-
     def information(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return I_T = Σ_c w_c φ_c(T)² for every set T of the attributes in ``subset``, shape
         (2,)·m: what a row tells of an interaction, 1 if it were released as it is."""
@@ -291,43 +287,71 @@ class Drawn(NamedTuple):
     """Which form each row was drawn under, from 0."""
 
 
+_KEPT, _CHANGED, _NOT_ASKED = range(3)
+
+
 class FormsSampler:
-    """Draws the form, then, among the rows of each form, the answers to what it asks."""
+    """Draws, for every row, a form together with which of its answers change, and then, attribute
+    by attribute, another category for all who are asked it, used where it changes."""
 
     def __init__(self, law: PublishedForms) -> None:
         self.n_categories = law.n_categories
-        self._form = ExactCategorical(law.shares)
-        self._asked = [(form.asked, form.table.sampler()) for form in law.forms]
+        widest = max(form.table.bits for form in law.forms)
+        self._outcome = ExactCategorical(
+            [
+                share * weight << widest - form.table.bits
+                for share, form in zip(law.shares, law.forms, strict=True)
+                for weight in form.table.weights
+            ]
+        )
+        sizes = [len(form.table.weights) for form in law.forms]
+        self._form = np.repeat(np.arange(len(sizes), dtype=code_type(len(sizes))), sizes)
+        self._done = np.full((len(law.n_categories), sum(sizes)), _NOT_ASKED, dtype=np.uint8)
+        start = 0
+        for form, size in zip(law.forms, sizes, strict=True):
+            for bit, place in enumerate(reversed(form.asked)):
+                self._done[place, start : start + size] = np.arange(size) >> bit & 1
+            start += size
+        uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
+        self._others = [uniform[n] for n in law.n_categories]
 
     def draws(self, law: PublishedForms) -> bool:
         """Return whether the forms, their shares and their tables are the law's."""
+        outcomes, done = [], []
+        for number, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
+            for changed, weight in zip(
+                product((_KEPT, _CHANGED), repeat=len(form.asked)), form.table.weights, strict=True
+            ):
+                outcomes.append((number, Fraction(share * weight, 1 << form.table.bits)))
+                answers = dict(zip(form.asked, changed, strict=True))
+                done.append([answers.get(i, _NOT_ASKED) for i in range(len(law.n_categories))])
+        common = lcm(*(chance.denominator for _, chance in outcomes))
         return (
-            self._form.draws_by(law.shares)
-            and len(self._asked) == len(law.forms)
+            self._form.tolist() == [number for number, _ in outcomes]
+            and self._done.T.tolist() == done
+            and self._outcome.draws_by([int(chance * common) for _, chance in outcomes])
             and all(
-                asked == form.asked and sampler.draws(form.table)
-                for (asked, sampler), form in zip(self._asked, law.forms, strict=True)
+                others.draws_by([1] * (n - 1))
+                for others, n in zip(self._others, law.n_categories, strict=True)
             )
         )
 
     def draw(self, columns: Sequence[NDArray[Any]], source: BitSource) -> Drawn:
         """Return the randomized codes and the forms of the rows."""
-        form = self._form.draw(len(columns[0]), source)
-        codes = [
-            np.full(len(column), n, dtype=code_type(n))
-            for column, n in zip(columns, self.n_categories, strict=True)
-        ]
-        order = np.argsort(form, kind="stable")
-        ends = np.cumsum(np.bincount(form, minlength=len(self._asked)))
-        for (asked, sampler), start, end in zip(
-            self._asked, [0, *ends[:-1].tolist()], ends.tolist(), strict=True
+        outcome = self._outcome.draw(len(columns[0]), source).astype(np.intp)
+        codes = []
+        for column, n, others, done in zip(
+            columns, self.n_categories, self._others, self._done, strict=True
         ):
-            if start == end:
-                continue
-            rows = order[start:end]
-            for place, shift in zip(asked, sampler.walk(end - start, source), strict=True):
-                codes[place][rows] = rotate(columns[place][rows], shift, self.n_categories[place])
-        return Drawn(codes, form)
+            of_row = done.take(outcome, mode="clip")
+            rows = np.flatnonzero(of_row != _NOT_ASKED)
+            shift = others.draw(len(rows), source)
+            shift += 1
+            shift *= of_row.take(rows, mode="clip")
+            released = np.full(len(column), n, dtype=code_type(n))
+            released[rows] = rotate(column.take(rows, mode="clip"), shift, n)
+            codes.append(released)
+        return Drawn(codes, self._form.take(outcome, mode="clip"))
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, and the forms of the rows as one array more."""
