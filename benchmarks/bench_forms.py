@@ -58,6 +58,24 @@ def others() -> None:
         print(f"{epsilon:4} " + "   ".join(row))
 
 
+def capped() -> None:
+    print("\nAdult, cap on what is learned by who knows the rest, θ = 0.2, shares / pairs")
+    schema = Schema.anonymous(ADULT)
+    for epsilon in TOTALS[2:]:
+        balanced = design(schema, epsilon=epsilon)
+        level = max(balanced.mechanism.epsilon_given_rest)
+        expected = expected_variance(balanced.mechanism)
+        print(f"{epsilon:4} balanced {level:.3g}: {shown(expected.shares, expected.pairs)}")
+        for name, cap in (
+            ("the same", level),
+            *((f"{f}e", f * epsilon) for f in (0.75, 0.5, 0.35)),
+        ):
+            start = time.process_time()
+            found = forms.solve(ADULT, epsilon, caps=[cap] * len(ADULT))
+            seconds = time.process_time() - start
+            print(f"     {name:>8} {shown(found.shares, found.pairs)} {seconds:.1f} s", flush=True)
+
+
 def identical() -> None:
     print("\nidentical attributes, θ = 0: rows saved on shares against one optimal law")
     for a, k, epsilon in IDENTICAL:
@@ -96,5 +114,6 @@ def drawing() -> None:
 if __name__ == "__main__":
     adult()
     others()
+    capped()
     identical()
     drawing()

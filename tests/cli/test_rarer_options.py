@@ -161,6 +161,19 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     refused(deniable(*ask, "--compare", "sex=f,m", "--covariance"), "nothing else")
 
 
+def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):
+    words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms"]
+    more = [*words, "--given-rest", "0.5e", "--curve"]
+    shown = deniable("design", *more).out
+    assert "Variance for one row under a cap of 0.35e: of a share" in shown
+    assert "under no cap" in shown
+    assert deniable("share", "people.csv", *more, "--output", "r").status == 0
+    page = (people / "r" / "report.html").read_text()
+    assert "at most 0.5e (e: ε of the row) (this release)" in page
+    assert "times as many rows as without a cap" in page
+    assert deniable("inspect", "r").status == 0
+
+
 def test_forms_ask_what_is_said_and_name_their_column(deniable, people):
     words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms", "--pairs", "0"]
     more = ["--asked", "1", "--form-column", "questionnaire"]

@@ -102,9 +102,14 @@ def _list_methods() -> None:
         if not spec.offered:
             continue
         line = f"{spec.name}: {spec.help}."
+        defaults = []
         if "caps" in spec.takes:
+            defaults.append(f"--given-rest {spec.given_rest or 'none'}")
+        if "floor" in spec.takes:
             floor = "none" if spec.pair_floor is None else f"{spec.pair_floor:g}"
-            line += f" Defaults: --given-rest {spec.given_rest or 'none'}, --pair-floor {floor}."
+            defaults.append(f"--pair-floor {floor}")
+        if defaults:
+            line += f" Defaults: {', '.join(defaults)}."
         if "order" in spec.takes:
             line += " Takes --order."
         lines.append(line)

@@ -92,8 +92,8 @@ class DesignOptions(StrengthOptions):
     given_rest: Annotated[
         str | None,
         Parameter(
-            help="Cap on ε against someone who knows the rest of the record: 2x its own ε, nats, "
-            "per attribute, or none (defaults: below)."
+            help="Cap on ε against someone who knows the rest of the record: 2x its own ε (method "
+            "forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below)."
         ),
     ] = None
     pair_floor: Annotated[

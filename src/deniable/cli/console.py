@@ -373,6 +373,13 @@ def show_curve(record: Mapping[str, Any]) -> None:
     """Print what other caps would cost, if the record says so."""
     for point in (record.get("comparison") or {}).get("curve") or []:
         cap = "no cap" if point["cap"] == "none" else f"a cap of {point['cap']}"
+        if "shares" in point:
+            pairs = "none" if point["pairs"] is None else f"{point['pairs']:.3g}"
+            say(
+                f"Variance for one row under {cap}: of a share {point['shares']:.3g}; of a cell "
+                f"of two attributes {pairs}"
+            )
+            continue
         say(f"ε of the record under {cap}: {six_digits(point['epsilon'])}")
 
 

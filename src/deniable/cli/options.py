@@ -235,7 +235,7 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
         InputError: if it is none of these.
     """
     option = "--given-rest"
-    if text.endswith("x") or text == "none":
+    if text == "none" or (text.endswith(("x", "e")) and "," not in text and "@" not in text):
         return text
     if text.startswith("@") or "," in text or "=" in text:
         return numbers_per_attribute(text, names, option)

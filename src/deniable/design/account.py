@@ -144,19 +144,24 @@ class Saving:
 
 @dataclass(frozen=True)
 class CapCost:
-    """The record's ε under one cap on ``epsilon_given_rest``.
+    """What one cap on ``epsilon_given_rest`` costs.
 
     Args:
         cap: as a request would state it.
         epsilon: of the record, in nats, at the same levels.
+        shares, pairs: under forms, which spend the same ε under every cap, the mean variance of a
+            cell for one row; ``pairs`` is None if a pair cannot be estimated.
     """
 
     cap: str
     epsilon: float
+    shares: float | None = None
+    pairs: float | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"cap": self.cap, "epsilon": self.epsilon}
+        of_errors = {} if self.shares is None else {"shares": self.shares, "pairs": self.pairs}
+        return {"cap": self.cap, "epsilon": self.epsilon, **of_errors}
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,7 @@ class Account:
         return {
             "saving": None if self.saving is None else self.saving.to_plain(),
             "curve": None if self.curve is None else [point.to_plain() for point in self.curve],
-            "chosen_cap": design.given_rest if self.curve else None,
+            "chosen_cap": _chosen(design) if self.curve else None,
         }
 
     def pairs_to_plain(self) -> list[dict[str, Any]] | None:
@@ -238,6 +243,12 @@ class Account:
         if self.pairs is None:
             return None
         return [{"attributes": list(pair), "attenuation": phi} for pair, phi in self.pairs]
+
+
+def _chosen(design: Design) -> str | None:
+    """Return which point of the curve the design is."""
+    without = "none" if METHODS[design.method].curve_of_forms is not None else None
+    return design.given_rest or without
 
 
 def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:

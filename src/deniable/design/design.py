@@ -74,7 +74,8 @@ def design(
         method: a name in :data:`deniable.design.methods.METHODS`, which says what each is;
             ``"balanced"`` if not given, or ``"lambda"`` where strengths are.
         given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
-            ``"balanced"`` (by default 2x its own ε) and ``"lp"``.
+            ``"balanced"`` (by default 2x its own ε), ``"lp"`` and ``"forms"`` (also as a part of
+            the record's ε, ``"0.75e"``).
         pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` (by
             default 0.5) and ``"lp"``.
         importance: of single attributes, by name, 1 if not named; adds to the schema's.
@@ -120,14 +121,19 @@ def design(
         raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if wishes else DEFAULT_METHOD))
-    form_wishes = FormWishes(importance or {}, at_most or {}, pairs, asked, form_column)
+    form_wishes = FormWishes(importance or {}, at_most or {}, pairs, asked, form_column, given_rest)
     if form_wishes and spec.forms is None:
         raise InputError(
             "the importance of pairs, the most that a form may ask and the forms' column are for "
             f"method {methods_taking('forms')}, not {spec.name}"
         )
     if spec.forms is not None:
-        return _by_forms(schema, spec, form_wishes, epsilon, attribute_epsilon, given_rest, wishes)
+        if pair_floor:
+            raise InputError(
+                f"a floor on pairs needs method {methods_taking('floor')}, not {spec.name}, which "
+                "is told how much pairs count"
+            )
+        return _by_forms(schema, spec, form_wishes, epsilon, attribute_epsilon, wishes)
     if spec.blocks is not None:
         return _by_strength(schema, spec, wishes, epsilon, attribute_epsilon, given_rest)
     if wishes:
@@ -166,15 +172,16 @@ def design(
 
 
 def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
-    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``.
+    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
+    under forms, where the caps are parts of the record's ε, what they would tell.
 
     Args:
         result: the design; what its search ended with is where these start.
-        caps: from the tightest to the loosest.
+        caps: from the tightest to the loosest; not for forms.
 
     Returns:
-        One entry per cap that can be met; None if the method keeps no cap by default, or there
-        are more than 60 attributes.
+        One entry per cap that can be met; None if the method knows no other caps, or there are too
+        many attributes (more than 60, under forms 16).
 
     Example:
         >>> from deniable import Schema
@@ -183,6 +190,8 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
         ['1.25x', '1.5x', '2x', '3x', 'none']
     """
     schema, method = result.mechanism.schema, METHODS[result.method]
+    if method.curve_of_forms is not None:
+        return method.curve_of_forms(result)
     if method.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
         return None
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
@@ -212,7 +221,6 @@ def _by_forms(
     form_wishes: FormWishes,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
-    given_rest: GivenRest,
     wishes: StrengthWishes,
 ) -> Design:
     """Return the design of a method that gives different people different forms."""
@@ -220,10 +228,6 @@ def _by_forms(
         raise InputError(
             f"method {method.name} takes no level or strength per attribute: "
             f"{method.instead_of_levels}"
-        )
-    if given_rest not in (None, "none"):
-        raise InputError(
-            f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
         )
     if epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")

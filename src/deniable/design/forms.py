@@ -1,18 +1,26 @@
 """From a total to forms: who is asked what, if it is published who was asked what."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from deniable._checks import check_level, check_positive
-from deniable.design.account import Design
+from deniable.design.account import CapCost, Design
 from deniable.design.methods import FormWishes
 from deniable.design.plan import lower_bound
-from deniable.design.solving import aimed_below
+from deniable.design.solving import aimed_below, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
+
+CURVE = ("0.35e", "0.5e", "0.75e", "none")
+"""Caps on ``epsilon_given_rest`` for which errors are shown."""
+
+CURVE_UP_TO = 16
+"""Attributes up to which they are: three designs, five to ten seconds each."""
 
 _NAMED = 6
 """Pairs that are named at most in a sentence."""
@@ -51,6 +59,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         else None
         for name in names
     ]
+    caps = resolve_caps(wishes.given_rest, [epsilon] * len(names), epsilon)
     column = _free_column(schema, wishes.column)
     n_categories = [attribute.n_categories for attribute in protected]
     found = forms.solve(
@@ -58,8 +67,9 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         *aimed_below([epsilon]),
         importance=importance,
         pairs=forms.DEFAULT_PAIRS if wishes.pairs is None else wishes.pairs,
-        asked=forms.DEFAULT_ASKED if wishes.asked is None else wishes.asked,
-        at_most=[None if level is None else aimed_below([level])[0] for level in at_most],
+        asked=wishes.asked,
+        at_most=_aimed(at_most),
+        caps=None if caps is None else _aimed(caps),
     )
     law = PublishedForms.from_probabilities(
         n_categories,
@@ -74,14 +84,52 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         if i not in schema.protected
     ]
     mechanism = Mechanism(schema, tuple(blocks))
+    for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
+        if cap is not None and mechanism.epsilon_given_rest[i] > cap:
+            raise InputError(
+                f"attribute '{schema.names[i]}': the cap {cap:g} on epsilon_given_rest was missed "
+                "by a rounding error of the solver; ask for a slightly smaller one"
+            )
     return Design(
         replace(mechanism, claim=mechanism.promise()),
         method,
         (None,) * len(schema.attributes),
         lower_bound(mechanism, None),
         epsilon,
+        given_rest=cap_text(wishes.given_rest),
         notes=_never_together(law, names),
+        end=wishes,
     )
+
+
+def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
+    """Return what forms would tell of shares and pairs under several caps.
+
+    Args:
+        design: as :func:`published_forms` returned it.
+
+    Returns:
+        One entry per cap, from the tightest to the loosest, the design's own first if it is another
+        one; None if it was read from a record, or has more than `CURVE_UP_TO` attributes.
+    """
+    schema, wishes, total = design.mechanism.schema, design.end, design.budget
+    if not isinstance(wishes, FormWishes) or total is None or len(schema.protected) > CURVE_UP_TO:
+        return None
+    chosen = design.given_rest or "none"
+    curve = []
+    for cap in CURVE if chosen in CURVE else (chosen, *CURVE):
+        made = (
+            design
+            if cap == chosen
+            else published_forms(schema, design.method, total, replace(wishes, given_rest=cap))
+        )
+        expected = expected_variance(made.mechanism)
+        curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
+    return tuple(curve)
+
+
+def _aimed(levels: Sequence[float | None]) -> list[float | None]:
+    return [None if level is None else aimed_below([level])[0] for level in levels]
 
 
 def _free_column(schema: Schema, wanted: str | None) -> str:

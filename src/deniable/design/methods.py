@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 from deniable._checks import check_level
 from deniable.design import solving
-from deniable.design.solving import Solution, Task
+from deniable.design.solving import GivenRest, Solution, Task
 from deniable.errors import InputError
 from deniable.laws import JointLaw, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.solvers.problem import MAX_LEVEL
 
 if TYPE_CHECKING:
-    from deniable.design.account import Design
+    from deniable.design.account import CapCost, Design
     from deniable.design.strength import Randomization, StrengthWishes
     from deniable.schema import Schema
 
@@ -68,6 +68,7 @@ class FormWishes:
         pairs: how much tables of two attributes count against shares, 0 to 1.
         asked: most attributes that a form may ask.
         column: the column of the release that holds the number of the form.
+        given_rest: cap on ``epsilon_given_rest``.
     """
 
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class FormWishes:
     pairs: float | None = None
     asked: int | None = None
     column: str | None = None
+    given_rest: GivenRest = None
 
     def __bool__(self) -> bool:
         """Whether something is asked for that is for forms only."""
@@ -85,6 +87,12 @@ def _forms(schema: "Schema", epsilon: float, wishes: FormWishes) -> "Design":
     from deniable.design.forms import published_forms
 
     return published_forms(schema, FORMS_METHOD, epsilon, wishes)
+
+
+def _cost_of_caps_on_forms(design: "Design") -> "tuple[CapCost, ...] | None":
+    from deniable.design.forms import cost_of_caps
+
+    return cost_of_caps(design)
 
 
 def _lambda(
@@ -128,6 +136,7 @@ Spend = Callable[
 ]
 CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
 Forms = Callable[["Schema", float, FormWishes], "Design"]
+CurveOfForms = Callable[["Design"], "tuple[CapCost, ...] | None"]
 Blocks = Callable[["Schema", "StrengthWishes", float | None], "Randomization"]
 
 
@@ -149,6 +158,7 @@ class MethodSpec:
             met. Goes with a default cap.
         blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
         forms: from a total to the design of forms; None if all rows are asked the same.
+        curve_of_forms: from such a design to what it would tell under several caps.
         takes: the inputs that it takes.
         fewest, most: numbers of attributes that it is for; None for no limit.
         largest_level: of an attribute, in nats.
@@ -174,6 +184,7 @@ class MethodSpec:
     cost_of_caps: CostOfCaps | None = None
     blocks: Blocks | None = None
     forms: Forms | None = None
+    curve_of_forms: CurveOfForms | None = None
     takes: frozenset[Input] = frozenset({"levels", "total"})
     fewest: int = 1
     most: int | None = None
@@ -323,7 +334,8 @@ METHODS: dict[str, MethodSpec] = {
             "asks some attributes, drawn without looking at the record; the shares of the forms "
             "and their laws are those of least variance found",
             forms=_forms,
-            takes=frozenset({"total", "importance", "forms"}),
+            curve_of_forms=_cost_of_caps_on_forms,
+            takes=frozenset({"total", "importance", "caps", "forms"}),
             instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
             "spends all of it there: give a total, and importances or largest levels",
             together=True,

@@ -32,7 +32,7 @@ from deniable.design.stored import (
     upgraded,
 )
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, law_from_plain
+from deniable.laws import PatternLaw, PublishedForms, law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.schema import Schema
 
@@ -223,6 +223,7 @@ def _check_limits(design: Design) -> None:
             + ", ".join(sorted(found - makes))
         )
     laws = [block for block in mechanism.blocks if _is_solved(block)]
+    total = None if mechanism.forms is None else design.budget or design.epsilon
     solved = sorted(i for block in laws for i in block.attributes)
     floor = design.pair_floor
     if floor is not None and any(
@@ -232,7 +233,8 @@ def _check_limits(design: Design) -> None:
     ):
         raise InputError("the mechanism has been altered: it does not keep its floor on pairs")
     try:
-        caps = caps_of_text(design.given_rest, [mechanism.attribute_epsilon[i] for i in solved])
+        alone = [mechanism.attribute_epsilon[i] for i in solved]
+        caps = caps_of_text(design.given_rest, alone, total)
     except InputError as error:
         raise InputError(f"the mechanism has been altered: {error}") from None
     for i, cap in zip(solved, caps, strict=True):
@@ -251,7 +253,7 @@ _LIMIT_ROUNDING = 1e-5
 
 
 def _is_solved(block: Block) -> bool:
-    return isinstance(block.law, PatternLaw) and not block.law.kept_as_it_is
+    return isinstance(block.law, PatternLaw | PublishedForms) and not block.law.kept_as_it_is
 
 
 def _check_bound(design: Design, stored: StoredMechanism) -> None:

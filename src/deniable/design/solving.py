@@ -29,7 +29,8 @@ randomized together, and their pairs can lose much of it."""
 GivenRest = str | float | Sequence[float | None] | None
 """A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
 one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
-2x for ``balanced``, no cap for ``lp``."""
+2x for ``balanced``, no cap for ``lp`` and ``forms``. For ``forms``, where levels belong to forms, a
+multiple is of the record's ε: "0.75e"."""
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,15 @@ def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
     return Solution.one(law)
 
 
-def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float | None, ...] | None:
+def resolve_caps(
+    given_rest: GivenRest, levels: Sequence[float], epsilon: float | None = None
+) -> tuple[float | None, ...] | None:
     """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
+
+    Args:
+        given_rest: the cap as requested.
+        levels: ε per attribute, which a multiple is of; shape (k,).
+        epsilon: of the record, which a multiple is of where levels belong to forms.
 
     Raises:
         InputError: if a cap is not a number above zero, or there are too many or too few.
@@ -305,17 +313,23 @@ def resolve_caps(given_rest: GivenRest, levels: Sequence[float]) -> tuple[float 
     if given_rest is None or given_rest == "none":
         return None
     if isinstance(given_rest, str):
-        multiple = given_rest.removesuffix("x")
+        multiple = given_rest.removesuffix("x" if epsilon is None else "e")
         try:
             factor = float(multiple)
         except ValueError:
             factor = math.nan
-        if multiple == given_rest or not factor >= 1:
+        if epsilon is None and (multiple == given_rest or not factor >= 1):
             raise InputError(
                 f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
                 "multiple of each attribute's own ε such as 2x, at least 1x"
             )
-        return tuple(factor * level for level in levels)
+        if epsilon is not None and (multiple == given_rest or not 0 < factor <= 1):
+            raise InputError(
+                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
+                "part of the record's ε such as 0.75e; an attribute's own ε belongs to a form"
+            )
+        of = levels if epsilon is None else (epsilon,) * len(levels)
+        return tuple(factor * level for level in of)
     if isinstance(given_rest, int | float):
         return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
     if len(given_rest) != len(levels):
@@ -331,7 +345,8 @@ def _multiple(given_rest: GivenRest) -> float | None:
     """Return the cap as a multiple of the levels, infinite for none; None if it is no multiple."""
     if given_rest is None or given_rest == "none":
         return math.inf
-    return float(given_rest.removesuffix("x")) if isinstance(given_rest, str) else None
+    caps = resolve_caps(given_rest, (1.0,)) if isinstance(given_rest, str) else None
+    return None if caps is None else caps[0]
 
 
 def cap_text(given_rest: GivenRest) -> str | None:
@@ -345,20 +360,29 @@ def cap_text(given_rest: GivenRest) -> str | None:
     return ",".join("none" if cap is None else f"{cap:g}" for cap in given_rest)
 
 
-def caps_of_text(text: str | None, levels: Sequence[float]) -> tuple[float | None, ...]:
+def caps_of_text(
+    text: str | None, levels: Sequence[float], epsilon: float | None = None
+) -> tuple[float | None, ...]:
     """Return the caps that :func:`cap_text` wrote, per attribute in nats; None for no cap.
+
+    Args:
+        text: as written.
+        levels: as of :func:`resolve_caps`.
+        epsilon: the same.
 
     Raises:
         InputError: if the text is not one that it writes for so many attributes.
 
     >>> caps_of_text("2x", [1.0, 0.5]), caps_of_text("none,0.7", [1.0, 0.5])
     ((2.0, 1.0), (None, 0.7))
+    >>> caps_of_text("0.75e", [1.0, 0.5], epsilon=4.0)
+    (3.0, 3.0)
     """
     given: GivenRest = text
-    if text is not None and not text.endswith("x"):
+    if text is not None and not text.endswith(("x", "e")):
         try:
             caps = [None if part == "none" else float(part) for part in text.split(",")]
         except ValueError:
             raise InputError("the cap on epsilon_given_rest is not one that is written") from None
         given = caps if len(caps) > 1 else caps[0]
-    return resolve_caps(given, levels) or (None,) * len(levels)
+    return resolve_caps(given, levels, epsilon) or (None,) * len(levels)

@@ -1,6 +1,6 @@
 """What randomizing attributes together buys, and what protection against those who know costs."""
 
-from deniable.report.contents import Comparison, Contents
+from deniable.report.contents import CapCost, Comparison, Contents
 from deniable.report.markup import paragraph, section
 from deniable.report.plots import Bar, Group, Line, horizontal_bars
 from deniable.report.wording import epsilon_text, significant
@@ -35,6 +35,9 @@ def _times(factor: float) -> str:
 
 
 def _curve(contents: Contents, comparison: Comparison) -> str:
+    free = next((p for p in comparison.curve or [] if p.cap == "none"), None)
+    if free is not None and free.shares is not None:
+        return _curve_of_forms(comparison, free)
     groups = []
     for point in comparison.curve or []:
         chosen = point.cap == comparison.chosen_cap
@@ -56,5 +59,33 @@ def _curve(contents: Contents, comparison: Comparison) -> str:
             description="ε of the whole row for several caps on the level of each attribute "
             "against someone who knows the rest of the row",
             line=line,
+        )
+    )
+
+
+def _curve_of_forms(comparison: Comparison, free: CapCost) -> str:
+    groups = []
+    for point in comparison.curve or []:
+        chosen = point.cap == comparison.chosen_cap
+        of_record = point.cap.endswith("e") and point.cap != "none"
+        bars = []
+        for what, value, least, style in (
+            ("shares", point.shares, free.shares, "alone"),
+            ("tables of two", point.pairs, free.pairs, "rest"),
+        ):
+            if value is not None and least is not None:
+                bars.append(Bar(value / least, f"{what}: {_times(value / least)}", style))
+        name = f"at most {point.cap}" + (" (e: ε of the row)" if of_record else " nats")
+        name = "no cap" if point.cap == "none" else name
+        groups.append(Group(name + (" (this release)" if chosen else ""), tuple(bars)))
+    return (
+        "<h3>Rows needed, by the cap on what someone learns of an attribute who knows the rest</h3>"
+        "\n"
+        + horizontal_bars(
+            groups,
+            axis="times as many rows as without a cap",
+            description="how many times as many rows are needed for the same errors of shares and "
+            "of tables of two attributes, for several caps on the level of each attribute against "
+            "someone who knows the rest of the row",
         )
     )

@@ -151,10 +151,13 @@ class Saving(msgspec.Struct, frozen=True):
 
 
 class CapCost(msgspec.Struct, frozen=True):
-    """The record's ε in nats under a cap on ``epsilon_given_rest``."""
+    """The record's ε in nats under a cap on ``epsilon_given_rest``; under forms the mean variance
+    of a share, and of a cell of two attributes, for one row."""
 
     cap: str
     epsilon: float
+    shares: float | None = None
+    pairs: float | None = None
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -94,6 +94,36 @@ def run(program: Program, method: Method = "simplex") -> Answer:
     >>> answer.status, answer.x.round(9).tolist()
     ('optimal', [0.6, 0.4])
     """
+    solver = _loaded(program, method)
+    solver.run()
+    return _answer(solver)
+
+
+class Repeated:
+    """A program that is solved again and again with other costs, each time from the last basis.
+
+    >>> import numpy as np
+    >>> rows = dense_rows(np.array([[1.0, 1.0]]))  # x + y = 1, both between 0 and 0.6
+    >>> bounds, one = (np.zeros(2), np.full(2, 0.6)), np.array([1.0])
+    >>> repeated = Repeated(Program(np.zeros(2), *bounds, rows, one, one))
+    >>> [repeated.least(np.array(cost)).round(9).tolist() for cost in ([1.0, 2.0], [2.0, 1.0])]
+    [[0.6, 0.4], [0.4, 0.6]]
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._solver = _loaded(program, "simplex")
+        self._columns = np.arange(len(program.cost), dtype=np.int32)
+
+    def least(self, cost: FloatArray) -> FloatArray | None:
+        """Return a point of least cost; None if none is found."""
+        self._solver.changeColsCost(len(self._columns), self._columns, cost)
+        self._solver.run()
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.array(self._solver.getSolution().col_value)
+
+
+def _loaded(program: Program, method: Method) -> highspy.Highs:
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, bool | int | float | str] = {
         "output_flag": False,
@@ -124,8 +154,7 @@ def run(program: Program, method: Method = "simplex") -> Answer:
     lp.a_matrix_.index_ = program.rows.index.astype(np.int32)
     lp.a_matrix_.value_ = program.rows.value
     solver.passModel(lp)
-    solver.run()
-    return _answer(solver)
+    return solver
 
 
 def _answer(solver: highspy.Highs) -> Answer:

@@ -10,10 +10,11 @@ import pyarrow
 import pytest
 
 import deniable
-from deniable.design.design import design
+from deniable.design.design import cap_curve, design
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
+from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema(
@@ -64,6 +65,35 @@ def test_largest_levels_hold_alone() -> None:
     assert max(levels[1:]) > 1
 
 
+def test_a_cap_is_kept_and_a_record_that_does_not_keep_its_cap_is_refused() -> None:
+    plan = design(SCHEMA, epsilon=3, method="forms", given_rest="0.5e")
+    assert plan.epsilon <= 3
+    assert max(plan.mechanism.epsilon_given_rest) <= 1.5
+    assert max(plan.mechanism.epsilon_given_rest) == pytest.approx(1.5)
+    plain = json.loads(json.dumps(mechanism_to_plain(plan)))
+    assert mechanism_from_plain(plain).given_rest == "0.5e"
+    for cap in ("0.4e", "1.2", "2x"):
+        with pytest.raises(InputError, match="altered"):
+            mechanism_from_plain(plain | {"given_rest": cap})
+    by_attribute = design(SCHEMA, epsilon=3, method="forms", given_rest=[0.4, None, 2.0])
+    levels = by_attribute.mechanism.epsilon_given_rest
+    assert levels[0] <= 0.4
+    assert levels[2] <= 2.0 < levels[1]
+
+
+def test_the_curve_says_what_other_caps_leave_of_shares_and_pairs() -> None:
+    plan = design(SCHEMA, epsilon=2, method="forms", given_rest=1.3)
+    curve = cap_curve(plan)
+    assert curve is not None
+    assert [point.cap for point in curve] == ["1.3", "0.35e", "0.5e", "0.75e", "none"]
+    shares = [point.shares for point in curve]
+    assert shares[1:] == sorted(shares[1:], key=lambda share: -(share or 0))
+    assert shares[0] == expected_variance(plan.mechanism).shares
+    assert all(point.pairs is not None for point in curve)
+    # What was asked for is not in a record.
+    assert cap_curve(mechanism_from_plain(mechanism_to_plain(plan))) is None
+
+
 def test_importance_moves_errors_to_what_counts_less() -> None:
     even, tilted = (
         design(SCHEMA, epsilon=2, method="forms", pairs=0.0, importance=importance)
@@ -84,7 +114,10 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
     [
         ("a level belongs to a form", {"attribute_epsilon": [1, 1, 1], "method": "forms"}),
         ("needs a total", {"method": "forms"}),
-        ("cap on epsilon_given_rest needs", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
+        ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
+        ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
+        ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
+        ("told how much pairs count", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
         ("are for method forms", {"epsilon": 1, "pairs": 0.5}),
         ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
         ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),

@@ -25,6 +25,12 @@ never lowers Σ C_T I_T (Theorem 3). z_T are the products of the normalised hits
 The ascent ends in a local maximum, so it is started from random votes on random sets J, and from
 the forms at hand.
 
+*Caps.* If nobody who knows the rest may learn more than γ_i of attribute i, densities are at most
+e^γ_i times as large where i is kept as where it is changed, and the other way round; layers do not
+stay within that, but a convex function is still to be maximised, and each linearised step is a
+linear program over the patterns of up to eight attributes
+(:mod:`deniable.solvers.patterns.capped_densities`).
+
 *Largest levels.* A form that would give an attribute alone more than it may has that attribute's
 answer go through an independent response: that lowers the other promises only.
 """
@@ -41,14 +47,19 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
+from deniable.solvers.patterns.capped_densities import CappedDensities
 from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
 BoolArray = NDArray[np.bool_]
+
+MOST_ASKED_CAPPED = 8
+"""Under caps a column is a linear program with so many entries."""
 
 MOST_ASKED = 12
 """A form's pattern table has 2^asked entries."""
 
 DEFAULT_ASKED = 9
+DEFAULT_ASKED_CAPPED = 6
 DEFAULT_PAIRS = 0.2
 
 _LEAST_SHARE = 1e-4
@@ -59,7 +70,9 @@ _HELD = 64
 _SWEEPS = 2000
 _DENSE = 200
 _NEW_FORMS = 12
+_POLISHED = 6
 _ASCENT = 60
+_PROGRAMS = 8
 _ROUNDS = 120
 _FRUITLESS = 4
 _GAIN = 1e-3
@@ -104,8 +117,9 @@ def solve(
     *,
     importance: Sequence[float] | None = None,
     pairs: float = DEFAULT_PAIRS,
-    asked: int = DEFAULT_ASKED,
+    asked: int | None = None,
     at_most: Sequence[float | None] | None = None,
+    caps: Sequence[float | None] | None = None,
 ) -> FormsSolution:
     """Find forms of a record level for which shares and pairs have the least variance.
 
@@ -116,8 +130,11 @@ def solve(
         epsilon: of the record, in nats.
         importance: how much each attribute counts, shape (k,); of a pair the product counts.
         pairs: how much pair tables count against shares, 0 to 1.
-        asked: most attributes that a form may ask, 1 to `MOST_ASKED`.
+        asked: most attributes that a form may ask, 1 to `MOST_ASKED`; by default `DEFAULT_ASKED`,
+            under caps `DEFAULT_ASKED_CAPPED`.
         at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
+        caps: largest level of single attributes for someone who knows the rest, in nats, shape
+            (k,), None for no cap. With caps a form may ask up to `MOST_ASKED_CAPPED` attributes.
 
     Raises:
         InputError: if an argument is out of its range.
@@ -131,11 +148,17 @@ def solve(
         raise InputError(f"forms are for a total above 0 and up to {MAX_LEVEL:g} nats")
     if not 0 <= pairs <= 1:
         raise InputError(f"the importance of pairs lies between 0 and 1, not at {pairs:g}")
-    if not 1 <= asked <= MOST_ASKED:
-        raise InputError(f"a form asks 1 to {MOST_ASKED} attributes, not {asked}")
     weights = np.ones(k) if importance is None else np.asarray(importance, dtype=np.float64)
     limits = optional_limits(at_most, k, "at_most")
-    search = _Search(_Interactions(n_categories), epsilon, min(asked, k), limits)
+    given_rest = np.minimum(optional_limits(caps, k, "caps"), epsilon)
+    capped = bool((given_rest < epsilon).any())
+    most = MOST_ASKED_CAPPED if capped else MOST_ASKED
+    if asked is None:
+        asked = DEFAULT_ASKED_CAPPED if capped else DEFAULT_ASKED
+    if not 1 <= asked <= most:
+        under = " under a cap on epsilon_given_rest" if capped else ""
+        raise InputError(f"a form asks 1 to {most} attributes{under}, not {asked}")
+    search = _Search(_Interactions(n_categories), epsilon, min(asked, k), limits, given_rest)
     share_costs, pair_costs = search.of.costs(weights)
     search.minimise(share_costs)
     if pairs > 0 and k > 1 and asked > 1:
@@ -195,27 +218,34 @@ class _Interactions:
 class _Search:
     """Columns found so far, and their shares.
 
-    A column is a set of attributes, as many as a form may ask, and a set D of their patterns, as a
-    row of booleans. D need not depend on all of them.
+    A column is a set of attributes, as many as a form may ask, and a density over their patterns
+    against the uniform law, of which the least is 1. It need not depend on all of them.
     """
 
     def __init__(
-        self, interactions: _Interactions, epsilon: float, most: int, limits: FloatArray
+        self,
+        interactions: _Interactions,
+        epsilon: float,
+        most: int,
+        limits: FloatArray,
+        caps: FloatArray,
     ) -> None:
         self.of = interactions
+        self._epsilon, self._caps = epsilon, caps
+        self._capped = bool((caps < epsilon).any())
         self._odds = math.expm1(epsilon)
         self._most = most
         self._random = np.random.default_rng(_SEED)
         patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
         self._kept = (patterns & 1) == 0
-        self._uniform: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+        self._uniform: dict[bytes, tuple[FloatArray, FloatArray, CappedDensities | None]] = {}
         # φ of an attribute alone may lie between these.
         n, limited = interactions.n, np.minimum(limits, MAX_LEVEL)
         self._high = np.where(np.isinf(limits), 1.0, 1 / (1 + n / np.expm1(limited)))
         self._low = np.expm1(-limited) / (np.expm1(-limited) + n)
         self._limited = bool(np.isfinite(limits).any())
         self._asked = np.empty((0, most), dtype=np.int64)
-        self._yes = np.empty((0, 1 << most), dtype=np.bool_)
+        self._density = np.empty((0, 1 << most))
         self._told = np.empty((0, len(interactions.dimension)))
         self._weights = np.empty(0)
 
@@ -232,6 +262,8 @@ class _Search:
             self._weights = shares_of(self._told, costs, self._weights, 1e-4)
             value, prices = _value(costs, self.information)
             found = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
+            if self._capped:
+                found += self._polished(prices, found)
             worth = np.concatenate([each[0] for each in found])
             order = np.argsort(-worth, kind="stable")[:_NEW_FORMS]
             new = order[worth[order] > value * (1 + _GAIN)]
@@ -239,9 +271,9 @@ class _Search:
             if fruitless == _FRUITLESS:
                 break
             asked = np.concatenate([each[1] for each in found])[new]
-            yes = np.concatenate([each[2] for each in found])[new]
+            density = np.concatenate([each[2] for each in found])[new]
             self._keep(self._weights > 1e-7)
-            self._add(asked, yes, 0.1)
+            self._add(asked, density, 0.1)
         for part in (0.25, 1.0):
             self._weights = shares_of(self._told, costs, self._weights, 1e-6)
             frequent = self._weights >= part * min(_LEAST_SHARE, _LEAST_PART / len(self._weights))
@@ -254,34 +286,35 @@ class _Search:
         sets: list[tuple[int, ...]] = [(i,) for i in range(self.of.k)]
         if with_pairs:
             sets += [(i, j) for i, j in self.of.pairs.tolist()]
-        asked, yes = [], []
+        asked, density = [], []
         for chosen in sets:
             rest = [i for i in range(self.of.k) if i not in chosen][: self._most - len(chosen)]
             asked.append(sorted([*chosen, *rest]))
-            yes.append(self._kept[:, [asked[-1].index(i) for i in chosen]].all(axis=1))
-        self._add(np.array(asked), np.array(yes), 0.5 if len(self._weights) else 1.0)
+            yes = self._kept[:, [asked[-1].index(i) for i in chosen]].all(axis=1)
+            density.append(self._densities(np.array(asked[-1]), yes[None])[0])
+        self._add(np.array(asked), np.array(density), 0.5 if len(self._weights) else 1.0)
 
-    def _add(self, asked: IntArray, yes: BoolArray, weight: float) -> None:
+    def _add(self, asked: IntArray, density: FloatArray, weight: float) -> None:
         """Add columns, which together get a weight from those there are."""
         if not len(asked):
             return
         self._asked = np.concatenate([self._asked, asked])
-        self._yes = np.concatenate([self._yes, yes])
-        told = [self._information(*column) for column in zip(asked, yes, strict=True)]
+        self._density = np.concatenate([self._density, density])
+        told = [self._information(*column) for column in zip(asked, density, strict=True)]
         self._told = np.concatenate([self._told, told])
         added = np.full(len(asked), weight / len(asked))
         self._weights = np.concatenate([(1 - weight) * self._weights, added])
 
     def _keep(self, chosen: BoolArray) -> None:
-        self._asked, self._yes = self._asked[chosen], self._yes[chosen]
+        self._asked, self._density = self._asked[chosen], self._density[chosen]
         self._told, weights = self._told[chosen], self._weights[chosen]
         self._weights = weights / weights.sum()
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
         """Return the forms, each with the attributes only that it depends on."""
         found: dict[tuple[tuple[int, ...], bytes], Form] = {}
-        for asked, yes, share in zip(self._asked, self._yes, self._weights, strict=True):
-            form = self._form(asked, yes, float(share))
+        for asked, density, share in zip(self._asked, self._density, self._weights, strict=True):
+            form = self._form(asked, density, float(share))
             key = form.asked, form.pattern_probability.tobytes()
             before = found[key].share if key in found else 0.0
             found[key] = replace(form, share=form.share + before)
@@ -296,12 +329,13 @@ class _Search:
         with a change."""
         generator, m, k = self._random, self._most, self.of.k
         heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
+        high = self._density[heavy] ** 2 > self._density[heavy].max(axis=1, keepdims=True)
         if m == k:
-            starts = [(np.arange(k), self._yes[heavy])]
+            starts = [(np.arange(k), high)]
         else:
-            starts = [(np.sort(generator.permutation(k)[:m]), self._yes[:0]) for _ in range(_SETS)]
-            picked = generator.choice(heavy, min(_SETS, len(heavy)), replace=False)
-            starts += [(self._asked[i], self._yes[i : i + 1]) for i in picked]
+            starts = [(np.sort(generator.permutation(k)[:m]), high[:0]) for _ in range(_SETS)]
+            picked = generator.choice(len(heavy), min(_SETS, len(heavy)), replace=False)
+            starts += [(self._asked[heavy[i]], high[i : i + 1]) for i in picked]
         for asked, known in starts:
             n = _STARTS // (1 if m == k else 4)
             weights = generator.exponential(size=(n, m))
@@ -314,9 +348,9 @@ class _Search:
             changed = known ^ (generator.random(known.shape) < 1 / (1 << m))
             yield asked, np.concatenate([(scores >= thresholds) & (highest > 0), changed])
 
-    def _hits(self, asked: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the uniform law of the patterns, shape (2^m,), and their normalised hits and
-        products of two, shape (2^m, m + m(m − 1)/2)."""
+    def _space(self, asked: IntArray) -> tuple[FloatArray, FloatArray, CappedDensities | None]:
+        """Return the uniform law of the patterns, shape (2^m,), their normalised hits and products
+        of two, shape (2^m, m + m(m − 1)/2), and the densities under the caps."""
         key = asked.tobytes()
         if key not in self._uniform:
             r = (1 / self.of.n)[asked]
@@ -325,17 +359,25 @@ class _Search:
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
             if len(self._uniform) >= _HELD:
                 self._uniform.clear()
-            self._uniform[key] = np.where(self._kept, r, 1 - r).prod(axis=1), hits
+            uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
+            capped = CappedDensities(uniform, self._epsilon, self._caps[asked])
+            self._uniform[key] = uniform, hits, capped if self._capped else None
         return self._uniform[key]
 
-    def _means(self, asked: IntArray, yes: BoolArray) -> FloatArray:
+    def _densities(self, asked: IntArray, yes: BoolArray, *, wide: bool = False) -> FloatArray:
+        """Return the densities of votes D, shape (n, 2^m): e^ε there and 1 elsewhere, under caps
+        with a slope within D, or if ``wide`` outside."""
+        capped = self._space(asked)[2]
+        density: FloatArray = 1 + self._odds * yes.astype(np.float64)
+        return density if capped is None else capped.sloped(density, wide=wide)
+
+    def _means(self, asked: IntArray, density: FloatArray) -> FloatArray:
         """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), before largest
         levels."""
-        uniform, hits = self._hits(asked)
-        law = uniform * yes
-        return np.asarray(
-            self._odds * (law @ hits) / (1 + self._odds * law.sum(axis=1, keepdims=True))
-        )
+        uniform, hits, _ = self._space(asked)
+        # The hits have mean 0; from a density of least 1 that much can be taken.
+        law = uniform * (density - 1)
+        return np.asarray((law @ hits) / (1 + law.sum(axis=1, keepdims=True)))
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
@@ -346,12 +388,12 @@ class _Search:
         first, second = np.triu_indices(self._most, 1)
         return np.concatenate([factor, factor[:, first] * factor[:, second]], axis=1)
 
-    def _information(self, asked: IntArray, yes: BoolArray) -> FloatArray:
+    def _information(self, asked: IntArray, density: FloatArray) -> FloatArray:
         """Return I_T of a column for every T; exactly zero where it does not depend on T."""
-        means = self._means(asked, yes[None])
+        means = self._means(asked, density[None])
         if self._limited:
             means = means * self._damping(asked, means)
-        table = yes.reshape((2,) * self._most)
+        table = density.reshape((2,) * self._most)
         depends = np.array([(table != np.flip(table, i)).any() for i in range(self._most)])
         first, second = np.triu_indices(self._most, 1)
         means = np.where(np.concatenate([depends, depends[first] & depends[second]]), means[0], 0.0)
@@ -362,36 +404,74 @@ class _Search:
 
     def _ascend(
         self, prices: FloatArray, asked: IntArray, yes: BoolArray
-    ) -> tuple[FloatArray, IntArray, BoolArray]:
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return what the best column near each start is worth, and the columns."""
-        numbers = self.of.of(asked)
-        paid = prices[numbers] / self.of.dimension[numbers]
-        _, hits = self._hits(asked)
-        worth, best = np.full(len(yes), -1.0), yes
+        density = self._densities(asked, yes)
+        worth, best = np.full(len(yes), -1.0), density
         for _ in range(_ASCENT):
-            means = self._means(asked, yes)
-            damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
-            value = (damped * means**2).sum(axis=1)
+            value, score = self._worth(prices, asked, density)
             better = value > worth * (1 + 1e-12)
             if not better.any():
                 break
             worth = np.where(better, value, worth)
-            best = np.where(better[:, None], yes, best)
-            yes = (damped * means) @ hits.T > value[:, None]
+            best = np.where(better[:, None], density, best)
+            density = self._densities(asked, score > value[:, None])
+            if self._capped:
+                wide = self._densities(asked, score > value[:, None], wide=True)
+                wider = [self._worth(prices, asked, each)[0] for each in (density, wide)]
+                density = np.where((wider[1] > wider[0])[:, None], wide, density)
         return worth, np.broadcast_to(asked, (len(yes), self._most)), best
 
-    def _form(self, asked: IntArray, yes: BoolArray, share: float) -> Form:
+    def _worth(
+        self, prices: FloatArray, asked: IntArray, density: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return Σ C_T I_T of columns on the same attributes, shape (n,), and the scores of the
+        patterns, shape (n, 2^m), whose mean under the column it is."""
+        numbers = self.of.of(asked)
+        paid = prices[numbers] / self.of.dimension[numbers]
+        means = self._means(asked, density)
+        damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
+        return (damped * means**2).sum(axis=1), (damped * means) @ self._space(asked)[1].T
+
+    def _polished(
+        self, prices: FloatArray, found: Sequence[tuple[FloatArray, IntArray, FloatArray]]
+    ) -> list[tuple[FloatArray, IntArray, FloatArray]]:
+        """Return the best columns, led on by linear programs."""
+        worth = np.concatenate([each[0] for each in found])
+        places = np.cumsum([0, *(len(each[0]) for each in found)])
+        polished = []
+        seen: set[float] = set()
+        for place in np.argsort(-worth, kind="stable"):
+            if len(seen) == _POLISHED or round(float(worth[place]), 12) in seen:
+                continue
+            seen.add(round(float(worth[place]), 12))
+            of = int(np.searchsorted(places, place, side="right")) - 1
+            asked, density = found[of][1][0], found[of][2][place - places[of]][None]
+            capped = self._space(asked)[2]
+            value, score = self._worth(prices, asked, density)
+            for _ in range(_PROGRAMS):
+                led = capped.best(score[0]) if capped is not None else None
+                if led is None:
+                    break
+                further, score = self._worth(prices, asked, led[None])
+                if further[0] <= value[0] * (1 + 1e-6):
+                    break
+                value, density = further, led[None]
+            polished.append((value, asked[None], density))
+        return polished
+
+    def _form(self, asked: IntArray, density: FloatArray, share: float) -> Form:
         shape = (2,) * self._most
-        uniform, _ = self._hits(asked)
-        means = self._means(asked, yes[None])
+        uniform = self._space(asked)[0]
+        means = self._means(asked, density[None])
         damping = self._damping(asked, means)[0, : self._most]
-        yes = yes.reshape(shape)
-        probability = uniform.reshape(shape) * (1 + self._odds * yes)
+        density = density.reshape(shape)
+        probability = uniform.reshape(shape) * density
         probability = probability / probability.sum()
         places = list(range(self._most))
         for axis in reversed(range(self._most)):
-            if np.array_equal(np.take(yes, 0, axis=axis), np.take(yes, 1, axis=axis)):
-                yes, probability = np.take(yes, 0, axis=axis), probability.sum(axis=axis)
+            if np.array_equal(np.take(density, 0, axis=axis), np.take(density, 1, axis=axis)):
+                density, probability = np.take(density, 0, axis=axis), probability.sum(axis=axis)
                 places.remove(axis)
             elif damping[axis] < 1:
                 kept, changed = (np.take(probability, i, axis=axis) for i in (0, 1))

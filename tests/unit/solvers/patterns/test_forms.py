@@ -111,6 +111,54 @@ def test_no_form_gives_an_attribute_more_than_it_may() -> None:
         assert density(form, n).max() / density(form, n).min() <= math.exp(3.0) * (1 + 1e-9)
 
 
+def given_rest(form: forms.Form, n: tuple[int, ...]) -> list[float]:
+    """The largest log-ratio of f over patterns that differ in one attribute, for each that is
+    asked."""
+    logs = np.log(density(form, n))
+    return [float(np.abs(np.diff(logs, axis=axis)).max()) for axis in range(logs.ndim)]
+
+
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=3),
+    st.floats(0.2, 6.0),
+    st.lists(st.one_of(st.none(), st.floats(0.1, 4.0)), min_size=3, max_size=3),
+)
+@settings(max_examples=6, deadline=None)
+def test_no_form_tells_more_to_who_knows_the_rest_than_its_caps(
+    sizes: list[int], epsilon: float, caps: list[float | None]
+) -> None:
+    n = tuple(sizes)
+    found = forms.solve(n, epsilon, pairs=0.2, caps=caps[: len(n)])
+    for form in found.forms:
+        for i, level in zip(form.asked, given_rest(form, n), strict=True):
+            assert level <= min(epsilon, caps[i] or epsilon) + 1e-9
+        values = density(form, n)
+        assert values.max() / values.min() <= math.exp(epsilon) * (1 + 1e-9)
+    told = brute_information(found, n)
+    shares = np.mean([(a - 1) / a**2 / told[i, i] for i, a in enumerate(n)])
+    assert found.shares == pytest.approx(shares)
+
+
+def test_a_looser_cap_is_never_worse_and_a_cap_at_the_total_is_none() -> None:
+    n, epsilon = (2, 3, 5), 3.0
+    found = [
+        forms.solve(n, epsilon, pairs=0.0, caps=None if cap is None else [cap] * 3).shares
+        for cap in (0.6, 1.2, 2.0, 3.0, None)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[-2] == found[-1]
+    # One attribute alone cannot tell more than its cap, however much of the total is left.
+    alone = forms.solve((5,), epsilon, caps=[1.0]).shares
+    assert alone == pytest.approx(forms.solve((5,), 1.0).shares)
+
+
+@pytest.mark.slow
+def test_under_a_cap_of_half_the_total_forms_are_as_good_on_adult_as_was_found_before() -> None:
+    found = forms.solve(ADULT, 4.0, caps=[2.0] * 9)
+    assert found.shares / 45222 < 5.0e-5
+    assert found.pairs / 45222 < 2.1e-4
+
+
 def test_a_larger_total_is_never_worse() -> None:
     found = [forms.solve((3, 4, 6), epsilon, pairs=0.0).shares for epsilon in (0.5, 1, 2, 4)]
     assert found == sorted(found, reverse=True)
@@ -135,6 +183,7 @@ def test_a_form_asks_no_more_than_it_may() -> None:
         ("a total above 0", {"epsilon": 0.0}),
         ("between 0 and 1", {"epsilon": 1.0, "pairs": 1.5}),
         ("1 to 12 attributes", {"epsilon": 1.0, "asked": 13}),
+        ("1 to 8 attributes under a cap", {"epsilon": 1.0, "asked": 9, "caps": [0.5, 0.5]}),
     ],
 )
 def test_what_is_out_of_range_is_refused(words: str, arguments: dict[str, float]) -> None:
