@@ -75,7 +75,7 @@ DOORS: dict[str, set[str]] = {
     "random": {"randomness"},
     # A search may be random; a release never.
     "numpy.random": {"randomness", "solvers.patterns", "solvers.matrices", "frontier"},
-    "cryptography": {"randomness"},
+    "cryptography": {"randomness", "release"},  # release signs with it
     "pyarrow": {"tables", "design"},  # design writes the digest of a table's bytes
     "narwhals": {"tables"},
     "pandas": set(),

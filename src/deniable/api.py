@@ -43,6 +43,7 @@ from deniable.release.release import (
     with_all_mismatches,
 )
 from deniable.release.release import share as write_release
+from deniable.release.signing import Signer, read_signer
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
@@ -156,6 +157,12 @@ def _population(ledger: str | Path | None, name: str) -> Population | None:
     return Population(Ledger(named), name) if named else None
 
 
+def _signer(path: str | Path | None) -> Signer | None:
+    if path is None:
+        return None
+    return read_signer(path, lambda: os.environ.get("DENIABLE_SIGN_PASSPHRASE"))
+
+
 @_in_terms_of_python
 def randomize(
     frame: Any,
@@ -233,6 +240,7 @@ def share(
     drop_other_columns: bool = False,
     accept_drafted: bool = False,
     overwrite: bool = False,
+    sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
 ) -> dict[str, Any]:
@@ -247,6 +255,8 @@ def share(
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
+        sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
+            in the environment variable DENIABLE_SIGN_PASSPHRASE.
         ledger: the file in which releases are counted; by default the one that the environment
             variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
@@ -273,6 +283,7 @@ def share(
         accept_drafted=accept_drafted,
         overwrite=overwrite,
         population=_population(ledger, population),
+        signer=_signer(sign),
         command="deniable.share(…)",
     )
     made = _design(plan)
@@ -297,6 +308,7 @@ def pram(
     drop_other_columns: bool = False,
     accept_drafted: bool = False,
     overwrite: bool = False,
+    sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
 ) -> dict[str, Any]:
@@ -316,6 +328,8 @@ def pram(
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
+        sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
+            in the environment variable DENIABLE_SIGN_PASSPHRASE.
         ledger: the file in which releases are counted; by default the one that the environment
             variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
@@ -352,6 +366,7 @@ def pram(
         accept_drafted=accept_drafted,
         overwrite=overwrite,
         population=_population(ledger, population),
+        signer=_signer(sign),
         command="deniable.pram(…)",
     )
     look_at(table, schema, options, list(treatment.numeric))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deniable.estimate.source import Release
     from deniable.ledger import Population
     from deniable.release.release import Options
+    from deniable.release.signing import Signer
     from deniable.schema import FileFormat
 
 SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
@@ -330,7 +331,43 @@ AcceptDrafted = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PublishOptions(LedgerOptions, FileOptions):
+class SignOptions:
+    """Who vouches for a folder to publish."""
+
+    sign: Annotated[
+        Path | None,
+        Parameter(
+            help="Private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase "
+            "is asked for, or stands in DENIABLE_SIGN_PASSPHRASE."
+        ),
+    ] = None
+
+    def signer(self) -> "Signer | None":
+        """Return the key, if one was named.
+
+        Raises:
+            InputError: if it cannot be used.
+        """
+        from deniable.release.signing import read_signer
+
+        return None if self.sign is None else read_signer(self.sign, _pass_phrase)
+
+
+def _pass_phrase() -> str | None:
+    """Return the pass phrase of a key, from the environment or from whoever sits there."""
+    import getpass
+    import os
+    import sys
+
+    given = os.environ.get("DENIABLE_SIGN_PASSPHRASE")
+    if given is None and sys.stdin.isatty():
+        return getpass.getpass("Pass phrase of the key: ")
+    return given
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(LedgerOptions, FileOptions, SignOptions):
     """How a folder to publish is made, and from which rows."""
 
     shuffle: Annotated[
@@ -363,4 +400,5 @@ class PublishOptions(LedgerOptions, FileOptions):
             file_format=self.file_format(),
             accept_drafted=self.accept_drafted,
             population=self.remember(seeded=self.insecure_seed is not None),
+            signer=self.signer(),
         )

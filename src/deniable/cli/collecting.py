@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, Force
+from deniable.cli.arguments import AsJson, Force, SignOptions
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -319,6 +319,7 @@ def export(
     /,
     *,
     output: Annotated[Path, Parameter(help="Folder to make.")],
+    signing: SignOptions | None = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -332,7 +333,10 @@ def export(
     from deniable.collect.releasing import export as write_release
 
     command = f"deniable collect export {study.name} --output {output.name}"
-    record = write_release(folder, output, bits_from(None), overwrite=force, command=command)
+    signer = (signing or SignOptions()).signer()
+    record = write_release(
+        folder, output, bits_from(None), overwrite=force, command=command, signer=signer
+    )
     if as_json:
         print_json(record)
         return

@@ -205,12 +205,17 @@ def inspect(
     covariance: Annotated[
         str | None, Parameter(help="Also what is left of the covariance of two attributes: a,b.")
     ] = None,
+    signed_by: Annotated[
+        Path | None,
+        Parameter(help="Public key that the release is to be signed with, all its files as then."),
+    ] = None,
     anyway: Anyway = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute every number from the law, and check what the file states.
 
-    Of a release's folder also whether its table can have come from the mechanism.
+    Of a release's folder also whether its table can have come from the mechanism, and, with
+    --signed-by, who signed it.
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
@@ -220,22 +225,27 @@ def inspect(
     from deniable.estimate.foreign import check_origin
     from deniable.estimate.source import open_release
     from deniable.release.record import verify
+    from deniable.release.signing import is_signed
 
+    signature = _signature(source, signed_by)
     if (source / "study.json").is_file():
         source = source / "study.json"
     designs = read_designs(source)
     unchecked = verify(source)
+    if signature is None and is_signed(source):
+        unchecked["signature"] = "the signature (--signed-by)"
     if source.is_dir() and (source / "record.json").exists():
         check_origin(open_release(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):
         for one in designs.designs.values():
             one.mechanism.check_samplers()
     if designs.column is not None:
-        _inspect_strata(designs, subset, covariance, unchecked, as_json)
+        _inspect_strata(designs, subset, covariance, unchecked, signature, as_json)
         return
     (design,) = designs.designs.values()
     statements = {**record.design_to_plain(design), "verified": True}
     statements["unchecked"] = sorted(unchecked)
+    statements["signed_by"] = signature
     if as_json:
         statements["certificate"] = record.proof_to_plain(design)
     if subset is not None:
@@ -253,12 +263,26 @@ def inspect(
         console.show_covariance_prediction(prediction)
     if subset is not None:
         _say_subset(statements["subset"], statements["subset_epsilon"])
-    _say_verified(unchecked)
+    _say_verified(unchecked, signature)
 
 
-def _say_verified(unchecked: Mapping[str, str]) -> None:
+def _signature(source: Path, signed_by: Path | None) -> str | None:
+    """Return the key that a release was signed with, if one was named."""
+    from deniable.release.signing import check_signature
+
+    if signed_by is None:
+        return None
+    folder = source.parent if source.name == "record.json" else source
+    if not (folder / "record.json").is_file():
+        raise InputError(f"{source}: only a release is signed; name its folder")
+    return check_signature(folder, signed_by)
+
+
+def _say_verified(unchecked: Mapping[str, str], signature: str | None) -> None:
     from deniable.cli import console
 
+    if signature is not None:
+        console.say(f"Signed, and not altered since, by the key {signature}.")
     console.say(f"Not checked: {', '.join(unchecked.values())}.")
     console.say("Verified: every number was recomputed from the law and agrees with the file.")
 
@@ -275,6 +299,7 @@ def _inspect_strata(
     subset: str | None,
     covariance: str | None,
     unchecked: Mapping[str, str],
+    signature: str | None,
     as_json: bool,
 ) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
@@ -298,7 +323,7 @@ def _inspect_strata(
         parts.append(part)
     if as_json:
         shown = {"column": designs.column, "strata": parts, "verified": True}
-        print_json(shown | {"unchecked": sorted(unchecked)})
+        print_json(shown | {"unchecked": sorted(unchecked), "signed_by": signature})
         return
     for part in parts:
         rows = wording.count_text(part["rows"], "row", "rows")
@@ -311,7 +336,7 @@ def _inspect_strata(
             console.show_covariance_prediction(
                 _prediction(design.mechanism, split_names(covariance))
             )
-    _say_verified(unchecked)
+    _say_verified(unchecked, signature)
 
 
 def _prediction(mechanism: Any, names: list[str]) -> Any:

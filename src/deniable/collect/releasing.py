@@ -21,6 +21,7 @@ from deniable.outputs import replaced_folder
 from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
 from deniable.release.release import check_output, write_statements
+from deniable.release.signing import Signer
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns
 
@@ -59,6 +60,7 @@ def export(
     *,
     overwrite: bool = False,
     command: str = "",
+    signer: Signer | None = None,
 ) -> dict[str, Any]:
     """Write a release of what has been collected, as ``share`` does, always shuffled.
 
@@ -68,6 +70,7 @@ def export(
         bits: where the random order comes from.
         overwrite: replace an existing release.
         command: how the record says it was made.
+        signer: the key to sign the release with, if it is to be signed.
 
     Returns:
         All that is told of the release: the record as it is in ``record.json``, and sentences.
@@ -104,7 +107,7 @@ def export(
             most_rows=None,
             command=command,
         )
-        return write_statements(Designs.one(design), released, made)
+        return write_statements(Designs.one(design), released, made, signer=signer)
 
 
 def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:

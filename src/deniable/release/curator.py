@@ -159,7 +159,7 @@ def pram(
         released = write_rows(source, layout, folder, options, bits, progress, curator.treat, count)
         assert curator.designs is not None
         released = replace(with_standing(released, entry), expost=True, numeric=numeric)
-        page = write_statements(curator.designs, released, folder)
+        page = write_statements(curator.designs, released, folder, signer=options.signer)
         if entry is not None:
             entry.publish(released.sha256)
     return page

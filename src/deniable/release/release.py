@@ -33,6 +33,7 @@ from deniable.outputs import (
     replaced_folder,
 )
 from deniable.randomness import BitSource, permutation
+from deniable.release import signing
 from deniable.release.record import Released, release_to_plain, told
 from deniable.report import render_codebook, render_report
 from deniable.schema import FileFormat, Schema
@@ -43,7 +44,11 @@ from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
 
-_FILES = {"record.json", "codebook.csv", "report.html"} | {f"data.{kind}" for kind in FORMATS}
+_FILES = {
+    *("record.json", "codebook.csv", "report.html"),
+    *(f"data.{kind}" for kind in FORMATS),
+    *signing.FILES,
+}
 """What a release consists of."""
 
 Progress = Callable[[float | None], None]
@@ -65,6 +70,7 @@ class Options:
         population: whose data it is, and the ledger that remembers it.
         file_format: how a text file holds the table, where the schema does not say or is wrong.
         accept_drafted: release attributes whose categories or edges were read off the data.
+        signer: the key to sign the release with, if it is to be signed.
     """
 
     shuffle: bool = False
@@ -76,6 +82,7 @@ class Options:
     population: Population | None = None
     file_format: FileFormat = AS_FOUND
     accept_drafted: bool = False
+    signer: signing.Signer | None = None
 
 
 def share(
@@ -134,7 +141,7 @@ def share(
 
         released = write_rows(source, layout, folder, options, bits, progress, randomized, count)
         released = with_standing(released, entry)
-        page = write_statements(designs, released, folder, account)
+        page = write_statements(designs, released, folder, account, options.signer)
         if entry is not None:
             entry.publish(released.sha256)
     return page
@@ -175,10 +182,14 @@ def with_standing(released: Released, entry: Entry | None) -> Released:
 
 
 def write_statements(
-    designs: Designs, released: Released, folder: Path, account: Account | None = None
+    designs: Designs,
+    released: Released,
+    folder: Path,
+    account: Account | None = None,
+    signer: signing.Signer | None = None,
 ) -> dict[str, Any]:
-    """Write what stands beside the rows: the record, and the codebook and the report, which are
-    made from all that is told of it.
+    """Write what stands beside the rows: the record, the codebook and the report, which are made
+    from all that is told of it, and the signature over everything, if there is a key.
 
     Returns:
         All that is told (:func:`~deniable.release.record.told`).
@@ -190,6 +201,8 @@ def write_statements(
     (folder / "report.html").write_text(
         render_report(page, METHODS[method_of(record)]), encoding="utf-8"
     )
+    if signer is not None:
+        signer.sign(folder)
     return page
 
 

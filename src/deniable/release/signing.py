@@ -1,0 +1,217 @@
+"""Who made a release: an Ed25519 signature over the digests of everything in its folder.
+
+Two files stand beside ``record.json``: ``SHA256SUMS``, a line per file as sha256sum writes and
+checks it, and ``SHA256SUMS.sig``, the 64 bytes of the signature over the bytes of the first (RFC
+8032). So whoever does not have this program can check both with sha256sum and openssl.
+
+A signature says that whoever has the private key made this folder. It says nothing of whether that
+is the one whom it should be (the public key comes by another way) and nothing of the numbers,
+which ``inspect`` computes again.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+    load_ssh_private_key,
+    load_ssh_public_key,
+)
+
+from deniable.errors import InputError
+
+SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
+FILES = frozenset({SUMS, SIGNATURE})
+
+_MOST_BYTES = 1 << 16
+"""Of a key, or of a list of digests."""
+
+_LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9._-]{0,99})")
+
+
+@dataclass(frozen=True)
+class Signer:
+    """A private key, ready to sign a release.
+
+    Args:
+        key: Ed25519.
+    """
+
+    key: Ed25519PrivateKey = field(repr=False)
+
+    @property
+    def public(self) -> str:
+        """The public key in hexadecimal, 64 digits."""
+        return _hex(self.key.public_key())
+
+    def sign(self, folder: Path) -> None:
+        """Write the digests of all files in a folder, and the signature over them.
+
+        Args:
+            folder: of a release, complete but for these two files.
+        """
+        lines = [f"{_digest(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
+        content = "".join(lines).encode()
+        (folder / SUMS).write_bytes(content)
+        (folder / SIGNATURE).write_bytes(self.key.sign(content))
+
+
+def read_signer(path: str | Path, ask: Callable[[], str | None] = lambda: None) -> Signer:
+    """Read a private key: PEM, as openssl makes it, or OpenSSH's own form.
+
+    Args:
+        path: of the file, which only its owner may read.
+        ask: called for the pass phrase, if the key has one; None if there is none to be had.
+
+    Raises:
+        InputError: if it cannot be read, others can read it, it is no Ed25519 key, or the pass
+            phrase is wrong or missing.
+    """
+    path = Path(path)
+    content = _read(path)
+    mode = path.stat().st_mode
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(
+            f"{path}: others than its owner can use this private key (permissions "
+            f"{stat.S_IMODE(mode):04o}), so that it proves nothing; chmod 600 it, and make a new "
+            "one if somebody may have taken it"
+        )
+    load = load_ssh_private_key if b"BEGIN OPENSSH" in content else load_pem_private_key
+    try:
+        key = load(content, None)
+    except TypeError:  # it has a pass phrase
+        phrase = ask()
+        if phrase is None:
+            raise InputError(
+                f"{path}: the key has a pass phrase; give it in the environment variable "
+                "DENIABLE_SIGN_PASSPHRASE, or at a terminal"
+            ) from None
+        try:
+            key = load(content, phrase.encode())
+        except UnsupportedAlgorithm:
+            raise InputError(
+                f"{path}: OpenSSH's keys with a pass phrase take another package, bcrypt; install "
+                "it, or make a key with openssl genpkey -algorithm ed25519"
+            ) from None
+        except (ValueError, TypeError):
+            raise InputError(f"{path}: the pass phrase is not the one of this key") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise InputError(
+            f"{path}: this is no private key; make one with openssl genpkey -algorithm ed25519"
+        ) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _not_ed25519(path)
+    return Signer(key)
+
+
+def check_signature(folder: Path, public: str | Path) -> str:
+    """Check that a release was signed with a key, and that nothing in it has changed since.
+
+    Args:
+        folder: of the release.
+        public: the file of the public key: PEM, or a line as OpenSSH writes it.
+
+    Returns:
+        The public key in hexadecimal, 64 digits.
+
+    Raises:
+        InputError: if it has no signature, one by another key, or a file in it was altered, added
+            or taken away after it was signed.
+    """
+    key = _public_key(Path(public))
+    for name in (SUMS, SIGNATURE):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: the release is not signed; {name} is missing")
+    content, signature = _read(folder / SUMS), _read(folder / SIGNATURE)
+    try:
+        key.verify(signature, content)
+    except InvalidSignature:
+        raise InputError(
+            f"{folder}: the signature is not by the key in {public}, or {SUMS} was altered after "
+            "it was signed; do not use this release before its maker has said which"
+        ) from None
+    listed = _listed(content, folder)
+    present = {path.name for path in folder.iterdir()} - FILES
+    for name in sorted(present | set(listed)):
+        if name not in present:
+            raise InputError(f"{folder}: {name} was signed and is missing")
+        if name not in listed:
+            raise InputError(f"{folder}: {name} was not signed; it came in afterwards")
+        if _digest(folder / name) != listed[name]:
+            raise InputError(f"{folder}: {name} was altered after it was signed")
+    if "record.json" not in listed:
+        raise InputError(f"{folder}: what was signed is no release; there is no record.json")
+    return _hex(key)
+
+
+def is_signed(folder: Path) -> bool:
+    """Return whether there is a signature, by whomever."""
+    return (folder / SIGNATURE).exists()
+
+
+def _public_key(path: Path) -> Ed25519PublicKey:
+    content = _read(path)
+    if b"PRIVATE KEY" in content:
+        raise InputError(f"{path}: this is a private key; give the public one that belongs to it")
+    load = load_ssh_public_key if content.lstrip().startswith(b"ssh-") else load_pem_public_key
+    try:
+        key = load(content.strip())
+    except (ValueError, UnsupportedAlgorithm):
+        raise InputError(
+            f"{path}: this is no public key; openssl pkey -in KEY -pubout makes one"
+        ) from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise _not_ed25519(path)
+    return key
+
+
+def _not_ed25519(path: Path) -> InputError:
+    return InputError(
+        f"{path}: releases are signed with Ed25519, and this is a key of another kind; make one "
+        "with openssl genpkey -algorithm ed25519"
+    )
+
+
+def _listed(content: bytes, folder: Path) -> dict[str, str]:
+    """Return the digest by name of file."""
+    lines = content.decode("ascii", errors="replace").splitlines()
+    found = [_LINE.fullmatch(line) for line in lines]
+    names = [match[2] for match in found if match is not None]
+    if len(names) != len(lines) or len(set(names)) != len(names):
+        raise InputError(f"{folder / SUMS}: this is not a list of digests, a file a line")
+    return {match[2]: match[1] for match in found if match is not None}
+
+
+def _hex(key: Ed25519PublicKey) -> str:
+    return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from None
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{path}: {_MOST_BYTES >> 10} kB and more is neither a key nor a list")
+    return content
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
