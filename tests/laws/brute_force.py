@@ -8,8 +8,9 @@ adversary is what they see of y and which pairs of inputs they have to tell apar
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
-from math import inf, isinf, nextafter
+from math import inf, isinf, lcm, nextafter
 
 from deniable.laws import (
     Identity,
@@ -28,6 +29,7 @@ Record = tuple[int, ...]
 Pattern = tuple[int, ...]
 PatternProbabilities = dict[Pattern, Fraction]
 Channel = dict[Record, dict[Record, Fraction]]
+Scaled = dict[Record, dict[Record, int]]
 
 
 def records(sizes: Sequence[int]) -> Iterator[Record]:
@@ -158,26 +160,37 @@ def _output_counts(mechanism: Mechanism) -> list[int]:
     return counts
 
 
-def seen_through(channel: Channel, columns: Sequence[int]) -> Channel:
+def scaled(channel: Channel) -> Scaled:
+    """The channel times the least number that makes all of it whole.
+
+    Its ratios are the channel's, and integers add and compare many times as fast as fractions.
+    """
+    common = lcm(*{chance.denominator for row in channel.values() for chance in row.values()})
+    return {
+        x: {y: chance.numerator * (common // chance.denominator) for y, chance in row.items()}
+        for x, row in channel.items()
+    }
+
+
+def seen_through(channel: Channel | Scaled, columns: Sequence[int]) -> Channel | Scaled:
     """The channel to someone who sees only these columns of the output."""
-    result: Channel = {}
+    outputs = next(iter(channel.values()))  # every row has the same, in the same order
+    seen = [tuple(y[i] for i in columns) for y in outputs]
+    result = {x: dict.fromkeys(seen, 0) for x in channel}
     for x, row in channel.items():
-        seen: dict[Record, Fraction] = {}
-        for y, chance in row.items():
-            key = tuple(y[i] for i in columns)
-            seen[key] = seen.get(key, Fraction(0)) + chance
-        result[x] = seen
+        for key, chance in zip(seen, row.values(), strict=True):
+            result[x][key] += chance
     return result
 
 
-def worst_ratio(channel: Channel, told: Callable[[Record], Record]) -> Fraction | None:
+def worst_ratio(channel: Channel | Scaled, told: Callable[[Record], Record]) -> Fraction | None:
     """max Pr[y|x]/Pr[y|x'] over all outputs y and inputs x, x' that agree on what is told.
 
     None if it is unbounded. The pairs of one output are looped over as the largest over the
     smallest probability among the inputs of which the same is told.
     """
     worst = Fraction(1)
-    groups: dict[Record, list[dict[Record, Fraction]]] = {}
+    groups: dict[Record, list[dict[Record, Fraction | int]]] = {}
     for x, row in channel.items():
         groups.setdefault(told(x), []).append(row)
     for rows in groups.values():
@@ -188,19 +201,20 @@ def worst_ratio(channel: Channel, told: Callable[[Record], Record]) -> Fraction 
                 continue
             if low == 0:
                 return None
-            worst = max(worst, high / low)
+            if high * worst.denominator > low * worst.numerator:
+                worst = Fraction(high, low)
     return worst
 
 
 def record_ratio(
-    channel: Channel, columns: Sequence[int] | None = None, kept: Sequence[int] = ()
+    channel: Channel | Scaled, columns: Sequence[int] | None = None, kept: Sequence[int] = ()
 ) -> Fraction | None:
     """For someone who sees these columns, whatever they know; neighbours agree on kept columns."""
     seen = channel if columns is None else seen_through(channel, columns)
     return worst_ratio(seen, lambda x: tuple(x[i] for i in kept))
 
 
-def given_rest_ratio(channel: Channel, i: int) -> Fraction | None:
+def given_rest_ratio(channel: Channel | Scaled, i: int) -> Fraction | None:
     """For someone who sees the whole output and knows all the true values but attribute i's."""
     return worst_ratio(channel, lambda x: x[:i] + x[i + 1 :])
 
@@ -247,6 +261,7 @@ def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
     return [row[n:] for row in work]
 
 
+@lru_cache(maxsize=1024)
 def true_logarithm(ratio: Fraction) -> Decimal:
     """ln of a fraction, right to a hundred significant digits.
 

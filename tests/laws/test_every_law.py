@@ -79,7 +79,7 @@ def fixed_laws() -> list[Law]:
 
 def check_bounds(law: BoundedLaw) -> None:
     """What holds instead of equality: never below brute force, and what can be tight is."""
-    channel = oracle.channel_of_law(law)
+    channel = oracle.scaled(oracle.channel_of_law(law))
     k = len(law.n_categories)
     # Margins of the bounds, and the density of the oracle, which is a float.
     slack = 5e-13 * (1 + privacy.record_epsilon(law))
@@ -108,7 +108,7 @@ def check_ratios(law: Law) -> None:
     if isinstance(law, BoundedLaw):
         check_bounds(law)
         return
-    channel = oracle.channel_of_law(law)
+    channel = oracle.scaled(oracle.channel_of_law(law))
     k = len(law.n_categories)
     # Whoever sees these columns, asked for in any order.
     whole = oracle.record_ratio(channel)

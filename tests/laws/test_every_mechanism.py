@@ -69,17 +69,18 @@ def check_mechanism(mechanism: Mechanism) -> None:
     kept = [schema.position(name) for name in schema.keep]
     n_blocks = len(mechanism.blocks)
     assert all(sum(row.values()) == 1 for row in channel.values())
-    whole = oracle.record_ratio(channel, kept=kept)
+    ratios = oracle.scaled(channel)
+    whole = oracle.record_ratio(ratios, kept=kept)
     assert rounded_up_from_parts(mechanism.epsilon, whole, n_blocks)
     for chosen in oracle.subsets(len(schema.names)):
-        expected = oracle.record_ratio(channel, chosen, kept=kept)
+        expected = oracle.record_ratio(ratios, chosen, kept=kept)
         for order in (chosen, chosen[::-1]):
             level = mechanism.subset_epsilon([schema.names[i] for i in order])
             assert rounded_up_from_parts(level, expected, n_blocks)
     for i in range(len(schema.names)):
-        alone = oracle.record_ratio(channel, (i,))
+        alone = oracle.record_ratio(ratios, (i,))
         assert oracle.is_rounded_up(mechanism.attribute_epsilon[i], alone)
-        rest = oracle.given_rest_ratio(channel, i)
+        rest = oracle.given_rest_ratio(ratios, i)
         assert oracle.is_rounded_up(mechanism.epsilon_given_rest[i], rest)
         outputs = {y[i] for row in channel.values() for y in row}
         assert mechanism.n_outputs[i] == len(outputs)
