@@ -95,15 +95,28 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def deniable(words: list[str]) -> str:
-    """What the command prints on a terminal, run in this process: a new one takes half a second."""
-    screen = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+def stream(text: str = "") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8", write_through=True)
+
+
+def deniable(
+    words: list[str], given: str = "", into: str | None = None, may_fail: bool = False
+) -> str:
+    """What the command prints on a terminal, run in this process: a new one takes half a second.
+
+    Args:
+        words: its arguments.
+        given: standard input.
+        into: the file that standard output goes to, instead of the terminal.
+        may_fail: whether any status will do.
+    """
+    screen, output = stream(), stream()
     status: Any = 0
     terminate = signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["deniable", *words])
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8"))
-        patch.setattr(sys, "stdout", screen)
+        patch.setattr(sys, "stdin", stream(given))
+        patch.setattr(sys, "stdout", output if into else screen)
         patch.setattr(sys, "stderr", screen)
         try:
             main()
@@ -111,9 +124,18 @@ def deniable(words: list[str]) -> str:
             status = end.code or 0
         finally:
             signal.signal(signal.SIGTERM, terminate)
-    printed = screen.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    assert status == 0, printed
+    printed, written = (each.buffer.getvalue().decode() for each in (screen, output))
+    assert status == 0 or may_fail, printed
+    if into:
+        Path(into).write_text(written, "utf-8")
     return printed
+
+
+# Of the shell what the pages use around the command: echo x | deniable … > file || true
+SHELL = re.compile(
+    r"((?P<before>[^|]+) \| )?(\.venv/bin/)?deniable (?P<words>[^|<>;]+?)"
+    r"( > (?P<into>[\w.]+))?(?P<may_fail> \|\| true)?"
+)
 
 
 def run_line(line: str) -> str:
@@ -123,16 +145,20 @@ def run_line(line: str) -> str:
         words = shlex.split(part, comments=True)
         if not words or ELSEWHERE.fullmatch(" ".join(words)):
             continue
-        if words[0] in ("deniable", ".venv/bin/deniable") and not re.search(r"[|<>;]", part):
-            printed += deniable(words[1:])
+        if match := SHELL.fullmatch(part.strip()):
+            given = run_in_shell(match["before"]) if match["before"] else ""
+            words = shlex.split(match["words"], comments=True)
+            printed += deniable(words, given, match["into"], bool(match["may_fail"]))
         else:
-            command = part.replace(".venv/bin/", "")
-            done = subprocess.run(
-                ["sh", "-ec", command], capture_output=True, text=True, check=False, timeout=300
-            )
-            assert done.returncode == 0, f"{part}\n{done.stderr}"
-            printed += done.stdout + done.stderr
+            printed += run_in_shell(part)
     return printed
+
+
+def run_in_shell(command: str) -> str:
+    words = ["sh", "-ec", command.replace(".venv/bin/", "")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def run_python(source: str, names: dict[str, Any]) -> str:
@@ -291,6 +317,22 @@ def test_a_changed_output_is_noticed_and_a_number_drawn_anew_is_not(desk: Path) 
     ((_, shown, printed),) = run_page("```python\nprint(6 * 7)\n```\n\n```text\n41\n```")
     assert printed == "42\n"
     assert not agrees(shown, printed)
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("deniable test r --of a", (None, "test r --of a", None, None)),
+        ("printf 'a\\n' | deniable x - # why", ("printf 'a\\n'", "x - # why", None, None)),
+        (".venv/bin/deniable x --json > o.json", (None, "x --json", "o.json", None)),
+        ("deniable x || true", (None, "x", None, " || true")),
+    ],
+)
+def test_what_stands_around_the_command_is_read_off(line: str, parts: tuple[Any, ...]) -> None:
+    match = SHELL.fullmatch(line)
+    assert match
+    assert match.group("before", "words", "into", "may_fail") == parts
+    assert not SHELL.fullmatch(f"{line}; true")
 
 
 def test_a_line_that_is_not_run_is_passed_over(desk: Path) -> None:

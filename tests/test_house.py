@@ -7,7 +7,8 @@ from it: `python tests/test_house.py` puts it into the page and prints it.
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,9 +103,9 @@ CERTIFICATES = "certificate"
 SEARCHING = {"highspy", "clarabel", "scipy"}
 
 
-def dotted_imports(tree: ast.AST, module: str) -> Iterator[str]:
+def dotted_imports(nodes: Iterable[ast.AST], module: str) -> Iterator[str]:
     """Every module or name that is imported anywhere in a file, with its full dotted name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -121,11 +122,11 @@ def dotted_imports(tree: ast.AST, module: str) -> Iterator[str]:
                 yield str(argument.value) if isinstance(argument, ast.Constant) else "?"
 
 
-def dotted_uses(tree: ast.AST, module: str) -> Iterator[str]:
+def dotted_uses(nodes: Iterable[ast.AST], module: str) -> Iterator[str]:
     """What is imported, and every attribute such as os.urandom or numpy.random of an import."""
-    yield from dotted_imports(tree, module)
+    yield from dotted_imports(nodes, module)
     short = {"np": "numpy", "pa": "pyarrow"}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield f"{short.get(node.value.id, node.value.id)}.{node.attr}"
 
@@ -140,12 +141,12 @@ def room_of(module: str) -> str:
 
 def violations(module: str, text: str) -> list[str]:
     """What is wrong with the source text of a module, one sentence each."""
-    tree = ast.parse(text)
+    nodes = list(ast.walk(ast.parse(text)))
     room = room_of(module)
     found = []
     if room not in ROOMS:
         return [f"{module} has no place in ROOMS"]
-    for name in dotted_imports(tree, module):
+    for name in dotted_imports(nodes, module):
         if name == "?":
             found.append(f"{module} imports what cannot be read off the source")
         if name.split(".")[0] != PACKAGE:
@@ -153,11 +154,15 @@ def violations(module: str, text: str) -> list[str]:
         target = room_of(name)
         if target != room and target not in ROOMS[room]:
             found.append(f"{module} imports {target}, which it has no business with")
-    for name in dotted_uses(tree, module):
-        for door, rooms in DOORS.items():
-            if (name == door or name.startswith(f"{door}.")) and room not in rooms:
-                found.append(f"{module} uses {name}, which belongs in {sorted(rooms)}")
-    for node in ast.walk(tree):
+    for name in dotted_uses(nodes, module):
+        parts = name.split(".")
+        doors = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+        found += [
+            f"{module} uses {name}, which belongs in {sorted(DOORS[door])}"
+            for door in doors
+            if room not in DOORS.get(door, {room})
+        ]
+    for node in nodes:
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if called and node.func.id == "print" and room not in MAY_PRINT:
             found.append(f"{module} prints")
@@ -173,6 +178,7 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
 
 
+@cache
 def sources() -> dict[str, Path]:
     return {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
@@ -200,7 +206,7 @@ def imports_between(texts: dict[str, str]) -> dict[str, set[str]]:
     graph = {}
     for module, text in texts.items():
         targets = set()
-        for name in dotted_imports(ast.parse(text), module):
+        for name in dotted_imports(ast.walk(ast.parse(text)), module):
             # "from deniable.solvers import highs" names a module; otherwise its last part is a
             # function or a class.
             known = name if name in texts else name.rpartition(".")[0]

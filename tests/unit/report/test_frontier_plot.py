@@ -1,5 +1,6 @@
 """The plot: what is drawn, and the same bytes for the same numbers."""
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
@@ -9,16 +10,16 @@ from deniable.report.frontier_plot import Curve, draw, excluded
 from deniable.solvers.matrices import frontier
 from deniable.solvers.matrices.certificate import average_limits
 
-CURVES = [
+CURVES = (
     Curve(METHODS["warner"].style, [(0.2, 2e-4), (0.3, 4e-4)]),
     Curve(METHODS["search"].style, [(0.2, 1.5e-4)]),
     Curve(METHODS["bound"].style, [(0.2, 1e-4), (0.3, 2e-4)], attains_bound=True),
-]
+)
 BOUNDS = [(0.2, 1e-4), (0.3, 2e-4)]
 
 
 def drawn(
-    curves: list[Curve] = CURVES, exact: bool = True, silent: float | None = 0.5
+    curves: Sequence[Curve] = CURVES, exact: bool = True, silent: float | None = 0.5
 ) -> tuple[bytes, str]:
     png, svg = draw(
         curves,
@@ -32,8 +33,13 @@ def drawn(
     return png, svg.decode()
 
 
-def test_it_is_a_png_and_well_formed_svg_that_say_what_they_show() -> None:
-    png, svg = drawn()
+@pytest.fixture(scope="module")
+def plain() -> tuple[bytes, str]:
+    return drawn()
+
+
+def test_it_is_a_png_and_well_formed_svg_that_say_what_they_show(plain: tuple[bytes, str]) -> None:
+    png, svg = plain
     assert png.startswith(b"\x89PNG")
     ElementTree.fromstring(svg)
     # Letters are drawn as shapes; the texts stand beside them as comments.
@@ -46,10 +52,10 @@ def test_it_is_a_png_and_well_formed_svg_that_say_what_they_show() -> None:
 @pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes_and_others_do_not() -> None:
     assert drawn() == drawn()
-    other = [
+    other = (
         *CURVES[:-1],
         Curve(METHODS["bound"].style, [(0.2, 1e-4), (0.3, 2.1e-4)], attains_bound=True),
-    ]
+    )
     assert drawn(other) != drawn()
     assert "<dc:date>" not in drawn()[1]
 
@@ -84,17 +90,19 @@ def test_a_closed_form_is_not_called_attained() -> None:
     assert "attained" not in svg
 
 
-def test_over_epsilon_the_axis_is_logarithmic_and_nobody_is_silent() -> None:
+def test_over_epsilon_the_axis_is_logarithmic_and_nobody_is_silent(
+    plain: tuple[bytes, str],
+) -> None:
     svg = drawn(silent=None)[1]
     assert "no answer at all" not in svg
-    assert "no answer at all" in drawn()[1]
+    assert "no answer at all" in plain[1]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_can_be_drawn_and_is_named(method: str) -> None:
-    style = METHODS[method].style
-    _, svg = drawn([Curve(style, [(0.2, 2e-4), (0.3, 4e-4)])])
-    assert f"<!-- {style.label} -->" in svg
+def test_every_method_can_be_drawn_and_is_named() -> None:
+    points = [(0.2, 2e-4), (0.3, 4e-4)]
+    _, svg = drawn(tuple(Curve(spec.style, points) for spec in METHODS.values()))
+    for spec in METHODS.values():
+        assert f"<!-- {spec.style.label} -->" in svg
 
 
 def test_no_two_methods_look_alike() -> None:
