@@ -7,13 +7,11 @@ import asyncio
 import hashlib
 import shutil
 import time
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collect.limits import Limiter, address_of
 from deniable.collect.page import page_bytes, policy
@@ -29,6 +28,10 @@ from deniable.collect.study import Study
 
 GROUP = 512
 """Most submissions in one transaction."""
+
+GATHERING, LONGEST_GATHERING = 0.001, 0.005
+"""Seconds without another submission after which a group is written, and most of them: one flush
+of the disk serves all that wait, and takes longer than either."""
 
 WAITING = 4096
 """Submissions that may wait; more are told to come back."""
@@ -108,7 +111,7 @@ def submission_size(study: Study) -> int:
 
 
 def _is_hex(text: str, length: int) -> bool:
-    return len(text) == length and set(text) <= set("0123456789abcdef")
+    return len(text) == length and not text.strip("0123456789abcdef")
 
 
 def today() -> date:
@@ -145,17 +148,33 @@ class Collector:
         self._waiting: asyncio.Queue[tuple[Submission, asyncio.Future[Outcome | None]]]
         self._writer = ThreadPoolExecutor(1, "writer")
 
-    def app(self) -> Starlette:
+    def app(self) -> ASGIApp:
         """Return the ASGI application."""
         routes = [
             Route("/", self._get_page),
             Route("/study.json", self._get_study),
-            Route("/submissions", self._answered(self._submit), methods=["POST"]),
-            Route("/withdrawals", self._answered(self._withdraw), methods=["POST"]),
             Route("/healthz", self._get_health),
             Route("/readyz", self._get_ready),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan)
+        handed_out = Starlette(routes=routes, lifespan=self._lifespan)
+        taken = {"/submissions": self._submit, "/withdrawals": self._withdraw}
+
+        # What is taken passes by the framework, which would cost more than all that is done here.
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            take = taken.get(scope.get("path", ""))
+            if take is None:
+                await handed_out(scope, receive, send)
+                return
+            try:
+                self._check_sender(scope)
+                answer = await take(receive)
+            except RefusedError as refusal:
+                answer = _json(refusal.status, {"error": refusal.sentence}, refusal.headers)
+            except ClientDisconnect:
+                return
+            await answer(scope, receive, send)
+
+        return application
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
@@ -200,56 +219,50 @@ class Collector:
 
     # --- what is taken ---------------------------------------------------------------------------
 
-    def _answered(
-        self, take: Callable[[Request], Awaitable[Response]]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            try:
-                self._check_sender(request)
-                return await take(request)
-            except RefusedError as refusal:
-                return _json(refusal.status, {"error": refusal.sentence}, refusal.headers)
-            except ClientDisconnect:
-                return Response(status_code=400)
-
-        return answer
-
-    def _check_sender(self, request: Request) -> None:
-        headers = request.headers
-        origin = headers.get("origin")
-        same = origin is None or urlsplit(origin).netloc == headers.get("host")
-        if not same or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+    def _check_sender(self, scope: Scope) -> None:
+        if scope["method"] != "POST":
+            raise RefusedError(405, "records and receipts are posted", Allow="POST")
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin")
+        same = origin is None or origin.partition(b"://")[2] == headers.get(b"host")
+        site = headers.get(b"sec-fetch-site", b"same-origin")
+        if not same or site not in (b"same-origin", b"none"):
             raise RefusedError(403, "requests come from the study's own page")
-        peer = request.client.host if request.client else ""
-        address = address_of(peer, headers.getlist("x-forwarded-for"), self.hops)
-        if not self._limiter.allows(address, time.monotonic()):
+        peer = scope["client"][0] if scope.get("client") else ""
+        if self.hops:
+            forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+            peer = address_of(peer, [value.decode("latin-1") for value in forwarded], self.hops)
+        if not self._limiter.allows(peer, time.monotonic()):
             raise RefusedError(
                 429, "too many requests; try again in a minute", **{"Retry-After": "60"}
             )
-        kind = headers.get("content-type", "").split(";")[0].strip().lower()
-        if kind != "application/json":
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
             raise RefusedError(415, "the body should be application/json")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._size:
+            raise _too_large()
 
-    async def _body(self, request: Request, most: int) -> bytes:
+    async def _body(self, receive: Receive) -> bytes:
         """Read a body, counted while it streams."""
-        length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            raise RefusedError(413, "the body is larger than any of this study", Connection="close")
-        received = bytearray()
+        received = b""
         try:
             async with asyncio.timeout(SLOWEST):
-                async for piece in request.stream():
-                    received += piece
-                    if len(received) > most:
-                        raise RefusedError(
-                            413, "the body is larger than any of this study", Connection="close"
-                        )
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    received += message.get("body", b"")
+                    if len(received) > self._size:
+                        raise _too_large()
+                    more = message.get("more_body", False)
         except TimeoutError:
             raise RefusedError(408, "the body came too slowly", Connection="close") from None
-        return bytes(received)
+        return received
 
-    async def _submit(self, request: Request) -> Response:
-        sent = submission_of(self.study, await self._body(request, self._size))
+    async def _submit(self, receive: Receive) -> Response:
+        sent = submission_of(self.study, await self._body(receive))
         answer: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
         try:
             self._waiting.put_nowait((sent, answer))
@@ -258,11 +271,10 @@ class Collector:
         outcome = await answer
         if outcome is None:
             raise _busy()
-        status = _STATUS[outcome]
-        return _json(status, {("status" if status < 300 else "error"): outcome.value})
+        return _ANSWERS[outcome]
 
-    async def _withdraw(self, request: Request) -> Response:
-        body = await self._body(request, 256)
+    async def _withdraw(self, receive: Receive) -> Response:
+        body = await self._body(receive)
         try:
             sent = msgspec.json.decode(body, type=_WithdrawalBody)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -285,7 +297,12 @@ class Collector:
         loop = asyncio.get_running_loop()
         while True:
             group = [await self._waiting.get()]
-            while len(group) < GROUP and not self._waiting.empty():
+            latest = loop.time() + LONGEST_GATHERING
+            while len(group) < GROUP:
+                if self._waiting.empty() and loop.time() < latest:
+                    await asyncio.sleep(GATHERING)
+                if self._waiting.empty():
+                    break
                 group.append(self._waiting.get_nowait())
             outcomes: list[Outcome | None]
             try:
@@ -303,6 +320,10 @@ class Collector:
                 self._waiting.task_done()
 
 
+def _too_large() -> RefusedError:
+    return RefusedError(413, "the body is larger than any of this study", Connection="close")
+
+
 def _busy() -> RefusedError:
     return RefusedError(503, "nothing was stored; try again", **{"Retry-After": "5"})
 
@@ -314,3 +335,9 @@ def _json(status: int, content: dict[str, str], headers: dict[str, str] | None =
         {**_HEADERS, **(headers or {})},
         "application/json",
     )
+
+
+_ANSWERS = {
+    outcome: _json(status, {("status" if status < 300 else "error"): outcome.value})
+    for outcome, status in _STATUS.items()
+}

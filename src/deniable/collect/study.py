@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -91,15 +92,19 @@ class Study:
         Raises:
             InputError: if the text is not a record of this study.
         """
-        if len(text) != sum(self.digits) or not set(text) <= set("0123456789abcdef"):
+        places = self._places
+        if len(text) != places[-1][1] or text.strip("0123456789abcdef"):
             raise InputError("a record does not fit the study")
-        codes, at = [], 0
-        for d, n in zip(self.digits, self.design.mechanism.n_outputs, strict=True):
-            codes.append(int(text[at : at + d], 16))
-            at += d
-            if codes[-1] >= n:
-                raise InputError("a record does not fit the study")
+        codes = [int(text[start:end], 16) for start, end, _ in places]
+        if any(code >= n for code, (_, _, n) in zip(codes, places, strict=True)):
+            raise InputError("a record does not fit the study")
         return codes
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int, int]]:
+        """Where each attribute's digits stand in a record, and how many values they have."""
+        ends = list(accumulate(self.digits))
+        return list(zip([0, *ends[:-1]], ends, self.design.mechanism.n_outputs, strict=True))
 
 
 def digits_for(n_outputs: int) -> int:
