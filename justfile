@@ -29,9 +29,9 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
-# kill -9 at two hundred moments of every command that writes, twice; half an hour.
+# kill -9 at two hundred moments of every command that writes, twice, and of the server; half an hour.
 kill:
-    KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger
+    KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:

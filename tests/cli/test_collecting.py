@@ -1,18 +1,31 @@
 """collect, as a designer runs it: from the example's files to a release."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
+import socket
+import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from deniable.collect.client import page_at
 from deniable.collect.folder import StudyFolder
-from unit.collect.studies import ANSWERS, example_files, example_folder, served
+from deniable.errors import InputError
+from unit.collect.studies import (
+    ANSWERS,
+    body_of,
+    example_files,
+    example_folder,
+    get,
+    post,
+    served,
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +59,6 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     assert (tmp_path / "study" / "study.json").is_file()
 
 
-@pytest.mark.slow
 def test_from_the_example_to_a_release(deniable, study, tmp_path):
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
     with served(StudyFolder(study)) as url:
@@ -106,8 +118,6 @@ def test_invitations_are_links_that_are_kept_nowhere_else(deniable, study, tmp_p
 
 
 def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
-    from unit.collect.studies import body_of
-
     (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
     assert deniable("collect", "add", "study", "record.json").out == "1: stored\n"
     assert deniable("collect", "add", "study", "record.json", "--json").json == {"stored before": 1}
@@ -151,8 +161,6 @@ def test_what_serves_beyond_this_machine_needs_both_parts_of_a_certificate(denia
 
 
 def test_an_older_page_and_an_older_release_are_replaced_if_so_wished(deniable, study, tmp_path):
-    from unit.collect.studies import body_of
-
     (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
     deniable("collect", "add", "study", "record.json")
     for command in (
@@ -172,27 +180,75 @@ def test_a_store_that_cannot_be_reached_is_said(deniable, study):
     assert (done.status, "a store is sqlite:///FILE or postgresql" in done.err) == (2, True)
 
 
-@pytest.mark.slow
-def test_the_demo_serves_the_example_and_leaves_nothing(tmp_path):
-    words = ["collect", "demo", "--port", "0", "--no-browser"]  # with --browser it shows the page
-    with subprocess.Popen(
-        [sys.executable, "-m", "deniable", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    ) as running:
-        url = running.stdout.readline().split()[-1]
-        assert page_at(url).startswith(b"<!doctype html>")
-        running.send_signal(signal.SIGTERM)
-        running.communicate(timeout=30)
-    assert running.returncode == 0
-    assert list(tmp_path.iterdir()) == []
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def stopped_after(port: int, visit):
+    """Visit what the next command serves in this process, then end it as SIGTERM does."""
+    seen = []
+
+    def visiting():
+        url = f"http://127.0.0.1:{port}/"
+        while True:
+            with contextlib.suppress(InputError):
+                page_at(url)
+                break
+            time.sleep(0.01)
+        try:
+            seen.append(visit(url))
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    visitor = Thread(target=visiting)
+    visitor.start()
+    yield seen
+    visitor.join()
+
+
+def test_serving_prints_both_addresses_and_ends_when_it_is_told_to(deniable, study):
+    port, beside = free_port(), free_port()
+
+    def visit(url):
+        return [
+            post(url, body_of(StudyFolder(study).study))[0],
+            get(f"http://127.0.0.1:{beside}", ""),
+        ]
+
+    with stopped_after(port, visit) as seen:
+        done = deniable("collect", "serve", "study", "--port", port, "--steward-port", beside)
+    secret = StudyFolder(study).secret
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        f"Respondents: http://127.0.0.1:{port}/",
+        f"Steward, on this machine alone: http://127.0.0.1:{beside}/enter/{secret}",
+        f"Code of the study: {StudyFolder(study).study.identity}",
+    ]
+    ((posted, (outside, _, _)),) = seen
+    assert (posted, outside) == (201, 403)
+    assert "1 records" in deniable("collect", "status", "study").out
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        done = deniable("collect", "serve", "study", "--port", 0, "--steward-port", number)
+        assert (done.status, "choose another with --steward-port" in done.err) == (2, True)
+
+
+def test_the_demo_serves_the_example_and_leaves_nothing(deniable, tmp_path, monkeypatch):
+    places, shown = tmp_path / "places", []
+    places.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(places))
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    for word in ("--browser", "--no-browser"):
+        with stopped_after(port := free_port(), page_at) as seen:
+            assert deniable("collect", "demo", "--port", port, word).status == 0
+        assert seen[0].startswith(b"<!doctype html>")
+        assert list(places.iterdir()) == []
+    assert len(shown) == 1
 
 
 def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_path):
-    from unit.collect.studies import body_of
-
     (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
     deniable("collect", "add", "study", "record.json")
     assert deniable("inspect", "study", "--json").json["epsilon"] == pytest.approx(2.3)

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,8 +88,14 @@ def serve(
     per_minute: Annotated[
         int, Parameter(help="Most requests of one address a minute; schools share one.")
     ] = 600,
+    steward_port: Annotated[
+        int, Parameter(help="Port of the steward's page, on this machine; 0 for any that is free.")
+    ] = 0,
 ) -> None:
     """Serve the page and take what browsers send. Logs nothing about anyone.
+
+    Prints two addresses: the respondents', and that of the steward's page, which this machine alone
+    can open and which lets in whoever has it.
 
     Example: deniable collect serve study --port 8000
     """
@@ -98,7 +105,7 @@ def serve(
     from deniable.collect.serving import check_listening
 
     check_listening(host, certificate, key, behind_proxy)
-    _serve(_folder(study), host, port, certificate, key, behind_proxy, per_minute)
+    _serve(_folder(study), host, port, certificate, key, behind_proxy, per_minute, steward_port)
 
 
 def _serve(
@@ -109,31 +116,43 @@ def _serve(
     key: Path | None = None,
     hops: int = 0,
     per_minute: int = 600,
+    steward_port: int = 0,
     browse: bool = False,
 ) -> None:
     from deniable.cli import console
     from deniable.collect.collector import Collector
     from deniable.collect.serving import bound_socket, run, server_for
+    from deniable.collect.steward import Steward
 
-    store = folder.open_store()
-    collector = Collector(folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute)
-    bound = bound_socket(host, port)
-    scheme = "https" if certificate else "http"
-    shown = f"[{host}]" if ":" in host else host
-    address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
+    with ExitStack() as open_until_the_end:
+        bound = open_until_the_end.enter_context(bound_socket(host, port))
+        beside = bound_socket("127.0.0.1", steward_port, "--steward-port")
+        open_until_the_end.enter_context(beside)
+        store = folder.open_store()
+        open_until_the_end.callback(store.dispose)
+        collector = Collector(
+            folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute
+        )
+        steward = Steward(folder, store, beside.getsockname()[1])
+        scheme = "https" if certificate else "http"
+        shown = f"[{host}]" if ":" in host else host
+        address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
+        steward_at = f"http://127.0.0.1:{beside.getsockname()[1]}/enter/{folder.secret}"
 
-    def ready() -> None:
-        console.say(f"Respondents: {address}\nCode of the study: {folder.study.identity}")
-        sys.stdout.flush()
-        if browse:
-            import webbrowser
+        def ready() -> None:
+            console.say(
+                f"Respondents: {address}\n"
+                f"Steward, on this machine alone: {steward_at}\n"
+                f"Code of the study: {folder.study.identity}"
+            )
+            sys.stdout.flush()
+            if browse:
+                import webbrowser
 
-            webbrowser.open(address)
+                webbrowser.open(address)
 
-    try:
-        run([(server_for(collector.app(), certificate=certificate, key=key), bound)], ready)
-    finally:
-        store.dispose()
+        public = server_for(collector.app(), certificate=certificate, key=key)
+        run([(public, bound), (server_for(steward.app()), beside)], ready)
 
 
 @collect_app.command

@@ -1,14 +1,16 @@
 """Questions asked of a study while it runs, or after: counts straight from its store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deniable.collect.folder import StudyFolder
 from deniable.collect.releasing import stored_codes
+from deniable.collect.store import Store
+from deniable.collect.study import Study
 from deniable.errors import InputError
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts, Tabulator
+from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.strata import Strata
 
@@ -19,9 +21,14 @@ class Collected(Release):
 
     Args:
         folder: the study's.
+        store: its store, kept open by whoever asks often; None to open it for every question.
+        counted: what has been counted, and after how many changes of the store. As long as nothing
+            has changed, it is not counted again.
     """
 
     folder: StudyFolder | None = None
+    store: Store | None = None
+    counted: dict[tuple[str, ...], tuple[tuple[int, int], Tabulation]] = field(default_factory=dict)
 
     def count(
         self,
@@ -42,17 +49,28 @@ class Collected(Release):
                 "release that does"
             )
         assert self.folder is not None
-        study, store = self.folder.study, self.folder.open_store()
+        study, store = self.folder.study, self.store or self.folder.open_store()
+        mechanism = study.design.mechanism
+        try:
+            # Read before counting: a record that comes between is counted again next time.
+            changes = store.changes()
+            known = self.counted.get(tuple(names))
+            if known is None or known[0] != changes:
+                known = changes, self._tabulated(study, store, names)
+                self.counted[tuple(names)] = known
+        finally:
+            if self.store is None:
+                store.dispose()
+        return [Counts.of(mechanism, known[1])]
+
+    def _tabulated(self, study: Study, store: Store, names: Sequence[str]) -> Tabulation:
         mechanism = study.design.mechanism
         places = {variable.position for variable in mechanism.schema.variables(names)}
         channel = Channel(mechanism, tuple(names))
         tabulator = Tabulator(channel.n_outputs)
-        try:
-            for codes in stored_codes(study, store):
-                tabulator.add(channel.released_codes({i: codes[i] for i in places}))
-        finally:
-            store.dispose()
-        return [Counts.of(mechanism, tabulator.tabulation())]
+        for codes in stored_codes(study, store, places):
+            tabulator.add(channel.released_codes(codes))
+        return tabulator.tabulation()
 
 
 def open_collected(path: Path) -> Collected:
@@ -61,5 +79,9 @@ def open_collected(path: Path) -> Collected:
     Raises:
         InputError: if the folder is not one of a study, or the study does not hold together.
     """
-    folder = StudyFolder(path)
-    return Collected(Strata.one(folder.study.design.mechanism), folder=folder)
+    return collected_by(StudyFolder(path))
+
+
+def collected_by(folder: StudyFolder, store: Store | None = None) -> Collected:
+    """Return what questions about a study are asked of, with its store if that is open."""
+    return Collected(Strata.one(folder.study.design.mechanism), folder=folder, store=store)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -28,29 +28,36 @@ from deniable.tables.columns import text_columns
 _ROWS = 1 << 16
 
 
-def unpacked(study: Study, packed: NDArray[np.uint8]) -> list[NDArray[Any]]:
-    """Return the codes of packed records, one array of shape (n,) per attribute.
+def unpacked(
+    study: Study, packed: NDArray[np.uint8], positions: Collection[int] | None = None
+) -> dict[int, NDArray[Any]]:
+    """Return the codes of packed records, one array of shape (n,) per attribute, by its position.
 
     Args:
         study: whose records they are.
         packed: two hexadecimal digits a byte, shape (n, bytes).
+        positions: of the attributes that are wanted; by default all.
     """
-    digits = np.empty((len(packed), 2 * packed.shape[1]), dtype=np.uint8)
-    digits[:, 0::2], digits[:, 1::2] = packed >> 4, packed & 15
-    codes, at = [], 0
-    for width, n_outputs in zip(study.digits, study.design.mechanism.n_outputs, strict=True):
-        code = np.zeros(len(packed), dtype=np.int64)
-        for place in range(at, at + width):
-            code = 16 * code + digits[:, place]
-        codes.append(code.astype(code_type(n_outputs)))
+    codes, at = {}, 0
+    for position, (width, n_outputs) in enumerate(
+        zip(study.digits, study.design.mechanism.n_outputs, strict=True)
+    ):
+        if positions is None or position in positions:
+            code = np.zeros(len(packed), dtype=np.int64)
+            for place in range(at, at + width):
+                byte = packed[:, place // 2]
+                code = 16 * code + (byte & 15 if place % 2 else byte >> 4)
+            codes[position] = code.astype(code_type(n_outputs))
         at += width
     return codes
 
 
-def stored_codes(study: Study, store: Store) -> Iterator[list[NDArray[Any]]]:
-    """Yield the codes of all records in batches, one array of shape (n,) per attribute."""
+def stored_codes(
+    study: Study, store: Store, positions: Collection[int] | None = None
+) -> Iterator[dict[int, NDArray[Any]]]:
+    """Yield the codes of all records in batches, as :func:`unpacked` returns them."""
     for packed in store.records():
-        yield unpacked(study, packed)
+        yield unpacked(study, packed, positions)
 
 
 def export(
@@ -88,7 +95,7 @@ def export(
         raise InputError(
             f"{folder.path}: nothing has been collected yet; there is nothing to export"
         )
-    codes = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+    codes = [np.concatenate([batch[i] for batch in batches]) for i in batches[0]]
     order = permutation(len(codes[0]), bits)
     columns = text_columns(mechanism.schema.attributes, mechanism.output_labels)
     with replaced_folder(output, overwrite=overwrite) as made:

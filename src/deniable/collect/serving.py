@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from deniable.errors import InputError
@@ -72,8 +72,8 @@ def check_listening(host: str, certificate: Path | None, key: Path | None, proxi
         )
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """Take an address; port 0 takes any that is free.
+def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Take an address; port 0 takes any that is free, and ``option`` chooses another.
 
     Raises:
         InputError: if it is taken, or not this machine's.
@@ -92,13 +92,13 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise InputError(
             f"port {port} of {host} cannot be used ({error.strerror or error}); choose another "
-            "with --port"
+            f"with {option}"
         ) from None
     return bound
 
 
 def server_for(
-    app: Starlette, *, certificate: Path | None = None, key: Path | None = None
+    app: ASGIApp, *, certificate: Path | None = None, key: Path | None = None
 ) -> uvicorn.Server:
     """Return a server that logs nothing and names nothing."""
     options: dict[str, Any] = {

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from importlib.resources import as_file, files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,14 @@ class Store:
                 bool(connection.execute(sa.select(STUDY.c.closed)).scalar()),
             )
 
+    def changes(self) -> tuple[int, int]:
+        """Return how many records were ever taken and taken back: as long as neither changes, the
+        records are the same."""
+        with self._engine.connect() as connection:
+            query = "SELECT sum(taken), sum(withdrawn) FROM total"
+            found = [int(number or 0) for number in self._run(connection, query).one()]
+        return found[0], found[1]
+
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes)."""
         size = self.study.record_size
@@ -277,7 +286,7 @@ class Store:
             # Rows as the database's own library gives them: a million take a second, not five.
             cursor: Any = connection.exec_driver_sql("SELECT record FROM submission").cursor
             while rows := cursor.fetchmany(_BATCH):
-                packed = b"".join([record for (record,) in rows])
+                packed = b"".join(chain.from_iterable(rows))
                 yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
 
     def check(self) -> None:

@@ -36,7 +36,9 @@ Floats = NDArray[np.float64]
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
 
-_MOST_ROWS = 200_000
+MOST_ROWS = 200_000
+"""Rows that are looked at, of a table that has more."""
+
 _MOST_PAIRS = 3_000
 _WORK = 100_000_000
 """Rows times pairs."""
@@ -100,11 +102,7 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
 
 def _codes(release: Release, mechanism: Mechanism) -> tuple[list[str], list[NDArray[Any]]]:
     """Return the names of the attributes that are looked at, and their first rows."""
-    names = [
-        name
-        for position, name in enumerate(mechanism.schema.names)
-        if _looked_at(mechanism, position)
-    ]
+    names = looked_at(mechanism)
     if not names:
         return [], []
     attributes = released_attributes(release.strata, names)
@@ -119,18 +117,22 @@ def _codes(release: Release, mechanism: Mechanism) -> tuple[list[str], list[NDAr
         for batch in reader:
             pieces.append(batch.codes)
             rows += batch.n_rows
-            if rows >= _MOST_ROWS:
+            if rows >= MOST_ROWS:
                 break
     if not pieces:
         return [], []
     return names, [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
 
 
-def _looked_at(mechanism: Mechanism, position: int) -> bool:
-    law = mechanism.block_of(position)[0].law
-    if law.kept_as_it_is:
-        return False
-    return isinstance(law, PatternLaw | MatrixChannel)
+def looked_at(mechanism: Mechanism) -> list[str]:
+    """Return the attributes of which something can be told: those under pattern laws or response
+    matrices that are not released as they are."""
+    laws = [mechanism.block_of(i)[0].law for i in range(len(mechanism.schema.names))]
+    return [
+        name
+        for name, law in zip(mechanism.schema.names, laws, strict=True)
+        if not law.kept_as_it_is and isinstance(law, PatternLaw | MatrixChannel)
+    ]
 
 
 def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]]) -> Origin | None:

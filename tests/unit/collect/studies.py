@@ -3,8 +3,9 @@
 import asyncio
 import http.client
 import json
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
@@ -15,14 +16,18 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from deniable.collect.client import draw
+import numpy as np
+
+from deniable.collect.client import codes_of, draw
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, server_for
-from deniable.collect.store import Store
+from deniable.collect.steward import Steward
+from deniable.collect.store import Store, Submission, receipt_id
 from deniable.collect.study import Study, new_study
 from deniable.design.design import design
 from deniable.design.record import mechanism_to_plain, to_json
+from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 
@@ -71,12 +76,35 @@ def example_folder(folder: Path, **changes: str) -> StudyFolder:
 
 
 @contextmanager
-def served(folder: StudyFolder, store: Store | None = None, **options: Any) -> Iterator[str]:
+def served(
+    folder: StudyFolder,
+    store: Store | None = None,
+    *,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    **options: Any,
+) -> Iterator[str]:
     """Serve a study from this process, and give its address."""
     store = store or folder.open_store()
     collector = Collector(folder.study, store, folder=folder.path, **options)
     bound = bound_socket("127.0.0.1", 0)
-    server = server_for(collector.app())
+    with listening(collector.app(), bound, certificate=certificate, key=key) as url:
+        yield url
+    store.dispose()
+
+
+@contextmanager
+def stewarded(folder: StudyFolder) -> Iterator[str]:
+    """Serve the steward's page from this process, and give its address."""
+    store, bound = folder.open_store(), bound_socket("127.0.0.1", 0)
+    with listening(Steward(folder, store, bound.getsockname()[1]).app(), bound) as url:
+        yield url
+    store.dispose()
+
+
+@contextmanager
+def listening(app: Any, bound: socket.socket, **tls: Path | None) -> Iterator[str]:
+    server = server_for(app, **tls)
     running = Thread(target=lambda: asyncio.run(server.serve(sockets=[bound])))
     running.start()
     while not server.started:
@@ -86,7 +114,6 @@ def served(folder: StudyFolder, store: Store | None = None, **options: Any) -> I
     finally:
         server.should_exit = True
         running.join()
-        store.dispose()
 
 
 def body_of(
@@ -95,6 +122,40 @@ def body_of(
     """A submission's body: a draw of the example's answers, with `changes` of its fields."""
     sent = json.loads(draw(study, ANSWERS, token, SeededRandomness(seed)).body)
     return json.dumps(sent | (changes or {}), separators=(",", ":")).encode()
+
+
+def fill(folder: StudyFolder, count: int, answers: dict[str, Any] = ANSWERS) -> None:
+    """Store the draws of so many people who all give the same answers."""
+    mechanism = folder.study.design.mechanism
+    columns = [np.repeat(code, count) for code in codes_of(folder.study, answers)]
+    drawn = Randomizer(mechanism, SeededRandomness(count)).randomize(columns)
+    store = folder.open_store()
+    store.submit(
+        [
+            Submission(receipt_id(f"{count} {row}"), packed(folder.study, codes))
+            for row, codes in enumerate(zip(*(column.tolist() for column in drawn), strict=True))
+        ],
+        TODAY,
+    )
+    store.dispose()
+
+
+def packed(study: Study, codes: Sequence[int]) -> bytes:
+    """A record as it lies in the store."""
+    text = study.encode(codes)
+    return bytes.fromhex(text + "0" * (len(text) % 2))
+
+
+def get(url: str, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    """Fetch, and return status, content and headers; follows nothing."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request(
+        "GET", f"/{path}", headers={k.replace("_", "-"): v for k, v in headers.items()}
+    )
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, content, {k.lower(): v for k, v in response.getheaders()}
 
 
 def post(

@@ -17,7 +17,7 @@ from deniable.collect import collector, serving, store
 from deniable.collect.collector import submission_size
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes, policy
-from unit.collect.studies import body_of, example_folder, post, served
+from unit.collect.studies import body_of, example_folder, get, post, served
 
 CONTRACT = json.loads((Path(collector.__file__).parent / "openapi.json").read_text())
 
@@ -42,17 +42,6 @@ def invited(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 def invited_url(invited: StudyFolder) -> Iterator[str]:
     with served(invited, per_minute=100_000) as address:
         yield address
-
-
-def get(url: str, path: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
-    connection.request(
-        "GET", f"/{path}", headers={k.replace("_", "-"): v for k, v in headers.items()}
-    )
-    response = connection.getresponse()
-    content = response.read()
-    connection.close()
-    return response.status, content, {k.lower(): v for k, v in response.getheaders()}
 
 
 def test_everyone_gets_the_same_page_with_its_policy(url: str, folder: StudyFolder) -> None:
@@ -186,10 +175,9 @@ def test_bodies_are_counted_while_they_stream(url: str) -> None:
     assert raw(url, twice).startswith(b"HTTP/1.1 400")
 
 
-@pytest.mark.slow
 def test_slow_and_idle_connections_are_cut(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "SLOWEST", 0.2)
-    monkeypatch.setattr(serving, "FIRST_REQUEST", 0.3)
+    monkeypatch.setattr(collector, "SLOWEST", 0.05)
+    monkeypatch.setattr(serving, "FIRST_REQUEST", 0.1)
     began = time.monotonic()
     assert raw(url, HEAD + b"Content-Length: 20\r\n\r\n{").startswith(b"HTTP/1.1 408")
     assert raw(url, b"") == b""  # says nothing

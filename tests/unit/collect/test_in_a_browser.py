@@ -511,3 +511,34 @@ def test_no_rule_of_accessibility_is_broken_in_any_state(
         assert broken() == []
     browser.execute_script("document.body.append(Object.assign(new Image(), {src: 'x'}))")
     assert broken() != []  # an image without a text
+
+
+def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path)
+    studies.fill(folder, 400)
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    narrow = "return document.documentElement.scrollWidth <= innerWidth"
+    with studies.stewarded(folder) as url:
+        browser.get(f"{url}enter/{folder.secret}")
+        assert browser.current_url == url  # the secret is not where one may look over a shoulder
+        assert browser.execute_script("return document.cookie") == ""
+        browser.find_element(By.CSS_SELECTOR, "#and option[value=lonely]").click()
+        browser.find_element(By.TAG_NAME, "button").click()
+        assert "and=lonely" in browser.current_url
+        for width in (320, 1280):
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            try:
+                assert browser.execute_script(narrow)
+                browser.execute_script(axe)
+                assert browser.execute_async_script(RULES) == []
+            finally:
+                browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.get("about:blank")
+        browser.get(url)  # by the cookie
+        assert browser.find_elements(By.TAG_NAME, "table")
+        browser.delete_all_cookies()
+        browser.get(url)
+        assert "come in by the address" in browser.find_element(By.TAG_NAME, "body").text

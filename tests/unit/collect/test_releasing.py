@@ -22,7 +22,8 @@ def test_a_release_of_what_was_collected_holds_together(tmp_path: Path) -> None:
     store = folder.open_store()
     bodies = [draw(folder.study, ANSWERS, "", SeededRandomness(n)).body for n in range(120)]
     store.submit([submission_of(folder.study, body) for body in bodies], TODAY)
-    codes = np.concatenate([np.array(batch) for batch in stored_codes(folder.study, store)], axis=1)
+    batches = [np.array([*batch.values()]) for batch in stored_codes(folder.study, store)]
+    codes = np.concatenate(batches, axis=1)
     store.dispose()
     sent = [folder.study.decode(json.loads(body)["record"]) for body in bodies]
     assert sorted(map(tuple, codes.T.tolist())) == sorted(map(tuple, sent))
@@ -50,7 +51,7 @@ def test_nothing_collected_is_nothing_to_export(tmp_path: Path) -> None:
 def test_wide_codes_come_back(tmp_path: Path) -> None:
     study = example_folder(tmp_path).study
     packed = np.array([[0x13, 0x20, 0x10], [0x00, 0x00, 0x20]], dtype=np.uint8)
-    found = [column.tolist() for column in unpacked(study, packed)]
+    found = [column.tolist() for column in unpacked(study, packed).values()]
     assert found == [[1, 0], [3, 0], [2, 0], [0, 0], [1, 2]]
 
 

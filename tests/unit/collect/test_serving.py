@@ -1,16 +1,35 @@
 """Where a server may listen, and how it ends."""
 
+import contextlib
+import http.client
+import ipaddress
+import json
+import os
 import signal
 import socket
-import subprocess
-import sys
+import sqlite3
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from deniable.collect.serving import bound_socket, check_listening, is_loopback
+from deniable.collect.collector import Collector
+from deniable.collect.folder import StudyFolder
+from deniable.collect.serving import bound_socket, check_listening, is_loopback, run, server_for
 from deniable.errors import InputError
-from unit.collect.studies import body_of, example_folder, post
+from unit.collect.studies import body_of, example_folder, post, served
 
 
 def test_answers_are_never_open_on_the_way() -> None:
@@ -36,45 +55,167 @@ def test_a_port_that_is_taken_is_said() -> None:
         bound_socket("192.0.2.1", 0)
 
 
-@pytest.mark.slow
-def test_sigterm_ends_it_with_nothing_lost_and_nothing_logged(tmp_path: Path) -> None:
-    folder = example_folder(tmp_path)
-    with subprocess.Popen(
-        [sys.executable, "-m", "deniable", "collect", "serve", str(folder.path), "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
-        assert running.stdout is not None
-        url = running.stdout.readline().split()[-1]
-        assert post(url, body_of(folder.study))[0] == 201
-        running.send_signal(signal.SIGTERM)
-        out, err = running.communicate(timeout=30)
-    assert running.returncode == 0
-    assert out.count("\n") <= 1  # the study's code, if there was time for it
-    assert err == ""
-    store = folder.open_store()
-    assert store.totals().records == 1
-    store.dispose()
+@contextmanager
+def serving(folder: StudyFolder) -> Iterator[tuple[BaseProcess, str]]:
+    """Serve a study from a process of its own that can be killed, and give its address."""
+    bound = bound_socket("127.0.0.1", 0)
+    bound.listen()  # who comes early waits
+
+    def serve() -> None:
+        store = folder.open_store()
+        run([(server_for(Collector(folder.study, store).app()), bound)], lambda: None)
+        store.dispose()
+
+    process = get_context("fork").Process(target=serve)
+    process.start()
+    url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+    bound.close()
+    try:
+        yield process, url
+    finally:
+        process.kill()
+        process.join()
+
+
+class Load(Thread):
+    """Sends records one after another, each until it is acknowledged or the server is gone."""
+
+    def __init__(self, url: str, bodies: Iterator[bytes]) -> None:
+        super().__init__()
+        self.url, self.bodies = url, bodies
+        self.acknowledged: list[bytes] = []
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        with contextlib.suppress(OSError, http.client.HTTPException), closing(connection):
+            for body in self.bodies:
+                given = {"Content-Type": "application/json"}
+                connection.request("POST", "/submissions", body, given)
+                response = connection.getresponse()
+                response.read()
+                assert response.status == 201
+                self.acknowledged.append(body)
+
+
+def bodies(folder: StudyFolder) -> Iterator[bytes]:
+    """Submissions of different people, without end."""
+    one = json.loads(body_of(folder.study))
+    while True:
+        yield json.dumps(one | {"receipt": os.urandom(32).hex()}, separators=(",", ":")).encode()
+
+
+def stored(folder: StudyFolder) -> list[bytes]:
+    with closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
+        assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        ids = [name for (name,) in raw.execute("SELECT id FROM submission")]
+        ((taken,),) = raw.execute("SELECT coalesce(sum(taken), 0) FROM total")
+    assert taken == len(ids) == len(set(ids))
+    return ids
+
+
+KILLS = int(os.environ.get("KILLS", "6"))
 
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     folder = example_folder(tmp_path)
-    acknowledged, seed = set(), 0
-    for kill_after in range(1, 13):
-        with subprocess.Popen(
-            [sys.executable, "-m", "deniable", "collect", "serve", str(folder.path), "--port", "0"],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as running:
-            assert running.stdout is not None
-            url = running.stdout.readline().split()[-1]
-            for _ in range(kill_after):
-                seed += 1
-                if post(url, body_of(folder.study, seed=seed))[0] == 201:
-                    acknowledged.add(seed)
-            running.kill()
+    moments = np.random.default_rng(KILLS).uniform(0.02, 0.2, KILLS)
+    acknowledged: set[bytes] = set()
+    for moment in moments:
+        with serving(folder) as (process, url):
+            loads = [Load(url, bodies(folder)) for _ in range(4)]
+            for load in loads:
+                load.start()
+            while not any(load.acknowledged for load in loads):
+                time.sleep(0.002)
+            time.sleep(moment)
+            process.kill()
+            for load in loads:
+                load.join()
+        found = {bytes.fromhex(json.loads(b)["receipt"]) for x in loads for b in x.acknowledged}
+        assert found
+        acknowledged |= found
+        assert acknowledged <= set(stored(folder))
+    # What was stored but not acknowledged is at most what was on the way when it was killed.
+    assert len(stored(folder)) - len(acknowledged) <= 4 * KILLS
+
+
+@pytest.mark.slow
+def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with serving(folder) as (process, url):
+        loads = [Load(url, bodies(folder)) for _ in range(4)]
+        for load in loads:
+            load.start()
+        while sum(len(load.acknowledged) for load in loads) < 40:
+            time.sleep(0.002)
+        process.terminate()
+        for load in loads:
+            load.join()
+        process.join(20)
+        assert process.exitcode == 0
+    # Every record that was stored was acknowledged: none was on the way when it ended.
+    acknowledged = {json.loads(b)["receipt"] for load in loads for b in load.acknowledged}
+    assert {name.hex() for name in stored(folder)} == acknowledged
+
+
+def test_it_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
+    """In this process, where what runs is measured."""
+    folder = example_folder(tmp_path)
     store = folder.open_store()
-    assert store.totals().records == len(acknowledged) == seed
+    bound = bound_socket("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+    found = []
+
+    def visit() -> None:
+        found.append(post(url, body_of(folder.study))[0])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    visitor = Thread(target=visit)
+    app = Collector(folder.study, store).app()
+    run([(server_for(app), bound)], visitor.start)
+    visitor.join()
     store.dispose()
+    assert found == [201]
+    assert len(stored(folder)) == 1
+
+
+def test_with_a_certificate_it_speaks_tls_alone(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    write_certificate(certificate, key)
+    folder = example_folder(tmp_path)
+    context = ssl.create_default_context(cafile=str(certificate))
+    with served(folder, certificate=certificate, key=key) as url:
+        where = urlsplit(url).netloc
+        with closing(http.client.HTTPSConnection(where, timeout=20, context=context)) as secure:
+            secure.request("GET", "/healthz")
+            assert secure.getresponse().status == 200
+        with closing(http.client.HTTPConnection(where, timeout=20)) as plain:
+            plain.request("GET", "/healthz")
+            with pytest.raises((http.client.HTTPException, OSError)):
+                plain.getresponse()
+
+
+def write_certificate(certificate: Path, key: Path) -> None:
+    """A certificate of this machine, signed by itself."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(1))
+        .not_valid_after(now + timedelta(1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .sign(private, hashes.SHA256())
+    )
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
