@@ -10,6 +10,8 @@ import pytest
 
 from cli.test_bad_input import refused
 
+pytestmark = pytest.mark.usefixtures("no_plot")
+
 PRIOR = "[0.4, 0.3, 0.2, 0.1]"
 TABLE = "age,sex\n" + "".join(
     f"{age},{sex}\n" for age, sex in zip("0001122301" * 60, "fmfmmf" * 100, strict=True)
@@ -70,7 +72,6 @@ def test_a_frontier_is_printed_and_written(deniable, place):
         assert row["iterative_mse"] > 0
     with (place / "f" / "frontier.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
-    assert (place / "f" / "frontier.png").read_bytes().startswith(b"\x89PNG")
     assert "hypervolume" in done.err
 
 

@@ -68,7 +68,7 @@ def shelf(tmp_path_factory):
 
 
 @pytest.fixture
-def traced(deniable, place, shelf):
+def traced(deniable, place, shelf, no_plot):
     if shelf.exists():
         copytree(shelf, place / "f")
         return place
@@ -304,7 +304,7 @@ def test_in_python_a_frame_goes_through_and_parts_are_estimated(deniable, traced
     assert package.estimate(traced / "release", of=["sex", "age"]).values.shape == (3, 2)
 
 
-def test_several_files_are_merged_and_named_when_a_point_is_picked(deniable, place):
+def test_several_files_are_merged_and_named_when_a_point_is_picked(deniable, place, no_plot):
     (place / "a.json").write_text('{"young": 0.5, "old": 0.5}')
     (place / "b.json").write_text('{"f": 0.4, "m": 0.45, "x": 0.15}')
     done = deniable(

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
-from laws.brute_force import channel_of_mechanism, seen_through
+from laws.brute_force import Channel, channel_of_mechanism, seen_through
 
 _KNOWN: dict[tuple[int, tuple[str, ...]], tuple[Mechanism, NDArray[np.float64]]] = {}
 """Matrices by the mechanism's id, each with its mechanism, so that no id comes back."""
+_WHOLE: dict[int, tuple[Mechanism, Channel]] = {}
+"""The same on all attributes."""
 
 
 def dense_channel(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np.float64]:
@@ -31,7 +33,11 @@ def dense_channel(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np
 
 def _from_definition(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np.float64]:
     positions = mechanism.schema.positions(attributes)
-    channel = seen_through(channel_of_mechanism(mechanism), positions)
+    if id(mechanism) not in _WHOLE:
+        if len(_WHOLE) == 100:
+            _WHOLE.clear()
+        _WHOLE[id(mechanism)] = mechanism, channel_of_mechanism(mechanism)
+    channel = seen_through(_WHOLE[id(mechanism)][1], positions)
     k = len(mechanism.schema.attributes)
     columns = []
     for x in product(*(range(mechanism.schema.n_categories[i]) for i in positions)):

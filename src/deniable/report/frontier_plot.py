@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from deniable.report.method_styles import SETTINGS, MethodStyle, figure_bytes
+from deniable.report.method_styles import SETTINGS, MethodStyle, png_and_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def draw(
         axes.set_ylabel(y_label)
         axes.set_title(title, loc="left", fontsize=9)
         axes.legend(loc="upper right" if silent is None else "upper left", handlelength=2.6)
-        return figure_bytes(figure, "png"), figure_bytes(figure, "svg")
+        return png_and_svg(figure)
 
 
 def _floor(bounds: Sequence[tuple[float, float]]) -> float:

@@ -54,3 +54,10 @@ def figure_bytes(figure: "Figure", kind: str) -> bytes:
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     figure.savefig(target, format=kind, dpi=DPI, metadata=metadata)
     return target.getvalue()
+
+
+def png_and_svg(figure: "Figure") -> tuple[bytes, bytes]:
+    """Return a figure as both, laid out once."""
+    png = figure_bytes(figure, "png")
+    figure.set_layout_engine("none")
+    return png, figure_bytes(figure, "svg")

@@ -16,7 +16,7 @@ from deniable.report.method_styles import (
     SETTINGS,
     SKY,
     MethodStyle,
-    figure_bytes,
+    png_and_svg,
 )
 from deniable_studies.study import Figure
 
@@ -48,7 +48,7 @@ def render(figure: Figure) -> tuple[bytes, bytes]:
     with rc_context(SETTINGS):
         canvas = MatplotlibFigure(figsize=figure.size, layout="constrained", dpi=DPI)
         figure.draw(canvas)
-        return figure_bytes(canvas, "png"), figure_bytes(canvas, "svg")
+        return png_and_svg(canvas)
 
 
 def plot_method(

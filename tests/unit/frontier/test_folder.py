@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -48,6 +49,8 @@ def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:
         "matrices",
         "sensitivity.csv",
     ]
+    assert (path / "frontier.png").read_bytes().startswith(b"\x89PNG")
+    ElementTree.parse(path / "frontier.svg")
     rows = json.loads((path / "frontier.json").read_text())
     with (path / "frontier.csv").open() as file:
         table = list(csv.DictReader(file))
@@ -130,7 +133,7 @@ def test_a_nudged_certificate_a_wrong_matrix_and_a_missing_file_are_refused(path
 
 
 def test_only_a_frontier_is_read_and_only_a_frontier_is_replaced(
-    found: Frontier, path: Path, tmp_path: Path
+    found: Frontier, path: Path, tmp_path: Path, no_plot: None
 ) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         folder.read(tmp_path)

@@ -75,14 +75,14 @@ def test_the_exact_matrix_is_the_two_stages_written_out(response: InvariantChann
     n = len(response.counts)
     answer = [[Fraction(w, 1 << response.base.bits) for w in row] for row in response.base.weights]
     seen = [sum(answer[y][x] * response.counts[x] for x in range(n)) for y in range(n)]
-    alpha = Fraction(response.alpha)
+    alpha, exact = Fraction(response.alpha), exact_matrix(response)
     for x in range(n):
         for back in range(n):
             two_stages = sum(
                 answer[y][x] * answer[y][back] * response.counts[back] / seen[y] for y in range(n)
             )
             stay = (1 - alpha) if x == back else 0
-            assert exact_matrix(response)[back][x] == alpha * two_stages + stay
+            assert exact[back][x] == alpha * two_stages + stay
 
 
 def test_draws_follow_the_matrix_whatever_the_category() -> None:
