@@ -67,6 +67,9 @@ _LOOSEST = 6.0
 _SHARES = (1.0, 2 / 3, 0.5, 1 / 3, 0.25, 1.25 / 6, 1.1 / 6)
 """Shares of the caps, in turn: of 6x they are 4x, 3x, 2x, 1.5x, 1.25x and 1.1x."""
 
+_NEAR, _NEAR_PART = 5e-4, 2e-5
+"""How near the optimum without caps need be known, in nats, with its part of the levels' sum."""
+
 _PROGRAM_AIM = 2e-11
 _UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
 """Part of a total that may be left."""
@@ -161,7 +164,7 @@ def solve(
     ('program', 2.9775, 0.1255)
     """
     problem, limits = _request(n_categories, attribute_epsilon, caps, pair_floor)
-    optimum = optimal.solve(n_categories, attribute_epsilon) if start is None else start.optimum
+    optimum = _optimum(problem, limits) if start is None else start.optimum
     near = None
     if start is not None and start.ramp is not None:  # it may come from the search for a total
         near = replace(start.ramp, w=start.ramp.ramp.height)
@@ -173,7 +176,7 @@ def solve(
         inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
         without = optimum
         if bound:
-            without = optimal.solve(inner.counts.tolist(), inner.attribute_epsilon.tolist())
+            without = _optimum(inner, limits[free])
             near = None
         found, method, ramp = _with_room(inner, limits[free], pair_floor, without, near, exact)
     parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found]
@@ -246,6 +249,14 @@ def _request(
             f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
         )
     return problem, limits
+
+
+def _optimum(problem: Problem, limits: FloatArray) -> OptimalSolution:
+    """Return the optimum without caps and floor: where something is capped, what the answer is
+    compared with, and to no more digits than that takes."""
+    level = problem.attribute_epsilon
+    near = _NEAR + _NEAR_PART * float(level.sum()) if np.isfinite(limits).any() else 0.0
+    return optimal.solve(problem.counts.tolist(), level.tolist(), gap=max(near, 1e-9))
 
 
 def _by_room(problem: Problem, limits: FloatArray) -> tuple[list[int], list[int]]:
@@ -522,7 +533,8 @@ class _TotalSearch:
                     best = program
         reached, parts, method, ramp = best
         levels = self._levels(reached)
-        optimum = optimal.solve(self._problem.counts.tolist(), levels.tolist())
+        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
+        optimum = _optimum(problem, self._multiple * levels)
         return Spent(levels, BalancedSolution(tuple(parts), optimum, method, ramp))
 
     def _levels(self, scale: float) -> FloatArray:

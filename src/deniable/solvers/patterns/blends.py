@@ -46,6 +46,10 @@ NEGLIGIBLE = 1e-16
 """Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
 vote on one attribute alone can meet its level of 0.001."""
 
+NEAR = 1e-4
+"""A gap of one vote, as a part of ε, up to which votes are only looked for to add to it, in all the
+steepnesses that it is a mixture of."""
+
 NEARLY = 2e-3
 """A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
 
@@ -81,9 +85,12 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """
     # A soft vote that meets every row leaves the multipliers free to swing; where it is nearly the
     # optimum it is missed, as parts of opposite sign have to cancel to nine digits then.
-    good = fit.gap <= NEARLY * fit.lower_bound
+    orders: tuple[bool, ...] = (True,)
+    if fit.gap > NEAR * fit.lower_bound:
+        good = fit.gap <= NEARLY * fit.lower_bound
+        orders = (good, not good) if len(fit.vote.widths) == 1 else (False,)
     tried = []
-    for with_vote in (good, not good):
+    for with_vote in orders:
         votes = _Votes(problem, fit, with_vote)
         tried.append(votes)
         if (
@@ -129,10 +136,16 @@ class _Votes:
             self.master.add(self._vote(alone, GRIDS[0])[2])
 
         single = fit.vote.law(problem, self.unit)
-        if with_vote and isinstance(single, GatedSum):
-            self._parts.append(single)
-            value = fit.vote.value * math.exp(fit.vote.objective + self.unit)
-            self._columns.append(value / gain)
+        for part in single.parts if isinstance(single, VoteBlend) else (single,):
+            if not with_vote:
+                break
+            # g − 1 = (e^E − 1) x with e^E − 1 = e^unit.
+            value = (
+                problem.change_probability * part.excess.kept[0]
+                - problem.keep_probability * part.excess.changed[0]
+            )
+            self._parts.append(part)
+            self._columns.append(value * math.exp(part.tilted[3]) / gain)
             self.master.add(self._columns[-1])
 
     def generate(self, grid: float, gap: float) -> bool:

@@ -29,7 +29,10 @@ MOST_NODES = 6000
 """Frequencies at most; a gate so steep that it needs more is not resolved."""
 
 _BLOCK = 256
-_NEGLIGIBLE = 1e-12
+_TAIL = 26.0
+"""Nats at which a tail is left out, of z or of the frequencies: e^−26 is 5e-12."""
+
+_NEGLIGIBLE = 1e-11
 """A block of frequencies that adds less than this part of the largest is the last."""
 
 
@@ -82,9 +85,9 @@ def logistic_vote(problem: Problem, weights: FloatArray, softness: float) -> Log
     log_factor = tilt * budget + float(np.log(keep + odds).sum())
     deviation = math.sqrt(float(weights**2 @ (change * (1.0 - change))))
     # What comes around from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
-    period = 8.0 * deviation + max(40.0 / tilt, 36.0 / (1.0 / softness - tilt))
+    period = 8.0 * deviation + max(_TAIL / tilt, _TAIL / (1.0 / softness - tilt))
     spacing = 2.0 * math.pi / period
-    needed = max(64, math.ceil(36.0 / (math.pi * softness * spacing)))  # S falls as e^{−πTω}
+    needed = max(64, math.ceil(_TAIL / (math.pi * softness * spacing)))  # S falls as e^{−πTω}
     k = problem.n_attributes
     smooth, gate, bend = 0.0, 0.0, 0.0
     gate_changed, bend_changed, pairs = np.zeros(k), np.zeros(k), np.zeros((k, k))

@@ -3,6 +3,8 @@
 The height E is moved until every attribute has at least its level; whatever is too high comes down
 by an independent k-ary response on that attribute (post-processing: no level of anything rises).
 If all attributes are within the tolerance already no response is needed, and sampling is cheaper.
+At many nats that is the only way: of a level of 20 nats an own response, whose probability is a
+double near 1, reaches seven digits.
 """
 
 import math
@@ -20,6 +22,10 @@ Law = TypeVar("Law", bound=VoteLaw)
 
 TOLERANCE = 9e-10
 """A level that is met lies at most this far (nats) below the request, and never above it."""
+
+
+_PRECISION = 1e-9
+"""The most that a level may lie below its request."""
 
 
 def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
@@ -45,17 +51,35 @@ def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
         landed = _land(problem, law, margin, unit * TOLERANCE)
         over = float((landed.attribute_bounds()[0] - level).max())
         if over <= 0:
-            return landed
+            return _precise(problem, landed)
         # `over` may be less than what rounding moves the level by from one attempt to the next.
         margin += 2 * over + 0.05 * certain
-    raise SolverError("the error bounds of this law are too wide to certify its levels")
+    raise _too_wide(problem, margin)
+
+
+def _too_wide(problem: Problem, wrong: float) -> SolverError:
+    return SolverError(
+        "the error bounds of this law are too wide to certify its levels: with levels of up to "
+        f"{problem.attribute_epsilon.max():g} nats they can be met to about {wrong:.0e} nats only"
+    )
+
+
+def _precise(problem: Problem, law: Law) -> Law:
+    """Return the law; refuse one whose own responses overshoot, as their doubles near 1 may."""
+    short = problem.attribute_epsilon - law.attribute_bounds()[1]
+    if float(short.max()) > _PRECISION:
+        raise _too_wide(problem, float(short.max()))
+    return law
 
 
 def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law:
     """Bring every level to at most ε_i − margin and at least ε_i − tolerance_i."""
     if np.any(margin > 0.45 * tolerance):
-        raise SolverError("the error bounds of this law are too wide to certify its levels")
+        raise _too_wide(problem, margin)
     target = problem.attribute_epsilon - margin
+    over = law.moments().levels(problem.counts) - target
+    if np.all((-0.9 * tolerance + 2.0 * margin <= over) & (over <= 0.0)):
+        return law
     law = _move_height(law, target, tolerance)
     moments = law.moments()
     over = moments.levels(problem.counts) - target

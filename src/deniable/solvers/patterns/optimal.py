@@ -27,7 +27,7 @@ from deniable.laws.votes.vote_law import Account, VoteLaw
 from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
-from deniable.solvers.patterns.landing import land, vote_of
+from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
 from deniable.solvers.patterns.votes_dual import GOOD_ENOUGH, fit_vote
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
@@ -150,10 +150,13 @@ def _by_search(problem: Problem, gap: float) -> OptimalSolution:
     near = bool(candidates) and candidates[0].gap <= enough
     if problem.n_attributes <= blends.MAX_ATTRIBUTES and not near:
         # Own responses bring a level of 20 nats down to seven digits only; where votes are mixed to
-        # the last digit there is nothing to bring down.
+        # the last digit, for levels a hair below the request, there is nothing to bring down.
+        level = problem.attribute_epsilon
+        below = level - np.minimum(0.5 * TOLERANCE, 1e-3 * level)
+        aimed = checked_problem(problem.counts.tolist(), below.tolist())
         for near_enough in (enough, 1e-3 * enough):
             with suppress(SolverError, InputError):  # too large to be held is no answer either
-                blend = blends.fit_blend(problem, fit, gap=near_enough)
+                blend = blends.fit_blend(aimed, fit, gap=near_enough)
                 law = land(problem, blend.law)
                 candidates.append(
                     _certified(problem, [_whole(problem, law)], blend.weights, "blend")

@@ -50,6 +50,16 @@ _WORTH = 3e-5
 _ORDINARY = 4.0
 """Levels up to which there is one best top, wherever the search starts."""
 
+_LOOSER = (1.3, 1.8, 3.0)
+"""How many times looser caps are that a ramp is found for, and followed from, where no start
+settles under the caps as they are."""
+
+_STRIDE, _SHORTEST = 0.12, 0.006
+"""Longest and shortest step in the logarithm of the share of the caps, followed to another."""
+
+_STEEP = 0.1
+"""A fall of the last unknown with the top at which the top is moved on the way."""
+
 _FLOOR_ROOM = 2e-3
 """How far above its floor the least ratio may end."""
 
@@ -336,12 +346,14 @@ class RampSearch:
         found = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
             found = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
-        if found is None:
-            tried = [fit for fit in self._starts(share) if fit is not None]
-            if not tried:
-                return None
-            found = min(tried, key=self._cost)
-        return self._placed(found, share)
+        for looser in (1.0, *_LOOSER):
+            if found is not None:
+                break
+            tried = [fit for fit in self._starts(looser * share) if fit is not None]
+            if tried:
+                found = min(tried, key=self._cost)
+                found = found if looser == 1.0 else self._followed(found, share)
+        return None if found is None else self._placed(found, share)
 
     def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, by moving the top up; None if no top
@@ -406,16 +418,23 @@ class RampSearch:
             yield self._fit.at(slopes, self._w, top, share, veto=False)
 
     def _followed(self, fit: Fit, share: float) -> Fit | None:
-        """Go from a ramp to another share in small steps."""
+        """Go from a ramp to another share in small steps, and up with the best top: the tighter
+        the caps, the higher it is, and far below it no ramp keeps them."""
         asked = self._target.at(fit.w)
         used = float((fit.ramp.slopes / np.minimum(asked.caps, asked.height)).max())
-        steps = math.ceil(abs(math.log(share / used)) / 0.12)
-        now: Fit | None = fit
-        for part in np.arange(steps) / max(steps, 1):
-            if now is None:
-                return None
-            now = self._again(now, now.w, now.ramp.top, used * (share / used) ** float(part))
-        return None if now is None else self._again(now, now.w, now.ramp.top, share)
+        now = self._again(fit, fit.w, fit.ramp.top, used)
+        step = _STRIDE
+        while now is not None and used != share and step > _SHORTEST:
+            left = math.log(share / used)
+            next_share = share if abs(left) <= step else used * math.exp(math.copysign(step, left))
+            new = self._again(now, now.w, now.ramp.top, next_share)
+            if new is None:
+                step *= 0.5
+                continue
+            if self._target.better * new.by_top < -_STEEP:
+                new = self._placed(new, next_share)
+            now, used, step = new, next_share, min(1.5 * step, _STRIDE)
+        return now if used == share else None
 
     def _moved(self, fit: Fit, top: float, share: float) -> Fit | None:
         w = fit.w

@@ -55,6 +55,9 @@ _HOPELESS = 0.2
 """Where v is off by more than this part of what it was off at first, or of d, after five steps, the
 fixed point will not settle."""
 
+_SHORTEST = 0.75
+"""Where Newton steps are many, or frequencies run out, T falls by this factor."""
+
 _COARSE = 10_000.0
 """Units of θ with which λ are compared on the way."""
 
@@ -344,10 +347,14 @@ class VoteSearch:
         softness = 0.7 / usual_tilt(self.problem, weights)
         damping = 1e-2
         found: list[LogisticVote] = []
+        factor = _SHORTEST
         while True:
             vote = logistic_vote(self.problem, weights, softness)
             if not vote.resolved:
-                return found
+                if factor == _SHORTEST:
+                    return found
+                softness, factor = softness / factor * _SHORTEST, _SHORTEST
+                continue
             vote, damping, steps = self.descend(vote, damping)
             self.prove(vote.weights, _COARSE)
             found.append(vote)
@@ -355,7 +362,8 @@ class VoteSearch:
             unit = float(weights @ self.problem.change_probability) / LEAST_RESOLUTION
             if self.above(vote) <= gap or 4.0 * softness < unit:
                 return found
-            softness *= 0.4 if steps <= 4 else 0.55 if steps <= 8 else 0.75
+            factor = 0.4 if steps <= 4 else 0.55 if steps <= 8 else _SHORTEST
+            softness *= factor
 
     def above(self, vote: LogisticVote) -> float:
         """Return how far the height that this vote needs is above the lower bound, in nats."""

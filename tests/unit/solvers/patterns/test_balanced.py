@@ -33,8 +33,10 @@ def request(seed: int, k: int) -> tuple[list[int], list[float]]:
 
 
 @functools.cache
-def _optimum(counts: tuple[int, ...], levels: tuple[float, ...]) -> optimal.OptimalSolution:
-    return search_optimum(counts, levels)
+def _optimum(
+    counts: tuple[int, ...], levels: tuple[float, ...], gap: float
+) -> optimal.OptimalSolution:
+    return search_optimum(counts, levels, gap=gap)
 
 
 search_optimum = optimal.solve
@@ -43,7 +45,9 @@ search_optimum = optimal.solve
 @pytest.fixture(autouse=True)
 def _each_optimum_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        optimal, "solve", lambda counts, levels: _optimum(tuple(counts), tuple(levels))
+        optimal,
+        "solve",
+        lambda counts, levels, gap=1e-9: _optimum(tuple(counts), tuple(levels), gap),
     )
 
 
@@ -223,3 +227,30 @@ def test_few_attributes_lose_nothing_against_independent_responses(
         singles = [attenuation(counts[place], total / k) for place in (i, j)]
         if q is not None:
             assert oracle.attenuation(counts, q, (i, j)) >= math.prod(singles) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("k", "levels", "factor", "most"),
+    [
+        (30, (0.3, 3.0), 1.25, 20.4),
+        pytest.param(30, (0.3, 3.0), 1.03, 25.4, marks=pytest.mark.slow),
+    ],
+)
+def test_tight_caps_are_kept_by_a_common_law(
+    k: int, levels: tuple[float, float], factor: float, most: float
+) -> None:
+    # No start settles under caps so tight: the ramp is followed from looser ones. It once ended
+    # at independent responses, 52.3 nats.
+    asked = np.random.default_rng(0).uniform(*levels, k)
+    solution = balanced.solve([5] * k, asked.tolist(), (factor * asked).tolist(), 0.9)
+    assert solution.method == "ramp"
+    assert solution.epsilon < most
+    assert np.all(solution.parts[0].account.epsilon_given_rest <= factor * asked)
+
+
+@pytest.mark.slow
+def test_a_level_far_above_29_others_leaves_them_a_common_law() -> None:
+    asked = [*np.random.default_rng(0).uniform(0.2, 1.5, 29).tolist(), 20.0]
+    solution = balanced.solve([5] * 30, asked, [2 * level for level in asked], 0.5)
+    assert solution.method == "ramp"
+    assert solution.gap < 1.0

@@ -33,3 +33,19 @@ def test_a_height_beyond_every_law_is_an_error() -> None:
     problem = checked_problem([3, 3], [0.5, 2.0])
     with pytest.raises(SolverError, match="split the attributes"):
         vote_of(problem, np.ones(2), 1.0, 1.0, 1400.0)
+
+
+@pytest.mark.parametrize("level", [18.43, 19.47])
+def test_a_level_that_an_own_response_cannot_reach_exactly_enough_is_an_error(
+    level: float,
+) -> None:
+    # 1 − retention is about 1e-9 here, and a double near 1 tells that to seven digits.
+    problem = checked_problem([2, 2], [20.0, level])
+    with pytest.raises(SolverError, match="up to 20 nats they can be met to about"):
+        land(problem, vote_of(problem, np.ones(2), 1.0, 1.0, 22.0))
+
+
+def test_a_law_within_the_tolerance_already_is_left_as_it_is() -> None:
+    problem = checked_problem([5] * 4, [20.0] * 4)
+    law = land(problem, vote_of(problem, np.ones(4), 3.0, 1.0, 20.0))
+    assert land(problem, law) is law

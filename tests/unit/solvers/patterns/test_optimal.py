@@ -342,6 +342,24 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
     assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-8)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("counts", "levels"),
+    [
+        ([2] * 22, [20.0, 20.0, *np.random.default_rng(1).uniform(0.2, 1.5, 20).tolist()]),
+        ([5] * 40, np.random.default_rng(0).uniform(8.0, 20.0, 40).tolist()),
+    ],
+)
+def test_several_levels_of_many_nats_are_met_to_the_last_digit(
+    counts: list[int], levels: list[float]
+) -> None:
+    # Own responses bring such levels down to seven digits, and error bounds of 6e-12 refused all.
+    solution = optimal.solve(counts, levels)
+    check_levels(solution, levels)
+    assert len(solution.parts) == 1
+    assert solution.gap < 1e-3
+
+
 def test_the_better_proof_is_kept_whichever_search_found_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
