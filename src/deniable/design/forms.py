@@ -76,6 +76,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         [form.share for form in found.forms],
         [(form.asked, form.pattern_probability) for form in found.forms],
         column,
+        [form.drawn for form in found.forms],
     )
     blocks = [Block(tuple(schema.protected), law)]
     blocks += [

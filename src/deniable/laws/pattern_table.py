@@ -111,6 +111,11 @@ class PatternTable(PatternLaw):
         ascending = sorted(subset)
         return np.transpose(summed, [ascending.index(i) for i in subset])
 
+    def projected(self, subset: Sequence[int]) -> "PatternTable":
+        """Return the law of some of the attributes by themselves, at these places."""
+        weights = tuple(int(weight) for weight in self._projected(subset).ravel())
+        return PatternTable(tuple(self.n_categories[i] for i in subset), self.bits, weights)
+
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         chosen = list(range(len(self.n_categories))) if subset is None else list(subset)
         weights = self._projected(chosen).ravel()

@@ -249,8 +249,13 @@ class Mechanism:
         """The column of the release that holds the number of a row's form, if there are forms."""
         return None if self.forms is None else self.forms.column
 
-    def under(self, form: int) -> "Mechanism":
+    def under(self, form: int, asked: Sequence[int] | None = None) -> "Mechanism":
         """Return what is done to the records of those who get one form, of several.
+
+        Args:
+            form: its number, from 0.
+            asked: if it draws what it asks, what of some attributes it asks, by their places in its
+                block; the law is then that of these.
 
         >>> import deniable
         >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
@@ -259,6 +264,7 @@ class Mechanism:
         """
         assert self.forms is not None
         law = self.forms.forms[form]
+        law = law if asked is None else law.given(asked)
         blocks = (Block(b.attributes, law) if b.law is self.forms else b for b in self.blocks)
         return replace(self, blocks=tuple(blocks), claim=None)
 

@@ -4,7 +4,8 @@ What is released of the attributes is a pair: the form, and the answers to those
 asks. Forms that do the same to these attributes are counted together. With f_c the fraction of the
 rows that have form c and φ_c its eigenvalues, the inverse multiplies the component T of form c's
 counts by φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and adds up over forms; so every form counts by what it
-tells (docs/proofs/forms.md, Theorem 2).
+tells (docs/proofs/forms.md, Theorem 2). A form that draws what it asks counts as several: one for
+each set of these attributes that it may have asked.
 
 Fractions of the rows at hand make the estimate unbiased given how many rows have which form. Before
 there are rows the forms' shares take their place.
@@ -27,6 +28,9 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.schema import Variable
 
+Variant = tuple[int, tuple[int, ...]]
+"""A form, and which of the attributes at hand it asks, by their places in its block."""
+
 
 @dataclass(frozen=True)
 class PublishedChannel:
@@ -40,7 +44,8 @@ class PublishedChannel:
         attributes: their names, or those of parts of merged ones, in the order of the table's axes.
         fractions: of the rows (or of their weight) that each group of forms has, shape (groups,);
             by default the forms' shares.
-        grouping: which forms are counted together; by default those that do the same.
+        grouping: which forms, asking what, are counted together; by default those that do the
+            same.
 
     Raises:
         InputError: if a name is unknown or given twice, or there is none.
@@ -61,7 +66,7 @@ class PublishedChannel:
     mechanism: Mechanism
     attributes: tuple[str, ...]
     fractions: tuple[float, ...] | None = None
-    grouping: tuple[tuple[int, ...], ...] | None = None
+    grouping: tuple[tuple["Variant", ...], ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -73,20 +78,24 @@ class PublishedChannel:
         return self.mechanism.forms
 
     @cached_property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The forms that are counted together, each form in one group."""
+    def groups(self) -> tuple[tuple["Variant", ...], ...]:
+        """The forms, asking what, that are counted together, each in one group."""
         if self.grouping is not None:
             return self.grouping
-        alike: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
-        named = set(self._single.positions)
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        places = [place for place, i in enumerate(block.attributes) if i in named]
+        alike: dict[tuple[tuple[int, ...], bytes], list[Variant]] = {}
         for number, form in enumerate(self.law.forms):
-            inside = form.asked_of(places)
-            told = form.table.eigenvalues(inside).tobytes() if inside else b""
-            key = tuple(form.asked[place] for place in inside), told
-            alike.setdefault(key, []).append(number)
+            for asked, _ in form.variants(self._places):
+                inside = form.asked_of(asked)
+                told = form.table.eigenvalues(inside).tobytes() if inside else b""
+                alike.setdefault((asked, told), []).append((number, asked))
         return tuple(map(tuple, alike.values()))
+
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
+        """Places in the forms' block of the attributes that the axes belong to."""
+        named = set(self.positions)
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        return tuple(place for place, i in enumerate(block.attributes) if i in named)
 
     @cached_property
     def _single(self) -> Channel:
@@ -94,7 +103,8 @@ class PublishedChannel:
 
     @cached_property
     def _channels(self) -> tuple[Channel, ...]:
-        return tuple(Channel(self.mechanism.under(g[0]), self.attributes) for g in self.groups)
+        under = [self.mechanism.under(*group[0]) for group in self.groups]
+        return tuple(Channel(mechanism, self.attributes) for mechanism in under)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -138,10 +148,7 @@ class PublishedChannel:
         block = next(b for b in self.mechanism.blocks if b.law is self.law)
         within = {position: place for place, position in enumerate(block.attributes)}
         return tuple(
-            tuple(
-                i not in within or within[i] in self.law.forms[group[0]].asked
-                for i in self.positions
-            )
+            tuple(i not in within or within[i] in group[0][1] for i in self.positions)
             for group in self.groups
         )
 
@@ -163,8 +170,20 @@ class PublishedChannel:
         """f_c: the fraction of the rows that each group has."""
         if self.fractions is not None:
             return self.fractions
-        shares = self.law.probabilities
-        return tuple(float(shares[list(group)].sum()) for group in self.groups)
+        shares, parts = self.law.probabilities, self._parts
+        return tuple(
+            float(sum(shares[form] * parts[form, asked] for form, asked in group))
+            for group in self.groups
+        )
+
+    @cached_property
+    def _parts(self) -> dict["Variant", float]:
+        """How likely a form is to ask what it may ask of these attributes."""
+        return {
+            (number, asked): probability
+            for number, form in enumerate(self.law.forms)
+            for asked, probability in form.variants(self._places)
+        }
 
     def of_rows(self, counts: NDArray[np.float64]) -> "PublishedChannel":
         """Return the channel with the fractions of counted rows, shape :attr:`n_outputs`."""
@@ -246,25 +265,48 @@ class PublishedChannel:
                 its form does not ask, or does not what it asks.
         """
         form = codes[len(self.mechanism.schema.attributes)]
-        group_of = np.empty(len(self.law.forms), dtype=np.int64)
-        for number, group in enumerate(self.groups):
-            group_of[list(group)] = number
-        groups = group_of[form]
-        asked = np.array(self._asked)[groups]
+        groups = self._group_of(form, codes)
         cells = np.zeros(len(form), dtype=np.int64)
         single = self._channels[0]
         answers = single.released_codes(
             {i: np.minimum(codes[i], self._most(i) - 1) for i in set(self.positions)}
         )
         for axis, (column, position) in enumerate(zip(answers, self.positions, strict=True)):
-            wrong = (codes[position] < self._most(position)) != asked[:, axis]
-            if wrong.any():
-                raise WrongFormError(int(np.argmax(wrong)), self.attributes[axis])
             lengths = np.array([shape[axis] for shape in self.shapes])[groups]
             cells *= lengths
-            cells += np.where(asked[:, axis], column, 0)
+            cells += np.where(codes[position] < self._most(position), column, 0)
         starts = np.concatenate([[0], np.cumsum([prod(shape) for shape in self.shapes])])
         return [starts[groups] + cells]
+
+    def _group_of(self, form: NDArray[Any], codes: Mapping[int, NDArray[Any]]) -> NDArray[np.int64]:
+        """Return the group of each row, from its form and what is filled."""
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        bits = {place: bit for bit, place in enumerate(self._places)}
+        table = np.full((len(self.law.forms), 1 << len(bits)), -1, dtype=np.int64)
+        for number, group in enumerate(self.groups):
+            for of, asked in group:
+                filled = {i for i in asked if i in bits}
+                table[of, sum(1 << bits[i] for i in filled)] = number
+        seen = np.zeros(len(form), dtype=np.int64)
+        for place, bit in bits.items():
+            position = block.attributes[place]
+            seen |= (codes[position] < self._most(position)).astype(np.int64) << bit
+        groups = np.asarray(table[form, seen])
+        if (groups < 0).any():
+            row = int(np.argmax(groups < 0))
+            raise WrongFormError(row, self._wrong(int(form[row]), int(seen[row])))
+        return groups
+
+    def _wrong(self, form: int, seen: int) -> str:
+        """Return the name of an attribute that is not filled as a form asks."""
+        of = self.law.forms[form]
+        may = {*of.asked, *(i for draw in of.drawn for i in draw.members)}
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        named = dict(zip(self.positions, self.attributes, strict=True))
+        filled = [i for bit, i in enumerate(self._places) if seen >> bit & 1]
+        wrong = [i for i in filled if i not in may]
+        wrong += [i for i in self._places if i in of.asked and i not in filled]
+        return named[block.attributes[(wrong or filled)[0]]]
 
     def _most(self, position: int) -> int:
         return self.mechanism.n_outputs[position]
@@ -281,9 +323,11 @@ class PublishedChannel:
         first = len(self.attributes) - len(other.attributes)
         summed = np.zeros(other.n_outputs)
         targets = list(other.forward.pieces(summed))
-        holder = {form: place for place, group in enumerate(other.groups) for form in group}
+        holder = {one: place for place, group in enumerate(other.groups) for one in group}
         for group, piece in zip(self.groups, self.forward.pieces(counts), strict=True):
-            target = targets[holder[group[0]]]
+            form, asked = group[0]
+            fewer = form, tuple(i for i in asked if i in other._places)
+            target = targets[holder[group[0] if group[0] in holder else fewer]]
             target += piece.sum(axis=tuple(range(first))).reshape(target.shape)
         return summed
 
@@ -313,6 +357,9 @@ class PublishedChannel:
             members = never[int(np.argmin(sizes))]
             names = [n for n, inside in zip(self.attributes, members, strict=True) if inside]
             listed = ", ".join(f"'{name}'" for name in names)
+            drawn = PublishedChannel(self.mechanism, tuple(names)).attenuation.all()
+            if drawn and len(names) > 1:
+                raise InputError(f"no row of this release was asked {listed} together")
             raise InputError(
                 f"no form asks {listed} together, so nothing is known of how they go together; "
                 "ask for tables of fewer of them, or release with a larger importance of pairs"

@@ -10,6 +10,9 @@ from deniable.schema import Schema
 
 FORMAT = "deniable release"
 
+_LISTED = 8
+"""Attributes of which a form asks some, so many of which are named."""
+
 
 class ReleasedFile(msgspec.Struct, frozen=True):
     """The released table itself."""
@@ -306,7 +309,10 @@ class Contents(msgspec.Struct, frozen=True):
                 forms = tuple(
                     Form(
                         int(form["share"], 16) / total,
-                        tuple(block.attributes[place] for place in form["asked"]),
+                        (
+                            *(block.attributes[place] for place in form["asked"]),
+                            *(_drawn(one, block.attributes) for one in form.get("drawn", ())),
+                        ),
                     )
                     for form in block.law["forms"]
                 )
@@ -323,6 +329,14 @@ class Contents(msgspec.Struct, frozen=True):
             len(block.attributes) > 1 and block.law.get("family") not in ("product", "identity")
             for block in self.mechanism.blocks
         )
+
+
+def _drawn(draw: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return what a form draws, as an entry of the list of what it asks."""
+    members = [names[place] for place in draw["members"]]
+    if len(members) > _LISTED:
+        members = [*members[: _LISTED - 1], "…", members[-1]]
+    return f"{draw['asked']} of ({', '.join(members)})"
 
 
 def read_contents(record: Mapping[str, Any]) -> Contents:

@@ -1,7 +1,7 @@
 """Published forms against brute force: every form and every output, in fractions."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, permutations, product
 
 import msgspec
 import numpy as np
@@ -10,12 +10,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.laws.forms import Form, PublishedForms
+from deniable.laws.forms import Draw, Form, PublishedForms
 from deniable.laws.pattern_table import PatternTable
 from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
 from laws import brute_force as oracle
 from laws import strategies
+
+
+def treating_alike(asked: int, drawn: tuple[int, ...], seed: int) -> np.ndarray:
+    """Random probabilities of patterns, which of those drawn depend on how many are changed."""
+    random = np.random.default_rng(seed)
+    table = random.dirichlet(np.full(2 ** (asked + sum(drawn)), 2.0))
+    table = table.reshape((2,) * (asked + sum(drawn)))
+    start = asked
+    for count in drawn:
+        orders = list(permutations(range(start, start + count)))
+        rest = [*range(start)], [*range(start + count, table.ndim)]
+        table = np.mean([table.transpose([*rest[0], *o, *rest[1]]) for o in orders], axis=0)
+        start += count
+    return table
+
+
+def drawing_forms() -> PublishedForms:
+    """Forms that draw: two of three with two categories, also beside one that is always asked, and
+    one of a pair."""
+    draws = [[((0, 1, 3), 2)], [((0, 3), 1)], []]
+    tables = [
+        ((2,), treating_alike(1, (2,), 1)),
+        ((1,), treating_alike(1, (1,), 2)),
+        ((0, 1), treating_alike(2, (), 3)),
+    ]
+    return PublishedForms.from_probabilities((2, 2, 3, 2), [0.5, 0.25, 0.25], tables, drawn=draws)
 
 
 @st.composite
@@ -39,18 +65,21 @@ def channel(law: PublishedForms) -> dict[tuple[int, ...], dict[Answer, Fraction]
     for x in oracle.records(law.n_categories):
         row: dict[Answer, Fraction] = {}
         for c, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
-            weights = np.array(form.table.weights, dtype=object).reshape((2,) * len(form.asked))
-            for y in product(*(range(law.n_categories[i]) for i in form.asked)):
-                changed = tuple(int(v != x[i]) for v, i in zip(y, form.asked, strict=True))
-                ways = 1
-                for i, c_i in zip(form.asked, changed, strict=True):
-                    ways *= law.n_categories[i] - 1 if c_i else 1
-                answers: list[int | None] = [None] * len(law.n_categories)
-                for v, i in zip(y, form.asked, strict=True):
-                    answers[i] = v
-                row[c, tuple(answers)] = Fraction(
-                    int(weights[changed]) * share, (1 << form.table.bits + law.bits) * ways
-                )
+            weights = np.array(form.table.weights, dtype=object)
+            weights = weights.reshape((2,) * len(form.table.n_categories))
+            drawn = list(product(*(combinations(d.members, d.asked) for d in form.drawn)))
+            for asked in ([*form.asked, *(i for part in one for i in part)] for one in drawn):
+                for y in product(*(range(law.n_categories[i]) for i in asked)):
+                    changed = tuple(int(v != x[i]) for v, i in zip(y, asked, strict=True))
+                    ways = len(drawn)
+                    for i, c_i in zip(asked, changed, strict=True):
+                        ways *= law.n_categories[i] - 1 if c_i else 1
+                    answers: list[int | None] = [None] * len(law.n_categories)
+                    for v, i in zip(y, asked, strict=True):
+                        answers[i] = v
+                    row[c, tuple(answers)] = Fraction(
+                        int(weights[changed]) * share, (1 << form.table.bits + law.bits) * ways
+                    )
         whole[x] = row
     return whole
 
@@ -80,6 +109,14 @@ small = strategies.sizes(3).filter(lambda n: np.prod(n) <= 24).flatmap(form_laws
 @given(small)
 @settings(max_examples=8, deadline=None)
 def test_levels_are_those_of_the_least_favourable_form(law: PublishedForms) -> None:
+    check_levels(law)
+
+
+def test_levels_of_forms_that_draw_are_those_of_the_least_favourable_draw() -> None:
+    check_levels(drawing_forms())
+
+
+def check_levels(law: PublishedForms) -> None:
     k = len(law.n_categories)
     everyone = list(range(k))
     assert oracle.is_rounded_up(privacy.record_epsilon(law), worst_ratio(law, everyone, []))
@@ -111,6 +148,66 @@ def test_a_form_asks_what_its_eigenvalues_say_and_answers_at_random_else(
     assert np.allclose(law.information(range(k)), told)
 
 
+def test_what_forms_that_draw_tell_is_the_mean_over_what_is_drawn() -> None:
+    law = drawing_forms()
+    whole = law.information(range(4))
+    table = law.pair_information()
+    for i, j in product(range(4), repeat=2):
+        members = tuple(int(a in (i, j)) for a in range(4))
+        assert table[i, j] == pytest.approx(whole[members])
+    # By the law's own definition: a conditional law for every set that may be drawn.
+    told = np.zeros((2,) * 4)
+    for share, form in zip(law.probabilities, law.forms, strict=True):
+        sets = list(product(*(combinations(d.members, d.asked) for d in form.drawn)))
+        for one in sets:
+            places = [*form.asked, *(i for part in one for i in part)]
+            order = np.argsort(places)
+            weights = np.array(form.table.weights, dtype=float).reshape((2,) * len(places))
+            weights = weights.transpose(order) / weights.sum()
+            tables = [(sorted(places), weights)]
+            (fixed,) = PublishedForms.from_probabilities(law.n_categories, [1.0], tables).forms
+            told += share / len(sets) * fixed.eigenvalues(range(4)) ** 2
+    assert whole == pytest.approx(told)
+
+
+def test_a_form_that_draws_has_the_mean_eigenvalues_where_the_draw_is_not_seen() -> None:
+    form = drawing_forms().forms[0]
+    values = form.eigenvalues((0, 2))
+    assert values[0, 0] == pytest.approx(1)
+    assert values[1, 0] == pytest.approx(2 / 3 * form.table.eigenvalues((1,))[1])
+    assert values[1, 1] == pytest.approx(2 / 3 * form.table.eigenvalues((1, 0))[1, 1])
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "drawn"),
+    [
+        ("each once", (0,), ((0, 1), 1)),
+        ("not all", (2,), ((0, 1), 2)),
+        ("other categories", (0,), ((1, 2), 1)),
+        ("treat alike", (2,), ((0, 1, 3), 2)),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    words: str, asked: tuple[int, ...], drawn: tuple[tuple[int, ...], int]
+) -> None:
+    n = (2, 2, 3, 2)
+    sizes = [*(n[i] for i in asked), *[2] * drawn[1]]
+    random = np.random.default_rng(1).dirichlet(np.ones(2 ** len(sizes)))
+    table = PatternTable.from_probabilities(sizes, random)
+    with pytest.raises(InputError, match=words):
+        Form(n, asked, table, (Draw(*drawn),))
+
+
+def test_forms_that_draw_are_read_back_and_their_members_cannot_be_changed() -> None:
+    law = drawing_forms()
+    plain = law.to_plain()
+    msgspec.convert(plain, PublishedForms.Plain)
+    assert PublishedForms.from_plain(plain, law.n_categories) == law
+    plain["forms"][0]["drawn"][0]["members"] = [0, 1]
+    with pytest.raises(InputError):
+        PublishedForms.from_plain(plain, law.n_categories)
+
+
 def two_forms() -> PublishedForms:
     pair = np.array([[0.5, 0.2], [0.2, 0.1]])
     tables = [((0, 2), pair), ((1,), np.array([0.7, 0.3]))]
@@ -130,18 +227,26 @@ def test_what_is_not_asked_is_empty_whatever_it_was() -> None:
         assert np.array_equal(second.codes[i] == n, ~asked)
 
 
-def test_a_drawn_table_has_the_frequencies_of_the_law() -> None:
-    law, n = two_forms(), 40_000
-    x = [np.zeros(n, dtype=np.uint8), np.ones(n, dtype=np.uint8), np.ones(n, dtype=np.uint8)]
+@pytest.mark.parametrize("law", [two_forms(), drawing_forms()], ids=["given", "drawn"])
+def test_a_drawn_table_has_the_frequencies_of_the_law(law: PublishedForms) -> None:
+    n = 40_000
+    record = (0, 1, 1, 1)[: len(law.n_categories)]
+    x = [np.full(n, value, dtype=np.uint8) for value in record]
     drawn = law.sampler().draw(x, SeededRandomness(5))
-    for (c, y), p in channel(law)[0, 1, 1].items():
+    for (c, y), p in channel(law)[record].items():
         rows = drawn.form == c
         for i, value in enumerate(y):
             rows &= drawn.codes[i] == (law.n_categories[i] if value is None else value)
         assert abs(rows.mean() - float(p)) < 5 * (float(p) / n) ** 0.5
     assert law.sampler().draws(law)
-    other = PublishedForms(law.n_categories, 1, (1, 1), law.forms)
-    assert not law.sampler().draws(other)
+    shares = (1 << law.bits - 1, *law.shares[1:-1], (1 << law.bits - 1) - sum(law.shares[1:-1]))
+    if shares != law.shares:
+        other = PublishedForms(law.n_categories, law.bits, shares, law.forms)
+        assert not law.sampler().draws(other)
+    fewer = Form(law.n_categories, (0,), PatternTable((2,), 2, (3, 1)))
+    assert not law.sampler().draws(
+        PublishedForms(law.n_categories, law.bits, law.shares, (fewer, *law.forms[1:]))
+    )
 
 
 def test_a_law_is_read_back_and_a_nudged_integer_is_refused() -> None:
@@ -169,7 +274,13 @@ def test_shares_and_attributes_must_fit(words: str, change: dict[str, tuple[int,
         PublishedForms(**values, forms=law.forms)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("asked", [(), (1, 0), (0, 3), (0, 0)])
+def test_a_form_asks_something() -> None:
+    nothing = Form((2, 2), (), PatternTable((), 1, (2,)))
+    with pytest.raises(InputError, match="at least one"):
+        PublishedForms((2, 2), 0, (1,), (nothing,))
+
+
+@pytest.mark.parametrize("asked", [(1, 0), (0, 3), (0, 0)])
 def test_a_form_asks_each_attribute_once_in_order(asked: tuple[int, ...]) -> None:
     table = PatternTable.from_probabilities((2, 2), np.full((2, 2), 0.25))
     with pytest.raises(InputError, match="each once"):

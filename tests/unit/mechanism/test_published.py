@@ -13,6 +13,8 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_error, expected_variance, predict_covariance
 from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
 from deniable.schema import Schema
+from unit.laws.test_forms import channel as brute_force
+from unit.laws.test_forms import drawing_forms
 
 SIZES = (2, 3, 2)
 
@@ -49,7 +51,7 @@ def test_the_inverse_is_unbiased_for_every_truth(names: tuple[str, ...]) -> None
     for fractions in (None, (0.1, 0.2, 0.3, 0.2, 0.1, 0.1)):
         channel = PublishedChannel(ONE, names)
         if fractions is not None:
-            own = tuple(sum(fractions[form] for form in group) for group in channel.groups)
+            own = tuple(sum(fractions[form] for form, _ in group) for group in channel.groups)
             channel = PublishedChannel(ONE, names, own)
         forward, inverse = dense(channel)
         assert np.allclose(forward.sum(axis=0), 1)
@@ -76,6 +78,49 @@ def test_variances_at_the_uniform_truth_are_the_exact_ones(names: tuple[str, ...
     released = forward @ truth
     assert np.allclose(channel.inverse.squared().apply(released).ravel(), inverse**2 @ released)
     assert np.allclose(channel.inverse.cubed().apply(released).ravel(), inverse**3 @ released)
+
+
+@pytest.mark.parametrize("names", [("a1",), ("a4", "a1"), ("a1", "a2", "a3")])
+def test_forms_that_draw_count_as_one_form_for_each_set_that_is_drawn(
+    names: tuple[str, ...],
+) -> None:
+    law = drawing_forms()
+    sizes = law.n_categories
+    drawing = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),))
+    channel = PublishedChannel(drawing, names)
+    forward, inverse = dense(channel)
+    assert np.allclose(inverse @ forward, np.eye(len(inverse)))
+    # Every output of the law, put where its row is counted, against the forward map.
+    places = [drawing.schema.names.index(name) for name in names]
+    for x, row in brute_force(law).items():
+        outputs = list(row)
+        codes = {
+            i: np.array([sizes[i] if y[i] is None else y[i] for _, y in outputs]) for i in range(4)
+        }
+        codes[4] = np.array([c for c, _ in outputs])
+        (cells,) = channel.released_codes(codes)
+        counted = np.bincount(cells, [float(p) for p in row.values()], channel.n_outputs[0])
+        cell = np.ravel_multi_index([x[i] for i in places], channel.n_categories)
+        assert np.allclose(counted, forward[:, cell])
+    told = channel.attenuation.ravel() ** 2
+    assert np.allclose(told, law.information(places).ravel())
+
+
+def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
+    law = drawing_forms()
+    drawing = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2, 3), law),))
+    channel = PublishedChannel(drawing, ("a4", "a1"))
+    # The second form asks a2 and one of a1 and a4; the third a1 and a2.
+    good = {0: np.array([0, 2, 0]), 3: np.array([2, 1, 2]), 4: np.array([1, 1, 2])}
+    channel.released_codes(good)
+    for row, name, change in (
+        (1, "a1", {0: np.array([0, 1, 0])}),
+        (2, "a1", {0: np.array([0, 2, 2])}),
+        (2, "a4", {3: np.array([2, 1, 0])}),
+    ):
+        with pytest.raises(WrongFormError) as error:
+            channel.released_codes(good | change)
+        assert (error.value.row, error.value.name) == (row, name)
 
 
 def test_the_worst_error_of_a_share_is_that_of_some_truth() -> None:

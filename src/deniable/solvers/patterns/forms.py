@@ -31,6 +31,11 @@ stay within that, but a convex function is still to be maximised, and each linea
 linear program over the patterns of up to eight attributes
 (:mod:`deniable.solvers.patterns.capped_densities`).
 
+*Alike.* Of many attributes those with equal category counts, importances and limits are counted as
+one class: a form asks so many *of* a class, drawn at random for every row, by a table that treats
+them alike. I_T is then the mean over the members, and the search no harder than the number of
+classes.
+
 *Largest levels.* A form that would give an attribute alone more than it may has that attribute's
 answer go through an independent response: that lowers the other promises only.
 """
@@ -39,7 +44,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +66,9 @@ MOST_ASKED = 12
 DEFAULT_ASKED = 9
 DEFAULT_ASKED_CAPPED = 6
 DEFAULT_PAIRS = 0.2
+
+EACH_BY_ITSELF = 12
+"""Up to so many attributes no two are counted as one class, so that forms ask given attributes."""
 
 _LEAST_SHARE = 1e-4
 _LEAST_PART = 0.05
@@ -85,14 +93,16 @@ class Form:
 
     Args:
         share: of the people who get it.
-        asked: positions of the attributes that it asks, ascending, shape (m,).
-        pattern_probability: of every pattern of changed attributes among these, shape (2,)·m,
-            index 0 for kept.
+        asked: positions of the attributes that it asks, ascending.
+        pattern_probability: of every pattern of changed attributes, shape (2,)·m, index 0 for kept;
+            the axes are those asked and then those drawn.
+        drawn: what is asked besides: how many of which attributes, drawn at random for every row.
     """
 
     share: float
     asked: tuple[int, ...]
     pattern_probability: FloatArray
+    drawn: tuple[tuple[tuple[int, ...], int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,40 +168,63 @@ def solve(
     if not 1 <= asked <= most:
         under = " under a cap on epsilon_given_rest" if capped else ""
         raise InputError(f"a form asks 1 to {most} attributes{under}, not {asked}")
-    search = _Search(_Interactions(n_categories), epsilon, min(asked, k), limits, given_rest)
-    share_costs, pair_costs = search.of.costs(weights)
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for i, kind in enumerate(zip(n_categories, weights, limits, given_rest, strict=True)):
+        alike.setdefault((*kind, *([i] if k <= EACH_BY_ITSELF else [])), []).append(i)
+    classes = tuple(map(tuple, alike.values()))
+    first = [members[0] for members in classes]
+    interactions = _Interactions(np.asarray(n_categories)[first], classes)
+    search = _Search(interactions, epsilon, min(asked, k), limits[first], given_rest[first])
+    share_costs, pair_costs = search.of.costs(weights[first])
     search.minimise(share_costs)
     if pairs > 0 and k > 1 and asked > 1:
         best = search.information
-        scale = float((share_costs[:k] / best[:k]).sum())
+        scale = _value(share_costs, best)[0]
         against = float((pair_costs / search.of.one_law(best)).sum())
         search.minimise((1 - pairs) * share_costs / scale + pairs * pair_costs / against)
     return search.solution(share_costs, pair_costs)
 
 
 class _Interactions:
-    """The sets T that count: single attributes first, then pairs."""
+    """The sets T that count: single attributes first, then pairs; the last counts for nothing.
 
-    def __init__(self, n_categories: Sequence[int]) -> None:
-        self.n = np.asarray(n_categories, dtype=np.float64)
-        self.k = len(self.n)
-        self.pairs = np.array(list(combinations(range(self.k), 2)), dtype=np.int64).reshape(-1, 2)
-        self.dimension = np.concatenate([self.n - 1, (self.n - 1)[self.pairs].prod(axis=1)])
-        self.place = np.zeros((self.k, self.k), dtype=np.int64)
-        numbers = self.k + np.arange(len(self.pairs))
-        self.place[self.pairs[:, 0], self.pairs[:, 1]] = numbers
-        self.place[self.pairs[:, 1], self.pairs[:, 0]] = numbers
+    Args:
+        n_categories: of the attributes of each class, shape (k,).
+        classes: their members.
+    """
+
+    def __init__(
+        self, n_categories: NDArray[np.int64], classes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self.k = k = len(classes)
+        self.nobody = k  # in place of a class, where a column asks nothing
+        self.classes = classes
+        self.members = np.array([len(members) for members in classes])
+        self.n = np.append(n_categories, 2).astype(np.float64)
+        pairs = list(combinations(range(k), 2))
+        pairs += [(i, i) for i in range(k) if self.members[i] > 1]
+        self.pairs = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        rest = (self.n - 1)[:k]
+        self.dimension = np.concatenate([rest, rest[self.pairs].prod(axis=1), [1.0]])
+        first, second = self.pairs.T
+        of_pairs = self.members[first] * (self.members[second] - (first == second))
+        of_pairs = of_pairs / np.where(first == second, 2, 1)
+        self.size = np.concatenate([self.members, of_pairs, [np.inf]])
+        """How many attributes, or pairs of attributes, are counted as one."""
+        self.place = np.full((k + 1, k + 1), len(self.dimension) - 1)
+        self.place[first, second] = self.place[second, first] = k + np.arange(len(self.pairs))
 
     def costs(self, importance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return κ of the mean variance of a cell, of attributes and of pairs of them."""
         k, pairs = self.k, self.pairs
         shares = np.zeros(len(self.dimension))
-        shares[:k] = importance / importance.sum() * (self.n - 1) / self.n**2
+        counted = importance * self.members
+        shares[:k] = counted / counted.sum() * (self.n - 1)[:k] / self.n[:k] ** 2
         of_pairs = np.zeros(len(self.dimension))
         if len(pairs):
-            each = importance[pairs].prod(axis=1)
+            each = importance[pairs].prod(axis=1) * self.size[k:-1]
             each = each / each.sum() / self.n[pairs].prod(axis=1) ** 2
-            of_pairs[k:] = each * self.dimension[k:]
+            of_pairs[k:-1] = each * self.dimension[k:-1]
             for side in range(2):
                 np.add.at(of_pairs, pairs[:, side], each * (self.n - 1)[pairs[:, side]])
         return shares, of_pairs
@@ -206,20 +239,22 @@ class _Interactions:
         """
         singles = information[: self.k]
         pairs = singles[self.pairs].prod(axis=1)
-        return np.concatenate([singles, pairs * 9.0 ** (pairs**0.25 - 1)])
+        return np.concatenate([singles, pairs * 9.0 ** (pairs**0.25 - 1), [1.0]])
 
     def of(self, asked: IntArray) -> IntArray:
-        """Return the numbers of the sets T within some attributes, shape (…, m + m(m − 1)/2)."""
-        first, second = np.triu_indices(asked.shape[-1], 1)
-        pairs = self.place[asked[..., first], asked[..., second]]
-        return np.concatenate([asked, pairs], axis=-1)
+        """Return the numbers of the sets T within attributes of some classes, shape (m,) to shape
+        (m + m(m − 1)/2,)."""
+        first, second = np.triu_indices(len(asked), 1)
+        pairs = self.place[asked[first], asked[second]]
+        return np.concatenate([np.where(asked == self.nobody, len(self.size) - 1, asked), pairs])
 
 
 class _Search:
     """Columns found so far, and their shares.
 
-    A column is a set of attributes, as many as a form may ask, and a density over their patterns
-    against the uniform law, of which the least is 1. It need not depend on all of them.
+    A column is the classes of so many attributes as a form may ask, in order, and a density over
+    their patterns against the uniform law, of which the least is 1. It treats those of one class
+    alike, and need not depend on all of them.
     """
 
     def __init__(
@@ -231,14 +266,16 @@ class _Search:
         caps: FloatArray,
     ) -> None:
         self.of = interactions
-        self._epsilon, self._caps = epsilon, caps
-        self._capped = bool((caps < epsilon).any())
+        limits, self._caps = np.append(limits, np.inf), np.append(caps, epsilon)
+        self._epsilon, self._capped = epsilon, bool((caps < epsilon).any())
+        self._kind = np.repeat(np.arange(interactions.k), interactions.members)
+        self._apart = bool((interactions.members == 1).all())
         self._odds = math.expm1(epsilon)
         self._most = most
         self._random = np.random.default_rng(_SEED)
         patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
         self._kept = (patterns & 1) == 0
-        self._uniform: dict[bytes, tuple[FloatArray, FloatArray, CappedDensities | None]] = {}
+        self._uniform: dict[bytes, _Space] = {}
         # φ of an attribute alone may lie between these.
         n, limited = interactions.n, np.minimum(limits, MAX_LEVEL)
         self._high = np.where(np.isinf(limits), 1.0, 1 / (1 + n / np.expm1(limited)))
@@ -288,9 +325,13 @@ class _Search:
             sets += [(i, j) for i, j in self.of.pairs.tolist()]
         asked, density = [], []
         for chosen in sets:
-            rest = [i for i in range(self.of.k) if i not in chosen][: self._most - len(chosen)]
-            asked.append(sorted([*chosen, *rest]))
-            yes = self._kept[:, [asked[-1].index(i) for i in chosen]].all(axis=1)
+            rest = [i for i in range(self.of.k) if i not in chosen] if self._apart else []
+            rest += [self.of.nobody] * self._most
+            asked.append(sorted([*chosen, *rest[: self._most - len(chosen)]]))
+            places = [asked[-1].index(i) for i in chosen]
+            if chosen[0] == chosen[-1]:
+                places[-1] += len(chosen) - 1
+            yes = self._kept[:, places].all(axis=1)
             density.append(self._densities(np.array(asked[-1]), yes[None])[0])
         self._add(np.array(asked), np.array(density), 0.5 if len(self._weights) else 1.0)
 
@@ -312,13 +353,13 @@ class _Search:
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
         """Return the forms, each with the attributes only that it depends on."""
-        found: dict[tuple[tuple[int, ...], bytes], Form] = {}
+        found: dict[tuple[Any, ...], Form] = {}
         for asked, density, share in zip(self._asked, self._density, self._weights, strict=True):
             form = self._form(asked, density, float(share))
-            key = form.asked, form.pattern_probability.tobytes()
+            key = form.asked, form.drawn, form.pattern_probability.tobytes()
             before = found[key].share if key in found else 0.0
             found[key] = replace(form, share=form.share + before)
-        forms = sorted(found.values(), key=lambda form: (-form.share, form.asked))
+        forms = sorted(found.values(), key=lambda form: (-form.share, form.asked, form.drawn))
         information = self.information
         return FormsSolution(
             tuple(forms), *(_value(costs, information)[0] for costs in (share_costs, pair_costs))
@@ -327,30 +368,40 @@ class _Search:
     def _starts(self, prices: FloatArray) -> Iterator[tuple[IntArray, BoolArray]]:
         """Yield attributes and votes on them to start from: random ones, and the heaviest columns
         with a change."""
-        generator, m, k = self._random, self._most, self.of.k
+        generator, m = self._random, self._most
         heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
         high = self._density[heavy] ** 2 > self._density[heavy].max(axis=1, keepdims=True)
-        if m == k:
-            starts = [(np.arange(k), high)]
+        everybody = self._apart and m == self.of.k
+        if everybody:
+            starts = [(np.arange(m), high)]
         else:
-            starts = [(np.sort(generator.permutation(k)[:m]), high[:0]) for _ in range(_SETS)]
+            starts = [(self._random_classes(), high[:0]) for _ in range(_SETS)]
             picked = generator.choice(len(heavy), min(_SETS, len(heavy)), replace=False)
             starts += [(self._asked[heavy[i]], high[i : i + 1]) for i in picked]
         for asked, known in starts:
-            n = _STARTS // (1 if m == k else 4)
+            n = _STARTS // (1 if everybody else 4)
             weights = generator.exponential(size=(n, m))
             # Every other start weighs the attributes by what is paid for them.
-            weights[::2] *= np.sqrt(prices[asked] / self.of.dimension[asked])
+            paid = np.append(prices, 0.0)[asked] / self.of.dimension[asked]
+            weights[::2] *= np.sqrt(np.where(asked == self.of.nobody, 0.0, paid))
             weights *= generator.random((n, m)) < generator.random((n, 1))
+            weights = weights[:, np.searchsorted(asked, asked)]  # one for each class
             scores = weights @ self._kept.T
             highest = scores.max(axis=1, keepdims=True)
             thresholds = np.maximum(generator.random((n, 1)) * highest, 1e-9 * highest)
             changed = known ^ (generator.random(known.shape) < 1 / (1 << m))
-            yield asked, np.concatenate([(scores >= thresholds) & (highest > 0), changed])
+            votes = np.concatenate([(scores >= thresholds) & (highest > 0), changed])
+            yield asked, votes[:, self._space(asked).alike]
 
-    def _space(self, asked: IntArray) -> tuple[FloatArray, FloatArray, CappedDensities | None]:
-        """Return the uniform law of the patterns, shape (2^m,), their normalised hits and products
-        of two, shape (2^m, m + m(m − 1)/2), and the densities under the caps."""
+    def _random_classes(self) -> IntArray:
+        """Return classes of attributes drawn at random, in order."""
+        drawn = self._kind[self._random.permutation(len(self._kind))[: self._most]]
+        classes, counts = np.unique(drawn, return_counts=True)
+        asked = np.repeat(classes, self._random.integers(1, counts + 1))
+        return np.append(asked, [self.of.nobody] * (self._most - len(asked))).astype(np.int64)
+
+    def _space(self, asked: IntArray) -> "_Space":
+        """Return what is the same for all densities over the patterns of these classes."""
         key = asked.tobytes()
         if key not in self._uniform:
             r = (1 / self.of.n)[asked]
@@ -361,23 +412,27 @@ class _Search:
                 self._uniform.clear()
             uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
             capped = CappedDensities(uniform, self._epsilon, self._caps[asked])
-            self._uniform[key] = uniform, hits, capped if self._capped else None
+            changed = ~self._kept & (asked != self.of.nobody)
+            for one in np.unique(asked[:-1][asked[1:] == asked[:-1]]):
+                changed[:, asked == one] = np.sort(changed[:, asked == one], axis=1)
+            alike = changed @ (1 << np.arange(self._most)[::-1])
+            self._uniform[key] = _Space(uniform, hits, alike, capped if self._capped else None)
         return self._uniform[key]
 
     def _densities(self, asked: IntArray, yes: BoolArray, *, wide: bool = False) -> FloatArray:
         """Return the densities of votes D, shape (n, 2^m): e^ε there and 1 elsewhere, under caps
         with a slope within D, or if ``wide`` outside."""
-        capped = self._space(asked)[2]
+        capped = self._space(asked).capped
         density: FloatArray = 1 + self._odds * yes.astype(np.float64)
         return density if capped is None else capped.sloped(density, wide=wide)
 
     def _means(self, asked: IntArray, density: FloatArray) -> FloatArray:
         """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), before largest
         levels."""
-        uniform, hits, _ = self._space(asked)
+        space = self._space(asked)
         # The hits have mean 0; from a density of least 1 that much can be taken.
-        law = uniform * (density - 1)
-        return np.asarray((law @ hits) / (1 + law.sum(axis=1, keepdims=True)))
+        law = space.uniform * (density - 1)
+        return np.asarray((law @ space.hits) / (1 + law.sum(axis=1, keepdims=True)))
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
@@ -399,7 +454,7 @@ class _Search:
         means = np.where(np.concatenate([depends, depends[first] & depends[second]]), means[0], 0.0)
         numbers = self.of.of(asked)
         told = np.zeros(len(self.of.dimension))
-        told[numbers] = means**2 / self.of.dimension[numbers]
+        np.add.at(told, numbers, means**2 / (self.of.dimension * self.of.size)[numbers])
         return told
 
     def _ascend(
@@ -427,11 +482,12 @@ class _Search:
     ) -> tuple[FloatArray, FloatArray]:
         """Return Σ C_T I_T of columns on the same attributes, shape (n,), and the scores of the
         patterns, shape (n, 2^m), whose mean under the column it is."""
-        numbers = self.of.of(asked)
-        paid = prices[numbers] / self.of.dimension[numbers]
+        space, numbers = self._space(asked), self.of.of(asked)
+        paid = (prices / (self.of.dimension * self.of.size))[numbers]
         means = self._means(asked, density)
         damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
-        return (damped * means**2).sum(axis=1), (damped * means) @ self._space(asked)[1].T
+        scores = (damped * means) @ space.hits.T
+        return (damped * means**2).sum(axis=1), scores[:, space.alike]
 
     def _polished(
         self, prices: FloatArray, found: Sequence[tuple[FloatArray, IntArray, FloatArray]]
@@ -447,12 +503,14 @@ class _Search:
             seen.add(round(float(worth[place]), 12))
             of = int(np.searchsorted(places, place, side="right")) - 1
             asked, density = found[of][1][0], found[of][2][place - places[of]][None]
-            capped = self._space(asked)[2]
+            space = self._space(asked)
             value, score = self._worth(prices, asked, density)
             for _ in range(_PROGRAMS):
-                led = capped.best(score[0]) if capped is not None else None
+                led = None if space.capped is None else space.capped.best(score[0])
                 if led is None:
                     break
+                summed = np.bincount(space.alike, led) / np.maximum(np.bincount(space.alike), 1)
+                led = summed[space.alike] / summed[space.alike].min()
                 further, score = self._worth(prices, asked, led[None])
                 if further[0] <= value[0] * (1 + 1e-6):
                     break
@@ -462,23 +520,47 @@ class _Search:
 
     def _form(self, asked: IntArray, density: FloatArray, share: float) -> Form:
         shape = (2,) * self._most
-        uniform = self._space(asked)[0]
-        means = self._means(asked, density[None])
-        damping = self._damping(asked, means)[0, : self._most]
-        density = density.reshape(shape)
-        probability = uniform.reshape(shape) * density
-        probability = probability / probability.sum()
-        places = list(range(self._most))
+        damping = self._damping(asked, self._means(asked, density[None]))[0, : self._most]
+        probability = (self._space(asked).uniform * density).reshape(shape)
+        probability, density = probability / probability.sum(), density.reshape(shape)
+        kinds = asked.tolist()
         for axis in reversed(range(self._most)):
             if np.array_equal(np.take(density, 0, axis=axis), np.take(density, 1, axis=axis)):
                 density, probability = np.take(density, 0, axis=axis), probability.sum(axis=axis)
-                places.remove(axis)
+                kinds.pop(axis)
             elif damping[axis] < 1:
                 kept, changed = (np.take(probability, i, axis=axis) for i in (0, 1))
                 answered = damping[axis] * kept
                 answered += (1 - damping[axis]) / self.of.n[asked[axis]] * (kept + changed)
                 probability = np.stack([answered, kept + changed - answered], axis=axis)
-        return Form(share, tuple(asked[places].tolist()), probability)
+        whole = [axis for axis, i in enumerate(kinds) if kinds.count(i) == self.of.members[i]]
+        given = {axis: self.of.classes[i][axis - kinds.index(i)] for axis, i in enumerate(kinds)}
+        whole = sorted(whole, key=given.__getitem__)
+        rest = [axis for axis in range(len(kinds)) if axis not in whole]
+        drawn = {i: (self.of.classes[i], kinds.count(i)) for i in (kinds[axis] for axis in rest)}
+        return Form(
+            share,
+            tuple(given[axis] for axis in whole),
+            np.transpose(probability, [*whole, *rest]),
+            tuple(drawn.values()),
+        )
+
+
+class _Space(NamedTuple):
+    """What is the same for all densities over the patterns of some classes.
+
+    Attributes:
+        uniform: the uniform law of the patterns, shape (2^m,).
+        hits: their normalised hits and products of two, shape (2^m, m + m(m − 1)/2).
+        alike: for every pattern the number of the one in whose place it stands, shape (2^m,); of
+            attributes of one class only how many are changed counts.
+        capped: the densities under the caps, if there are any.
+    """
+
+    uniform: FloatArray
+    hits: FloatArray
+    alike: IntArray
+    capped: CappedDensities | None
 
 
 def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArray]:

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
+from deniable.laws import PublishedForms
+from deniable.mechanism import privacy
 from deniable.solvers.patterns import forms
 from deniable.solvers.patterns.least_variance import least_share_variance
 
@@ -157,6 +159,39 @@ def test_under_a_cap_of_half_the_total_forms_are_as_good_on_adult_as_was_found_b
     found = forms.solve(ADULT, 4.0, caps=[2.0] * 9)
     assert found.shares / 45222 < 5.0e-5
     assert found.pairs / 45222 < 2.1e-4
+
+
+@pytest.mark.parametrize("caps", [None, [1.2] * 14])
+def test_attributes_that_are_alike_are_drawn_and_tell_what_is_stated(
+    caps: list[float] | None,
+) -> None:
+    n = (3,) * 9 + (2,) * 4 + (4,)
+    found = forms.solve(n, 2.5, pairs=0.3, asked=4, caps=caps)
+    law = PublishedForms.from_probabilities(
+        n,
+        [form.share for form in found.forms],
+        [(form.asked, form.pattern_probability) for form in found.forms],
+        drawn=[form.drawn for form in found.forms],
+    )
+    assert any(form.drawn for form in found.forms)
+    assert privacy.record_epsilon(law) <= 2.5 + 1e-9
+    assert max(privacy.epsilon_given_rest(law)) <= (caps or [2.5])[0] + 1e-9
+    told = law.pair_information()
+    single = np.diagonal(told)
+    assert np.ptp(single[:9]) == pytest.approx(0)
+    shares = [(a - 1) / a**2 / single[i] for i, a in enumerate(n)]
+    assert found.shares == pytest.approx(np.mean(shares))
+    assert (told > 0).all()
+    assert found.pairs < math.inf
+
+
+def test_a_thousand_alike_are_no_harder_than_one_class() -> None:
+    found = forms.solve((5,) * 1000, 8.0)
+    assert all(form.asked == () for form in found.forms)
+    # As many times as there are attributes, up to the last that a form asks.
+    fifty = forms.solve((5,) * 50, 8.0, pairs=0.0).shares
+    thousand = forms.solve((5,) * 1000, 8.0, pairs=0.0).shares
+    assert thousand / fifty == pytest.approx(20)
 
 
 def test_a_larger_total_is_never_worse() -> None:
