@@ -15,6 +15,7 @@ from deniable.design.design import design
 from deniable.design.reach import plan
 from deniable.design.record import read_design
 from deniable.design.strength import StrengthWishes
+from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
@@ -243,11 +244,16 @@ def share(
     sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
+    jobs: int | None = None,
 ) -> dict[str, Any]:
     """Randomize a table and write a folder to publish.
 
+    Several tables, or a Parquet file of several units (docs/scale.md), are released in parts by
+    several processes. What is interrupted is continued by ``deniable share --resume``.
+
     Args:
-        table: a path, a dataframe, or what else :func:`randomize` takes.
+        table: a path; several, as a list, a folder or a pattern; a dataframe, or what else
+            :func:`randomize` takes.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
         shuffle: release the rows in random order.
@@ -260,6 +266,7 @@ def share(
         ledger: the file in which releases are counted; by default the one that the environment
             variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
+        jobs: processes that work on parts; by default one for every core.
 
     Returns:
         All that is told of the release: the record as in ``record.json``, and sentences.
@@ -287,6 +294,8 @@ def share(
         command="deniable.share(…)",
     )
     made = _design(plan)
+    if (parts := parts_of(table)) is not None:
+        return share_parts(parts, made, Path(output), options, jobs=jobs)
     look_at(table, made.mechanism.schema, options)
     return write_release(table, made, Path(output), options, SystemRandomness())
 
@@ -415,7 +424,7 @@ def estimate(
     """Estimate a marginal, a joint table, or shares within subgroups.
 
     Args:
-        released: a folder made by :func:`share`, a path, or a dataframe.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attributes of the table: names, or one text as for a shell (``"race,hhi"``).
         by: attributes that form subgroups, likewise; for kept columns see :func:`estimate_groups`.
@@ -513,7 +522,7 @@ def estimate_mean(
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
     Args:
-        released: a folder made by :func:`share`, a path, or a dataframe.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
         by: attributes or kept columns that form subgroups.
@@ -566,7 +575,7 @@ def estimate_quantile(
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
 
     Args:
-        released: a folder made by :func:`share`, a path, or a dataframe.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
         probability: 0.5 for the median.
@@ -615,7 +624,7 @@ def estimate_covariance(
     """Estimate the original covariance of two attributes, without bias.
 
     Args:
-        released: a folder made by :func:`share`, a path, or a dataframe.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes.
         scores: one number per category for each of the two, or ``middle`` for the middles of bins;
@@ -665,7 +674,7 @@ def independence_test(
     """Test whether two attributes are independent in the population the rows were drawn from.
 
     Args:
-        released: a folder made by :func:`share`, a path, or a dataframe.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes; one may be a kept column.
         where: the value that selects rows, by kept column.

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from deniable.errors import InputError, Notice
 
@@ -36,6 +37,8 @@ def atomic_output(
     *,
     overwrite: bool = False,
     before_named: Callable[[], None] = lambda: None,
+    beside: Path | None = None,
+    reserve: int = 0,
 ) -> Iterator[BinaryIO]:
     """Open a file that gets its name only when the block has ended without an exception.
 
@@ -48,6 +51,8 @@ def atomic_output(
         overwrite: whether an existing file may be replaced; until then it stays as it is.
         before_named: called when the data is complete, before it gets a name; the file does not
             appear if that fails.
+        beside: the folder, on the same file system, where it is under way; by default its own.
+        reserve: bytes for which there has to be space before the block begins.
 
     Raises:
         InputError: if the file exists, its folder does not, or the disk is full.
@@ -62,9 +67,66 @@ def atomic_output(
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder; name a file in it")
     refuse_existing(path, overwrite=overwrite)
-    write = _unnamed if _has_unnamed(path.parent) else _aside
-    with explain_write_errors(path), write(path, overwrite, before_named) as file:
+    beside = beside or path.parent
+    write = _unnamed if _has_unnamed(beside) else _aside
+    with explain_write_errors(path), write(path, overwrite, before_named, beside) as file:
+        if reserve and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, reserve)
         yield file
+        file.truncate()
+
+
+class Digesting:
+    """A file that is written from its beginning to its end, and the digest of what was written.
+
+    Args:
+        file: an open binary file.
+
+    >>> with atomic_output("table.csv") as file:
+    ...     digesting = Digesting(file)
+    ...     digesting.write(b"smokes,age\\n")
+    11
+    >>> digesting.hexdigest() == hashlib.sha256(Path("table.csv").read_bytes()).hexdigest()
+    True
+    """
+
+    closed = False
+    mode = "wb"
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, content: Any) -> int:
+        """Append bytes."""
+        self._digest.update(content)
+        self.size += len(content)
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        """Return how many bytes there are."""
+        return self.size
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._file.flush()
+
+    def readable(self) -> bool:
+        """Return that it cannot be read."""
+        return False
+
+    def writable(self) -> bool:
+        """Return that it can be written."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return that there is one place to write."""
+        return False
+
+    def hexdigest(self) -> str:
+        """Return the SHA-256 of what was written, in hexadecimal."""
+        return self._digest.hexdigest()
 
 
 @contextmanager
@@ -189,7 +251,7 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
             new = aside / "new"
             new.mkdir()
             yield new
-            _put(new, path, aside / "old", overwrite=overwrite)
+            put_folder(new, path, aside / "old", overwrite=overwrite)
     finally:
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
@@ -197,8 +259,18 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
             lock.release()
 
 
-def _put(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
-    """Give a folder its name; in one step, where the system can."""
+def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
+    """Give a folder its name; in one step, where the system can.
+
+    Args:
+        new: the folder.
+        path: its name.
+        old: where a folder of that name goes meanwhile, if need be.
+        overwrite: whether there may be one.
+
+    Raises:
+        OSError: if there is one that may not be replaced, or the system refuses.
+    """
     if not overwrite and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "")
     if not path.exists():
@@ -250,6 +322,14 @@ class FileLock:
         self._descriptor = descriptor
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def claim(self) -> bool:
+        """Hold the file, made if need be, unless somebody does; return whether it is held. Where
+        the system has no such locks everybody holds everything."""
+        if fcntl is None:
+            return True
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDONLY, 0o600))
+        return self.take_over()
 
     def take_over(self) -> bool:
         """Hold what is there and nobody holds; return whether that is so."""
@@ -349,8 +429,10 @@ def leaves_nothing(path: Path) -> bool:
 
 
 @contextmanager
-def _unnamed(path: Path, overwrite: bool, before_named: Callable[[], None]) -> Iterator[BinaryIO]:
-    descriptor = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+def _unnamed(
+    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path
+) -> Iterator[BinaryIO]:
+    descriptor = os.open(beside, os.O_TMPFILE | os.O_RDWR, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # whatever name it has: it is not left behind
@@ -380,10 +462,12 @@ def _unnamed(path: Path, overwrite: bool, before_named: Callable[[], None]) -> I
 
 
 @contextmanager
-def _aside(path: Path, overwrite: bool, before_named: Callable[[], None]) -> Iterator[BinaryIO]:
+def _aside(
+    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path
+) -> Iterator[BinaryIO]:
     mask = os.umask(0)
     os.umask(mask)
-    descriptor, temporary = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
+    descriptor, temporary = tempfile.mkstemp(".partial", f".{path.name}.", beside)
     try:
         with _terminated_as_exception(), os.fdopen(descriptor, "wb") as file:
             if fcntl is not None:
@@ -394,13 +478,28 @@ def _aside(path: Path, overwrite: bool, before_named: Callable[[], None]) -> Ite
                 os.fchmod(descriptor, 0o666 & ~mask)
             os.fsync(descriptor)
             before_named()
-        if not overwrite and os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "")
-        Path(temporary).replace(path)
+        if overwrite:
+            Path(temporary).replace(path)
+        else:
+            _name_once(Path(temporary), path)
     except BaseException:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def _name_once(temporary: Path, path: Path) -> None:
+    """Give a file its name unless that is taken; in one step, where the system has links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "") from None
+        temporary.rename(path)
+    else:
+        temporary.unlink()
 
 
 @contextmanager

@@ -128,13 +128,15 @@ class SeededRandomness(_Keystream):
 
     Args:
         seed: any integer.
+        stream: the name of one of many streams of bits; no two names share any.
 
     >>> SeededRandomness(1).bits(np.uint8, 4).tolist(), SeededRandomness(1).secure
     ([74, 251, 114, 73], False)
     """
 
-    def __init__(self, seed: int) -> None:
-        digest = hashlib.sha512(b"deniable test keystream " + str(int(seed)).encode()).digest()
+    def __init__(self, seed: int, stream: str = "") -> None:
+        text = f"deniable test keystream {int(seed)}" + (f" {stream}" if stream else "")
+        digest = hashlib.sha512(text.encode()).digest()
         super().__init__(digest[:32], digest[32:48])
         self._owner = (_forks, threading.get_ident())
 

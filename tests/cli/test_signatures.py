@@ -99,3 +99,24 @@ def test_strata_are_signed_too(deniable, people, keys):
     found = deniable("inspect", "p", "--signed-by", "key.pub", "--json").json
     assert found["signed_by"] == keys
     assert "by the key" in deniable("inspect", "p", "--signed-by", "key.pub").out
+
+
+def test_of_a_signed_release_in_parts_every_part_is_signed(deniable, people, keys):
+    (people / "parts").mkdir()
+    for name in ("1.csv", "2.csv"):
+        shutil.copy("people.csv", people / "parts" / name)
+    words = ["share", "parts", *SHARE[2:], "--output", "r"]
+    assert deniable(*words, "--only-begin").status == 0
+    assert deniable("work", "r").status == 0
+    done = deniable("finish", "r", "--sign", people / "key.pem")
+    assert done.status == 0, done.err
+    check = ["inspect", "r", "--signed-by", "key.pub"]
+    assert f"Signed, and not altered since, by the key {keys}." in deniable(*check).out
+    part = people / "r" / "data" / "part-00001.csv"
+    true = part.read_bytes()
+    part.write_bytes(true + b"\n")
+    assert "data/part-00001.csv was altered after it was signed" in deniable(*check).err
+    part.rename(people / "r" / "data" / "part-00002.csv")
+    assert "data/part-00001.csv was signed and is missing" in deniable(*check).err
+    part.write_bytes(true)
+    assert "data/part-00002.csv was not signed" in deniable(*check).err

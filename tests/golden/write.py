@@ -13,6 +13,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -99,6 +100,8 @@ RELEASES = {
     "designed-matrix-share": "share people.csv --schema schema.toml "
     "--matrix age=designed-matrix.json --attribute-epsilon sex=1,blood=1 --method kronecker",
     "forms-share": "share people.csv --schema schema.toml --epsilon 3 --method forms",
+    "parts-share": "share people.csv more.csv --schema schema.toml --attribute-epsilon "
+    "sex=1,age=1,blood=1 --method kronecker",
     "merged-share": "share people.csv --schema merged.toml --epsilon 5 --drop-other-columns",
 }
 
@@ -171,6 +174,7 @@ def write(folder: Path) -> None:
         place.mkdir()
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         Path("people.csv").write_text(people())
+        Path("more.csv").write_text(people(100))
         for name, text in FILES.items():
             Path(name).write_text(text)
         for line in PREPARE:
@@ -181,9 +185,9 @@ def write(folder: Path) -> None:
         check_families(folder)
         for seed, (name, line) in enumerate(RELEASES.items()):
             run(f"{line} --insecure-seed {seed} --output {name}")
-            (folder / name).mkdir()
-            for file in ("record.json", "data.csv"):
-                (folder / name / file).write_bytes((Path(name) / file).read_bytes())
+            shutil.copytree(
+                name, folder / name, ignore=shutil.ignore_patterns("codebook.csv", "report.html")
+            )
     with contextlib.chdir(folder):
         for name in (*MECHANISMS, *RELEASES):
             record = Path(name) / "record.json" if name in RELEASES else Path(f"{name}.json")

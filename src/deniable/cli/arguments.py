@@ -152,6 +152,14 @@ Force = Annotated[
     ),
 ]
 INPUT = "A .csv, .csv.gz or .parquet table, or - for CSV on standard input."
+INPUTS = (
+    "A .csv, .csv.gz or .parquet table, or - for CSV on standard input. Several tables, a folder "
+    "of tables or a pattern in quotes ('people/*.parquet') are released together."
+)
+Jobs = Annotated[
+    int | None,
+    Parameter(help="Processes that work on the parts; default: one for every core."),
+]
 DropOthers = Annotated[
     bool,
     Parameter(negative=(), help="Leave out columns that the schema neither declares nor keeps."),
@@ -373,7 +381,8 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
     shuffle: Annotated[
         bool,
         Parameter(
-            negative=(), help="Release the rows in random order; the table is held in memory."
+            negative=(),
+            help="Release the rows in random order; a table that is one part is held in memory.",
         ),
     ] = False
     person: Annotated[

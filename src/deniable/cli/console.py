@@ -54,27 +54,37 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Advance]:
-    """Show a bar on a terminal while the work runs, if it takes over two seconds."""
+def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
+    """Show a bar on a terminal while the work runs, if it takes over two seconds; with its rate,
+    if it is known how many rows there are."""
     if not sys.stderr.isatty():
         yield lambda _fraction: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[rate]}"),
+    )
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=None)
+    task = bar.add_task(label, total=None, rate="")
     began = monotonic()
     started = False
+    first: float | None = None  # of work that goes on, not 0
 
     def advance(fraction: float | None) -> None:
-        nonlocal started
+        nonlocal started, first
         if not started and monotonic() - began > _QUIET_SECONDS:
             bar.start()
             started = True
         if fraction is not None:
-            bar.update(task, total=1.0, completed=fraction)
+            first = fraction if first is None else first
+            passed = monotonic() - began
+            rate = f"{(fraction - first) * rows / passed:,.0f} rows/s" if rows and passed else ""
+            bar.update(task, total=1.0, completed=fraction, rate=rate)
 
     try:
         yield advance

@@ -3,6 +3,8 @@
 import os
 import shlex
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from cyclopts import Parameter
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import (
     INPUT,
+    INPUTS,
     AcceptDrafted,
     AsJson,
     Curve,
@@ -19,10 +22,12 @@ from deniable.cli.arguments import (
     FileOptions,
     Force,
     InsecureSeed,
+    Jobs,
     LedgerOptions,
     PublishOptions,
     SchemaPath,
     ShowValues,
+    SignOptions,
 )
 from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
@@ -30,7 +35,9 @@ from deniable.errors import InputError
 
 @app.command
 def share(
-    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
+    sources: Annotated[
+        list[str] | None, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUTS)
+    ] = None,
     /,
     *,
     schema: SchemaPath = None,
@@ -42,40 +49,115 @@ def share(
     request: DesignOptions | None = None,
     curve: Curve = False,
     publish: PublishOptions | None = None,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Continue a release in parts that was begun: parts that are made stay as they "
+            "are. Say it again with --resume, or name nothing but --output.",
+        ),
+    ] = False,
+    only_begin: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Compare the tables with the schema and prepare the parts, for deniable work.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a table and write a folder to publish: rows, record, codebook, report.
+
+    Of several tables, or a large Parquet file, the rows are released in parts.
 
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
     """
     from deniable.cli import console
     from deniable.design.worth import rows_saved_by_forms
+    from deniable.engines import processes
     from deniable.ledger import Spending
     from deniable.mechanism.strata import Strata
     from deniable.release import release
+    from deniable.release.parts import finish
     from deniable.tables.reading import read_twice
 
     publish = publish or PublishOptions()
+    if resume:
+        _resume(sources, schema, mechanism, output, request, publish, jobs, as_json=as_json)
+        return
+    source, files = _tables(sources)
+    if only_begin and files is None:
+        raise InputError("--only-begin is for a release in parts; these rows are not divided")
     release.check_output(output, overwrite=publish.force)
-    options = publish.options(repeatable(source, schema or mechanism or Path(), output))
+    options = publish.options(repeatable(sources or [], schema or mechanism or Path(), output))
     declared, result = _given(schema, mechanism, request)
     if options.population is not None:
         result = result or find_design(declared, request)
         options.population.check(Spending.of(Strata.one(result.mechanism)))
-    with read_twice(source) as table:
-        with console.progress("Looking at the data") as advance:
-            release.look_at(table, declared, options, progress=advance)
+    if files is None:
+        with read_twice(source) as table:
+            with console.progress("Looking at the data") as advance:
+                release.look_at(table, declared, options, progress=advance)
+            result = result or find_design(declared, request)
+            _note_replacing(output, force=publish.force)
+            account = account_of(result, curve=curve)
+            bits = bits_from(publish.insecure_seed)
+            with console.progress("Randomizing") as advance:
+                record = release.share(table, result, output, options, bits, advance, account)
+    else:
         result = result or find_design(declared, request)
-        if publish.force and output.exists():
-            console.note(
-                f"Replacing {output}: releases of the same people add up, and a copy of the old "
-                "one that someone has still counts"
-            )
+        _note_replacing(output, force=publish.force)
+        _warn_of_seed(publish.insecure_seed)
+        job = processes.prepare(
+            files,
+            result,
+            output,
+            options,
+            seed=publish.insecure_seed,
+            jobs=jobs,
+            bar=console.progress,
+        )
+        if only_begin:
+            _say_begun(job, as_json=as_json)
+            return
         account = account_of(result, curve=curve)
-        bits = bits_from(publish.insecure_seed)
-        with console.progress("Randomizing") as advance:
-            record = release.share(table, result, output, options, bits, advance, account)
+        processes.make(job, jobs, console.progress)
+        record = finish(job, account, options.signer)
+    times = rows_saved_by_forms(result)
+    _show(record, output, options.population, times=times, as_json=as_json)
+
+
+def _note_replacing(output: Path, *, force: bool) -> None:
+    from deniable.cli import console
+
+    if force and output.exists():
+        console.note(
+            f"Replacing {output}: releases of the same people add up, and a copy of the old "
+            "one that someone has still counts"
+        )
+
+
+def _tables(sources: list[str] | None) -> tuple[Any, list[Path] | None]:
+    """Return a table, and its files if they are released in parts."""
+    from deniable.engines.processes import parts_of
+    from deniable.tables.files import files_of
+
+    if not sources:
+        raise InputError("name the table to release, or several (deniable share --help shows how)")
+    source: Any = sources[0] if len(sources) == 1 else sources
+    files = parts_of(source)
+    single = files_of(source)
+    return (source if not single else str(single[0])), files
+
+
+def _show(
+    record: Any, output: Path, population: Any, *, times: float | None = None, as_json: bool
+) -> None:
+    """Print what is told of a release, and how many times fewer rows forms would need."""
+    from deniable.cli import console
+
     if as_json:
         print_json(record)
         return
@@ -83,13 +165,139 @@ def share(
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])
     console.show_saving(record)
     console.show_curve(record)
-    console.show_standing(record, options.population)
-    if (times := rows_saved_by_forms(result)) is not None:
+    console.show_standing(record, population)
+    if times is not None:
         console.say(
             f"With --method forms, {times:.2g} times fewer rows would give the same errors of "
             "shares; its rows are not complete."
         )
     console.say(f"Read {output / 'report.html'} before you publish {output}")
+
+
+def _say_begun(job: Any, *, as_json: bool) -> None:
+    from deniable.cli import console
+
+    if as_json:
+        print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
+        return
+    console.say(
+        f"Begun: {len(job.units):,} units with {sum(job.rows):,} rows. Let any number of processes "
+        f"run deniable work {job.folder} --part 1/{len(job.units)} and so on, then "
+        f"deniable finish {job.folder}"
+    )
+
+
+def _resume(
+    sources: list[str] | None,
+    schema: Path | None,
+    mechanism: Path | None,
+    output: Path,
+    request: DesignOptions | None,
+    publish: PublishOptions,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Go on with a release in parts."""
+    from deniable.cli import console
+    from deniable.design.record import read_design
+    from deniable.engines import processes
+    from deniable.release.job import refuse_other_request
+    from deniable.release.parts import finish
+
+    job = processes.resumed(output)
+    asked = replace(publish, sign=None) != PublishOptions()
+    anything = sources or schema or mechanism or request or asked
+    files = None
+    if sources:
+        source, files = _tables(sources)
+        files = files or [Path(source)]
+    refuse_other_request(
+        job,
+        files,
+        None if mechanism is None else read_design(mechanism),
+        repeatable(sources or [], schema or mechanism or Path(), output) if anything else None,
+    )
+    processes.make(job, jobs, console.progress)
+    record = finish(job, account_of(job.design, curve=False), publish.signer())
+    _show(record, output, job.options.population, as_json=as_json)
+
+
+JobPath = Annotated[
+    Path,
+    Parameter(name="JOB", help="What deniable share --only-begin has named, or the output's name."),
+]
+
+
+@app.command
+def work(
+    path: JobPath,
+    /,
+    *,
+    part: Annotated[
+        str,
+        Parameter(help="Which share of the units: 3/40 is the third of 40, for array jobs."),
+    ] = "1/1",
+    as_json: AsJson = False,
+) -> None:
+    """Work on a release in parts that was begun: for batch systems. May be run again, and at once.
+
+    Example: deniable work .release.job --part 1/2
+    """
+    from deniable.cli import console
+    from deniable.engines.processes import resumed
+    from deniable.release import parts
+
+    job = resumed(path)
+    share_of = _share_of(part)
+    done, stage = 0, job.stages[0]
+    for stage in job.stages:
+        if stage == "gather" and (left := job.left("draw")):
+            console.note(
+                f"{len(left):,} units are not drawn yet, so no rows can be shuffled; run this "
+                "again when all are"
+            )
+            stage = "draw"
+            break
+        mine = range(job.size(stage))[share_of[0] - 1 :: share_of[1]]
+        with console.progress("Working") as advance:
+            seen = 0
+
+            def more(rows: int) -> None:
+                nonlocal seen
+                seen += rows
+                advance(seen * share_of[1] / max(1, sum(job.rows)))
+
+            done += parts.work(job, stage, mine, more)
+    left = job.left(stage)
+    if as_json:
+        print_json({"done": done, "left": len(left)})
+        return
+    rest = f"{len(left):,} of {job.size(stage):,} are left" if left else "nothing is left to draw"
+    console.say(f"{done:,} pieces of work done; {rest}")
+
+
+def _share_of(text: str) -> tuple[int, int]:
+    number, slash, count = text.partition("/")
+    if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return int(number), int(count)
+    raise InputError("--part: expected two numbers such as 3/40, the third of 40")
+
+
+@app.command(name="finish")
+def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson = False) -> None:
+    """Give a release in parts its name, when all its parts are made.
+
+    Example: deniable finish .release.job
+    """
+    from deniable.engines.processes import resumed
+    from deniable.release.parts import finish
+
+    job = resumed(path)
+    output = job.output
+    signer = (key or SignOptions()).signer()
+    record = finish(job, account_of(job.design, curve=False), signer)
+    _show(record, output, job.options.population, as_json=as_json)
 
 
 def _given(
@@ -113,9 +321,11 @@ def _given(
     return design.mechanism.schema, design
 
 
-def repeatable(source: str, schema: Path, output: Path) -> str:
-    """Return the command line as typed, with the names of files instead of their paths."""
-    names = {source: Path(source).name, str(schema): schema.name, str(output): output.name}
+def repeatable(sources: Sequence[str], schema: Path, output: Path) -> str:
+    """Return the command line as typed, with the names of files instead of their paths, and
+    without what only says who works on it."""
+    names = {str(path): path.name for path in (*map(Path, sources), schema, output)}
+    names |= {source: Path(source).name for source in sources}
 
     def without_path(word: str) -> str:
         if "=" in word:
@@ -127,14 +337,17 @@ def repeatable(source: str, schema: Path, output: Path) -> str:
             return Path(word).name
         return names.get(word, word)
 
-    return shlex.join(["deniable", *map(without_path, _without_ledger(sys.argv[1:]))])
+    return shlex.join(["deniable", *map(without_path, _without_asides(sys.argv[1:]))])
 
 
-def _without_ledger(words: list[str]) -> list[str]:
-    """Return the command without what is about the ledger, which stays with the data."""
+def _without_asides(words: list[str]) -> list[str]:
+    """Return the command without what is about the ledger, which stays with the data, and about
+    who works on it."""
     shown = []
     for before, word in zip(["", *words], words, strict=False):
-        if not {before, word.partition("=")[0]} & {"--ledger", "--population"}:
+        if word in ("--resume", "--only-begin"):
+            continue
+        if not {before, word.partition("=")[0]} & {"--ledger", "--population", "--jobs"}:
             shown.append(word)
     return shown
 
@@ -187,12 +400,18 @@ def randomize(
 
 def bits_from(insecure_seed: int | None) -> Any:
     """Return where random bits come from, after a warning if that is a seed."""
-    from deniable.cli import console
     from deniable.randomness import SeededRandomness, SystemRandomness
 
     if insecure_seed is None:
         return SystemRandomness()
-    console.note(
-        "NOT PRIVATE: the randomness comes from a seed; whoever knows it can undo the release"
-    )
+    _warn_of_seed(insecure_seed)
     return SeededRandomness(insecure_seed)
+
+
+def _warn_of_seed(insecure_seed: int | None) -> None:
+    from deniable.cli import console
+
+    if insecure_seed is not None:
+        console.note(
+            "NOT PRIVATE: the randomness comes from a seed; whoever knows it can undo the release"
+        )

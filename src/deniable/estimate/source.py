@@ -14,6 +14,7 @@ from deniable.errors import InputError, Notice
 from deniable.estimate.counting import count_rows, read_counts
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
+from deniable.tables.files import files_of
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ def open_release(
     """Find what a question is asked of.
 
     Args:
-        source: a release's folder, a randomized table, or a dataframe.
+        source: a release's folder; a randomized table, or several: a list, a folder of parts, a
+            pattern; or a dataframe.
         mechanism: what randomized it, or the file that says so; may be left out for a folder.
         counts: a file of counts instead of rows.
         show_values: let error messages show the offending value.
@@ -109,8 +111,10 @@ def open_release(
         return Release(mechanism, source, counts, show_values, n_released)
     is_path = isinstance(source, str | Path)
     folder = Path(source) if is_path and Path(source).is_dir() else None
-    if is_path and str(source) != "-" and not Path(source).exists():
+    if is_path and str(source) != "-" and not Path(source).exists() and not files_of(source):
         raise InputError(f"{source}: there is no such file or folder")
+    if folder is not None and mechanism is not None and not (folder / "record.json").exists():
+        folder = None  # of parts, and the mechanism is beside them
     if mechanism is None and folder is None:
         raise InputError(
             "name a folder made by share, or say with --mechanism what randomized the table"
@@ -125,28 +129,50 @@ def open_release(
     if mechanism is not None:
         file = Path(mechanism)
         n_released = released_rows(file / "record.json" if file.is_dir() else file)
-    rows = source if folder is None else released_file(folder)
+    rows = source if folder is None else released_files(folder)
     return Release(strata, rows, None, show_values, n_released)
 
 
-def released_file(folder: Path) -> Path:
-    """Return the rows of a release, after checking that they are the ones its record speaks of.
+def released_files(folder: Path) -> list[Path]:
+    """Return the rows of a release, one file or several parts in order, after checking that they
+    are the ones its record speaks of, and all of them.
 
     Raises:
-        InputError: if the file is missing or its digest is another.
+        InputError: naming a file that is missing, has another digest, or is no part of the release.
     """
-    release = read_json(folder / "record.json").get("release")
+    record = folder / "record.json"
+    release = read_json(record).get("release")
     if not isinstance(release, dict):
-        raise InputError(f"{folder / 'record.json'}: this is not the record of a release")
-    path = folder / str(release.get("file"))
+        raise InputError(f"{record}: this is not the record of a release")
+    parts = release.get("parts")
+    if not parts:
+        return [_of_digest(folder / str(release.get("file")), release.get("sha256"), record)]
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InputError(f"{record}: the record has been altered: its parts are not a list")
+    data = folder / "data"
+    if not data.is_dir():
+        raise InputError(f"{data}: cannot be read (No such file or directory)")
+    listed = {str(part.get("file")) for part in parts}
+    for entry in sorted(data.iterdir()):
+        if f"data/{entry.name}" not in listed:
+            raise InputError(
+                f"{entry} is no part of the release that {record} was made for; remove it, or get "
+                "both from the same release"
+            )
+    return [
+        _of_digest(folder / str(part.get("file")), part.get("sha256"), record) for part in parts
+    ]
+
+
+def _of_digest(path: Path, digest: Any, record: Path) -> Path:
     try:
         with path.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if digest != release.get("sha256"):
+    if found != digest:
         raise InputError(
-            f"{path} is not the file that {folder / 'record.json'} was made for (its SHA-256 "
+            f"{path} is not the file that {record} was made for (its SHA-256 "
             "differs); get both from the same release"
         )
     return path

@@ -4,10 +4,11 @@ A record states numbers; people are told sentences, which are a function of them
 (:func:`told`) and are nowhere compared as text.
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,7 +33,7 @@ from deniable.design.stored import (
 from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.design.worth import worth_of_strata
 from deniable.errors import InputError
-from deniable.estimate.source import released_file
+from deniable.estimate.source import released_files
 from deniable.ledger import StoredRelease
 from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.privacy import compose
@@ -48,12 +49,37 @@ FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of the rows.
+
+    Args:
+        file: its path in the release's folder.
+        rows: how many.
+        sha256: its digest, in hexadecimal.
+    """
+
+    file: str
+    rows: int
+    sha256: str
+
+
+def digest_of_parts(parts: Sequence[Part]) -> str:
+    """Return the one digest of all parts: that of the lines that ``sha256sum`` prints of them.
+
+    >>> digest_of_parts([Part("data/part-00000.csv", 3, "00" * 32)])[:8]
+    '51eb0ed9'
+    """
+    lines = "".join(f"{part.sha256}  {part.file}\n" for part in parts)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Released:
     """The rows that were written, and how.
 
     Args:
-        file: name of the file in the release's folder.
-        sha256: its digest, in hexadecimal.
+        file: name of the file in the release's folder; of several parts, that of their folder.
+        sha256: its digest, in hexadecimal; of several parts, :func:`digest_of_parts`.
         columns: its columns, in order.
         n_rows: how many rows.
         shuffled: whether they are in random order.
@@ -65,6 +91,7 @@ class Released:
         numeric: columns of numbers that were contracted towards their mean.
         standing: how many releases of the population there are with this one, and ε in nats of a
             person in all of them, if a ledger knows; inf for no bound.
+        parts: the parts in order, if there are several.
     """
 
     file: str
@@ -79,6 +106,7 @@ class Released:
     expost: bool = False
     numeric: tuple[str, ...] = ()
     standing: tuple[int, float] | None = None
+    parts: tuple[Part, ...] = ()
 
 
 def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
@@ -164,6 +192,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
             "columns": list(released.columns),
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
+            **({"parts": [asdict(part) for part in released.parts]} if released.parts else {}),
         },
         "guarantee": _guarantee(strata, released),
         "attenuation": _attenuations(designs),
@@ -291,8 +320,9 @@ def verify(path: Path) -> dict[str, str]:
             )
     _check_standing(stored, file)
     unchecked = dict(UNCHECKED)
+    _check_parts(released, file)
     if (file.parent / released.file).exists():
-        _check_rows(released_file(file.parent), released, designs, file)
+        _check_rows(released_files(file.parent), released, designs, file)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
     return {place: words for place, words in unchecked.items() if _has(current, place)}
@@ -353,26 +383,46 @@ def _check_standing(stored: "StoredRecord", file: Path) -> None:
         raise InputError(f"{file}: the total of its population is less than this release alone")
 
 
-def _check_rows(data: Path, released: Released, designs: Designs, file: Path) -> None:
+def _check_parts(released: Released, file: Path) -> None:
+    """Check that what is said of the parts agrees with what is said of all rows."""
+    parts = released.parts
+    if bool(parts) != (released.file == "data"):
+        raise InputError(f"{file}: a folder of rows has parts, and nothing else has")
+    if not parts:
+        return
+    if len({part.file for part in parts}) != len(parts):
+        raise InputError(f"{file}: a part is listed twice")
+    if sum(part.rows for part in parts) != released.n_rows:
+        raise InputError(f"{file}: the parts do not add up to the number of rows")
+    if digest_of_parts(parts) != released.sha256:
+        raise InputError(f"{file}: the digest of all parts is not that of those it lists")
+
+
+def _check_rows(files: Sequence[Path], released: Released, designs: Designs, file: Path) -> None:
     """Compare the released rows with what is stated of them: columns, number, and strata."""
-    if column_names(data, AS_RELEASED) != released.columns:
-        raise InputError(f"{file}: the record's columns are not those of {data}")
     column = designs.column
     looked_at = released.columns[:1] if column is None else [column]
     sizes: Counter[str] = Counter()
     n_rows = 0
-    with open_table(data, [], looked_at, other_columns="drop", file_format=AS_RELEASED) as reader:
-        for batch in reader:
-            n_rows += batch.n_rows
-            if column is not None:
-                codes, labels = groups_of(batch.kept[column])
-                counts = np.bincount(codes, minlength=len(labels))
-                for label, count in zip(labels, counts.tolist(), strict=True):
-                    sizes[label] += count
-    if n_rows != released.n_rows:
-        raise InputError(f"{file}: the record's number of rows is not that of {data}")
+    for number, data in enumerate(files):
+        if column_names(data, AS_RELEASED) != released.columns:
+            raise InputError(f"{file}: the record's columns are not those of {data}")
+        before = n_rows
+        with open_table(
+            data, [], looked_at, other_columns="drop", file_format=AS_RELEASED
+        ) as reader:
+            for batch in reader:
+                n_rows += batch.n_rows
+                if column is not None:
+                    codes, labels = groups_of(batch.kept[column])
+                    counts = np.bincount(codes, minlength=len(labels))
+                    for label, count in zip(labels, counts.tolist(), strict=True):
+                        sizes[label] += count
+        rows = released.parts[number].rows if released.parts else released.n_rows
+        if n_rows - before != rows:
+            raise InputError(f"{file}: the record's number of rows is not that of {data}")
     if column is not None and sizes != Counter(designs.sizes):
-        raise InputError(f"{file}: the strata are not those of {data}, or not of these sizes")
+        raise InputError(f"{file}: the strata are not those of {files[0]}, or not of these sizes")
 
 
 def _agree(stated: Any, true: Any) -> bool:
@@ -394,15 +444,24 @@ def _agree(stated: Any, true: Any) -> bool:
     return bool(stated == true)
 
 
-class StoredFile(msgspec.Struct, forbid_unknown_fields=True):
-    """The released rows."""
+class StoredPart(msgspec.Struct, forbid_unknown_fields=True):
+    """A part of the released rows."""
 
-    file: Annotated[str, msgspec.Meta(pattern=r"^data\.[a-z.]{1,20}$(?!\n)")]
+    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
+    rows: Rows
+    sha256: Digest
+
+
+class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The released rows: one file, or several parts in a folder."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^data(\.[a-z.]{1,20})?$(?!\n)")]
     sha256: Digest
     rows: Rows
     columns: tuple[str, ...]
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
+    parts: list[StoredPart] = []
 
 
 class StoredPerson(msgspec.Struct, forbid_unknown_fields=True):
@@ -539,6 +598,7 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
             command="",
             expost=self.expost is not None,
             numeric=() if self.expost is None else self.expost.numeric,
+            parts=tuple(Part(p.file, p.rows, p.sha256) for p in release.parts),
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +39,15 @@ from deniable.report import render_codebook, render_report
 from deniable.schema import FileFormat, Schema
 from deniable.tables import FORMATS, Batch, Forms, TableWriter, open_table, released_columns
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.reading import AS_FOUND, Source, TableReader, can_be_read_again
+from deniable.tables.reading import AS_FOUND, Reader, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
 
-_FILES = {
-    *("record.json", "codebook.csv", "report.html"),
-    *(f"data.{kind}" for kind in FORMATS),
-    *signing.FILES,
-}
+BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
+"""What a release consists of beside its rows."""
+
+_FILES = {*BESIDE_ROWS, "data", *(f"data.{kind}" for kind in FORMATS)}
 """What a release consists of."""
 
 Progress = Callable[[float | None], None]
@@ -325,7 +324,7 @@ def _as_it_was(source: Any) -> Iterator[None]:
 
 
 def with_all_mismatches(
-    reader: TableReader, source: Any, schema: Schema, options: Options
+    reader: Reader, source: Any, schema: Schema, options: Options
 ) -> Iterator[Batch]:
     """Yield a table's rows; at one that does not fit look through the whole table first.
 
@@ -369,11 +368,7 @@ def write_rows(
     """
     schema = layout.schema
     person = [] if options.person is None else [options.person]
-    if options.person in (*schema.columns, *schema.keep, *layout.numeric):
-        raise InputError(
-            f"column '{options.person}' says whose row it is and is dropped; the schema must not "
-            "declare or keep it too"
-        )
+    refuse_person(options, layout)
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
     with open_table(
@@ -392,7 +387,7 @@ def write_rows(
             layout.numeric,
             layout.forms,
         )
-        file = folder / f"data.{_format_like(source, reader.source)}"
+        file = folder / f"data.{format_like(reader)}"
 
         def counted() -> Iterator[Batch]:
             for batch in reader:
@@ -428,12 +423,25 @@ def write_rows(
     )
 
 
-def _format_like(source: Any, rows: Source) -> str:
+def refuse_person(options: Options, layout: Layout) -> None:
+    """Stop if the column that says whose row it is is released too.
+
+    Raises:
+        InputError: if so.
+    """
+    if options.person in (*layout.schema.columns, *layout.schema.keep, *layout.numeric):
+        raise InputError(
+            f"column '{options.person}' says whose row it is and is dropped; the schema must not "
+            "declare or keep it too"
+        )
+
+
+def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
     text file would lose."""
-    if not isinstance(rows, CsvSource):
+    if not isinstance(reader.source, CsvSource):
         return "parquet"
-    return "csv.gz" if str(source).lower().endswith(".gz") else "csv"
+    return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"
 
 
 def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:

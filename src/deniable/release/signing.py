@@ -35,9 +35,12 @@ SIGNATURE = "SHA256SUMS.sig"
 FILES = frozenset({SUMS, SIGNATURE})
 
 _MOST_BYTES = 1 << 16
-"""Of a key, or of a list of digests."""
+"""Of a key."""
 
-_LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9._-]{0,99})")
+_MOST_LISTED = 1 << 24
+"""Bytes of a list of digests."""
+
+_LINE = re.compile(r"([0-9a-f]{64})  ((?:data/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99})")
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,9 @@ class Signer:
         Args:
             folder: of a release, complete but for these two files.
         """
-        lines = [f"{_digest(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
+        for name in FILES:  # of a run that died
+            (folder / name).unlink(missing_ok=True)
+        lines = [f"{_digest(folder / name)}  {name}\n" for name in sorted(_names(folder))]
         content = "".join(lines).encode()
         (folder / SUMS).write_bytes(content)
         (folder / SIGNATURE).write_bytes(self.key.sign(content))
@@ -133,7 +138,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
     for name in (SUMS, SIGNATURE):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: the release is not signed; {name} is missing")
-    content, signature = _read(folder / SUMS), _read(folder / SIGNATURE)
+    content, signature = _read(folder / SUMS, _MOST_LISTED), _read(folder / SIGNATURE)
     try:
         key.verify(signature, content)
     except InvalidSignature:
@@ -142,7 +147,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
             "it was signed; do not use this release before its maker has said which"
         ) from None
     listed = _listed(content, folder)
-    present = {path.name for path in folder.iterdir()} - FILES
+    present = _names(folder) - FILES
     for name in sorted(present | set(listed)):
         if name not in present:
             raise InputError(f"{folder}: {name} was signed and is missing")
@@ -153,6 +158,11 @@ def check_signature(folder: Path, public: str | Path) -> str:
     if "record.json" not in listed:
         raise InputError(f"{folder}: what was signed is no release; there is no record.json")
     return _hex(key)
+
+
+def _names(folder: Path) -> set[str]:
+    """Return everything in a folder but folders, by its path from there."""
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
 
 
 def is_signed(folder: Path) -> bool:
@@ -197,15 +207,15 @@ def _hex(key: Ed25519PublicKey) -> str:
     return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason})") from None
-    if len(content) > _MOST_BYTES:
-        raise InputError(f"{path}: {_MOST_BYTES >> 10} kB and more is neither a key nor a list")
+    if len(content) > most:
+        raise InputError(f"{path}: {most >> 10} kB and more is neither a key nor a list")
     return content
 
 

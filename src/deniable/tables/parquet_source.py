@@ -18,6 +18,7 @@ class ParquetSource:
         batch_rows: rows at a time.
         as_dictionary: columns that, if they are text, are handed over as codes with a dictionary,
             as they are stored.
+        groups: the row groups to read; None for all.
 
     Raises:
         InputError: if the file is not readable Parquet.
@@ -27,7 +28,12 @@ class ParquetSource:
     surely_named = True
 
     def __init__(
-        self, file: BinaryIO, table: str, batch_rows: int, as_dictionary: Sequence[str]
+        self,
+        file: BinaryIO,
+        table: str,
+        batch_rows: int,
+        as_dictionary: Sequence[str],
+        groups: Sequence[int] | None = None,
     ) -> None:
         self.table = table
         self._done = 0
@@ -46,13 +52,17 @@ class ParquetSource:
             )
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
+        self._groups = groups
+        metadata = self._file.metadata
+        wanted = range(metadata.num_row_groups) if groups is None else groups
+        self._rows = sum(int(metadata.row_group(group).num_rows) for group in wanted)
         self._schema = schema
         self.names = tuple(schema.names)
 
     @property
     def fraction(self) -> float | None:
         """How much has been read, from 0 to 1."""
-        return self._done / max(1, int(self._file.metadata.num_rows))
+        return self._done / max(1, self._rows)
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
         """Return the pyarrow types of some columns, as the file declares them."""
@@ -66,7 +76,10 @@ class ParquetSource:
         """
         try:
             for batch in self._file.iter_batches(
-                batch_size=self._batch_rows, columns=list(columns), use_threads=False
+                batch_size=self._batch_rows,
+                row_groups=None if self._groups is None else list(self._groups),
+                columns=list(columns),
+                use_threads=False,
             ):
                 self._done += batch.num_rows
                 yield batch

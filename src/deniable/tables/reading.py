@@ -22,6 +22,7 @@ from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder
+from deniable.tables.files import Unit, files_of
 from deniable.tables.frames import frame_can_be_read_again, open_frame
 from deniable.tables.parquet_source import ParquetSource
 
@@ -108,8 +109,10 @@ class TableReader:
         keep: Sequence[str],
         other_columns: Literal["refuse", "drop"],
         show_values: bool,
+        rows_before: int = 0,
     ) -> None:
         self.table = source.table
+        self._rows_before = rows_before
         self.attributes = tuple(attributes)
         self.keep = tuple(keep)
         self.all_names = source.names
@@ -148,7 +151,7 @@ class TableReader:
             InputError: naming table, row and column of the first value that cannot be used.
         """
         names = [name for name, _ in self.columns]
-        first_row = 1
+        first_row = self._rows_before + 1
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 codes = [encoder.encode(batch, first_row) for encoder in self._encoders]
@@ -172,7 +175,7 @@ class TableReader:
         """
         columns = {c.attribute.name: c for e in self._encoders for c in e.columns}
         found: dict[tuple[str, int], Mismatch] = {}
-        n_rows = 0
+        n_rows = self._rows_before
         with closing(
             _read_ahead(self.source.batches([name for name, _ in self.columns]))
         ) as batches:
@@ -190,7 +193,7 @@ class TableReader:
                 progress(self.fraction)
         if found:
             raise _mismatches(self.table, columns, found, show_values=self._show_values)
-        return n_rows
+        return n_rows - self._rows_before
 
     def __enter__(self) -> "TableReader":
         return self
@@ -209,6 +212,112 @@ class TableReader:
             self._file.close()
 
 
+class SeveralTables:
+    """Tables that are read one after the other as one; made by :func:`open_table`.
+
+    Attributes as of :class:`TableReader`; ``table`` is the one that is being read, and rows are
+    counted within it.
+
+    Args:
+        files: the tables.
+        open_one: opens one of them.
+
+    Raises:
+        InputError: if the first one cannot be opened; the others' turn comes.
+    """
+
+    def __init__(self, files: Sequence[Path], open_one: Callable[[Path], TableReader]) -> None:
+        self._files = files
+        self._open_one = open_one
+        self._sizes = [path.stat().st_size if path.exists() else 0 for path in files]
+        self._done = 0
+        self._current = open_one(files[0])
+        self.columns = self._current.columns
+        self.all_names = self._current.all_names
+        self.attributes = self._current.attributes
+        self.keep = self._current.keep
+        self.decimal = self._current.decimal
+
+    @property
+    def table(self) -> str:
+        """The name of the table that is being read."""
+        return self._current.table
+
+    @property
+    def source(self) -> Source:
+        """Where its rows come from."""
+        return self._current.source
+
+    @property
+    def fraction(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that is not known."""
+        own = self._current.fraction
+        before = sum(self._sizes[: self._done])
+        now = 0.0 if own is None else own * self._sizes[self._done]
+        return (before + now) / max(1, sum(self._sizes))
+
+    def _each(self) -> Iterator[TableReader]:
+        for number, path in enumerate(self._files):
+            if number:
+                self._current.close()
+                self._current = self._open_one(path)
+                self._done = number
+                refuse_other_columns(self.columns, self._current, self._files[0])
+            yield self._current
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the rows of all tables.
+
+        Raises:
+            InputError: as of one table; or if the columns of two are not alike.
+        """
+        for reader in self._each():
+            yield from reader
+
+    def look(
+        self,
+        filled: Sequence[str] = (),
+        progress: Callable[[float | None], None] = lambda _fraction: None,
+    ) -> int:
+        """Compare all rows with what is declared; return how many there are.
+
+        Raises:
+            InputError: as :meth:`TableReader.look` of the first table that does not fit.
+        """
+        return sum(r.look(filled, lambda _: progress(self.fraction)) for r in self._each())
+
+    def __enter__(self) -> "SeveralTables":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        self._current.close()
+
+
+def refuse_other_columns(
+    columns: Sequence[tuple[str, Any]], reader: TableReader, first: Path | str
+) -> None:
+    """Stop if a table has other columns than the first of several, or of other types.
+
+    Raises:
+        InputError: naming the column.
+    """
+    expected, found = dict(columns), dict(reader.columns)
+    for name, kind in expected.items():
+        if found[name] != kind:
+            raise InputError(
+                f"{reader.table}: column '{name}' is of type {found[name]} here and of type {kind} "
+                f"in {first}; tables that go together have the same columns"
+            )
+
+
+Reader = TableReader | SeveralTables
+"""What :func:`open_table` returns."""
+
+
 def open_table(
     source: Any,
     attributes: Sequence[Attribute],
@@ -218,14 +327,15 @@ def open_table(
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
-) -> TableReader:
+) -> Reader:
     """Open a table and check its columns; nothing but the header is read yet.
 
     Args:
         source: the path of a .csv, .csv.gz or .parquet file (what it contains decides, not how it
-            is called); "-" for CSV on standard input; an open binary file with CSV; a pandas,
-            Polars or other dataframe known to narwhals, lazy ones too; a DuckDB relation; a pyarrow
-            dataset; or anything that hands out Arrow record batches.
+            is called); a list of such paths, a folder of such files or a pattern for their names;
+            "-" for CSV on standard input; an open binary file with CSV; a pandas, Polars or other
+            dataframe known to narwhals, lazy ones too; a DuckDB relation; a pyarrow dataset; or
+            anything that hands out Arrow record batches.
         attributes: which columns to encode, and how; they may be some of a schema's. Of a merged
             one the parts' columns are read, and their codes combined.
         keep: columns to hand over as they are.
@@ -237,6 +347,40 @@ def open_table(
     Raises:
         InputError: if the table cannot be opened, a column is missing, is there twice, is of a type
             that cannot hold its attribute, or is neither an attribute nor kept.
+    """
+    files = files_of(source)
+
+    def one(path: Any) -> TableReader:
+        return open_unit(
+            path,
+            attributes,
+            keep,
+            other_columns=other_columns,
+            show_values=show_values,
+            batch_rows=batch_rows,
+            file_format=file_format,
+        )
+
+    if files is None:
+        return one(source)
+    return one(files[0]) if len(files) == 1 else SeveralTables(files, one)
+
+
+def open_unit(
+    source: Any,
+    attributes: Sequence[Attribute],
+    keep: Sequence[str] = (),
+    unit: Unit | None = None,
+    *,
+    other_columns: Literal["refuse", "drop"] = "refuse",
+    show_values: bool = False,
+    batch_rows: int = BATCH_ROWS,
+    file_format: FileFormat = AS_FOUND,
+) -> TableReader:
+    """Open one table, or a unit of it; see :func:`open_table`.
+
+    Args:
+        unit: which row groups of a Parquet file to read.
     """
     expected = {*keep, *(column.name for a in attributes for column in a.columns)}
     file: BinaryIO | None = None
@@ -255,10 +399,12 @@ def open_table(
                     for column in attribute.columns
                     if column.bins is None and column.name not in keep
                 ]
-                opened = ParquetSource(file, table, batch_rows, text)
+                groups = None if unit is None else unit.groups
+                opened = ParquetSource(file, table, batch_rows, text, groups)
             else:
                 opened = CsvSource(file, table, file_format, expected)
-        return TableReader(opened, file, attributes, keep, other_columns, show_values)
+        before = 0 if unit is None else unit.rows_before
+        return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
     except BaseException:
         if file is not None and file is not sys.stdin.buffer:
             file.close()
@@ -362,20 +508,22 @@ def can_be_read_again(source: Any) -> bool:
     An open file does if whoever reads it goes back to where it was.
     """
     if isinstance(source, str | os.PathLike):
-        return source != "-" and Path(source).is_file()
+        return source != "-" and (Path(source).is_file() or files_of(source) is not None)
+    if isinstance(source, list | tuple):
+        return True
     if hasattr(source, "read"):
         return bool(getattr(source, "seekable", lambda: False)())
     return frame_can_be_read_again(source)
 
 
 @contextmanager
-def read_twice(source: str) -> Iterator[Any]:
+def read_twice(source: Any) -> Iterator[Any]:
     """Yield a source that gives its rows each time it is opened.
 
     Standard input is copied to a temporary file that has no name in any folder, and is gone when
     the process ends, however it ends; all else is handed on as it is.
     """
-    if source != "-":
+    if not isinstance(source, str) or source != "-":
         yield source
         return
     with tempfile.TemporaryFile() as file:

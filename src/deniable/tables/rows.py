@@ -26,14 +26,28 @@ def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) 
     Raises:
         InputError: if a row belongs to nobody.
     """
+    refuse_nobody(persons, table, first_row)
+    for entry in persons.value_counts():
+        rows_of[entry["values"].as_py()] += entry["counts"].as_py()
+
+
+def refuse_nobody(persons: Any, table: str, first_row: int) -> None:
+    """Stop if a row belongs to nobody.
+
+    Args:
+        persons: whose row it is, a pyarrow array.
+        table: the table's name, for messages.
+        first_row: number of the first row.
+
+    Raises:
+        InputError: naming the row.
+    """
     if persons.null_count:
         row = first_row + persons.is_null().to_pylist().index(True)
         raise InputError(
             f"{table}, data row {row}: the column that says whose row it is, is empty; fill it in, "
             "or leave the row out"
         )
-    for entry in persons.value_counts():
-        rows_of[entry["values"].as_py()] += entry["counts"].as_py()
 
 
 def concatenated(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

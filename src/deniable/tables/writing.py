@@ -36,11 +36,12 @@ class TableWriter:
 
     Args:
         destination: a path ending in .csv, .csv.gz or .parquet; "-" for CSV on standard output; or
-            an open binary file, which gets CSV.
+            an open binary file, which gets CSV unless a format is named.
         columns: the columns, in order; see :func:`~deniable.tables.columns.released_columns`.
         overwrite: whether an existing file may be replaced.
         before_seen: called once, before anybody can see a row: when a file is complete and gets its
             name, or before the first batch goes to a stream. Nothing is seen if that fails.
+        kind: the format of an open file.
 
     Raises:
         InputError: if the destination exists or cannot be written, or is of an unknown kind.
@@ -53,8 +54,10 @@ class TableWriter:
         *,
         overwrite: bool = False,
         before_seen: Callable[[], None] = lambda: None,
+        kind: str = "csv",
     ) -> None:
         self.columns = tuple(columns)
+        self._kind = kind
         self.n_rows = 0
         self._destination = destination
         self._overwrite = overwrite
@@ -72,7 +75,7 @@ class TableWriter:
     def _open(self, stack: ExitStack) -> _Sink:
         if not isinstance(self._destination, str | Path):
             stack.enter_context(explain_write_errors("the output"))
-            return _CsvSink(self._destination, self.columns)
+            return self._into(self._destination, self._kind, stack)
         if str(self._destination) == "-":
             stack.enter_context(explain_write_errors("standard output"))
             return _CsvSink(sys.stdout.buffer, self.columns)
@@ -82,7 +85,12 @@ class TableWriter:
         file = stack.enter_context(
             atomic_output(path, overwrite=self._overwrite, before_named=self._before_seen)
         )
-        if text is None:
+        return self._into(file, kind, stack, text)
+
+    def _into(
+        self, file: BinaryIO, kind: str, stack: ExitStack, text: CsvText | None = None
+    ) -> _Sink:
+        if kind == "parquet":
             return _ParquetSink(file, self.columns)
         if kind == "csv.gz":
             # Neither the time nor the temporary name belongs into the file.
@@ -127,6 +135,35 @@ class TableWriter:
             except BaseException:
                 self._sink.abandon()
                 raise
+
+
+_DICTIONARY_BYTES = 1 << 20
+"""Up to here a column's texts stand once in a row group, and its cells are numbers of bits."""
+
+
+def largest_size(columns: Sequence[Column], kind: str, n_rows: int) -> int:
+    """Return how many bytes the randomized columns can take in a file, whatever is drawn.
+
+    Args:
+        columns: the columns; those that are released as they are are not counted, since their size
+            is no chance.
+        kind: the format.
+        n_rows: how many rows.
+    """
+    of_row, once = 1.0, 1 << 16
+    for column in columns:
+        if column.position is None:
+            continue
+        longest = max(len(label.encode()) for label in column.labels) + 1
+        if kind != "parquet":
+            of_row += 2 * longest + 3  # every character a quote, and quotes around them
+            continue
+        texts = sum(len(label.encode()) + 4 for label in column.labels)
+        of_row += len(column.labels).bit_length() / 8 + 0.25
+        if texts >= _DICTIONARY_BYTES:
+            of_row += longest + 4
+        once += (texts + 4096) * (1 + n_rows // _ROW_GROUP_ROWS)
+    return int(n_rows * of_row) + once
 
 
 def table_format(path: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 from deniable.design.design import design
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
-from deniable.estimate.source import Release, open_release, released_file
+from deniable.estimate.source import Release, open_release, released_files
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
 from unit.estimate.releases import by_town, mechanism, table
@@ -47,7 +47,7 @@ def test_a_table_and_the_file_of_its_mechanism_are_a_release(tmp_path: Path) -> 
 
 def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
     made = folder(tmp_path / "release")
-    assert released_file(made) == made / "data.csv"
+    assert released_files(made) == [made / "data.csv"]
     (made / "data.csv").write_bytes(ROWS + b"x\n")
     with pytest.raises(InputError, match="SHA-256 differs"):
         open_release(made)
@@ -56,7 +56,7 @@ def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> No
         open_release(made)
     (made / "record.json").write_text(json.dumps({"mechanism": 1}))
     with pytest.raises(InputError, match="not the record of a release"):
-        released_file(made)
+        released_files(made)
 
 
 def test_what_is_missing_or_given_twice_is_named(tmp_path: Path) -> None:

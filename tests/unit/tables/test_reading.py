@@ -352,7 +352,9 @@ def test_what_is_not_a_table_is_refused(tmp_path):
     assert "not readable as Parquet" in refusal(written(tmp_path, b"PAR1" + b"x" * 99))
     assert "Excel" in refusal(written(tmp_path, b"PK\x03\x04" + b"x" * 99 + b"\n", "t.xlsx"))
     assert "no such file" in refusal(tmp_path / "nowhere.csv")
-    assert "this is a folder" in refusal(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "this is a folder without tables" in refusal(tmp_path / "empty")
+    assert "in it is no table" in refusal(tmp_path)
     assert "no table that can be read" in refusal(3)
 
 

@@ -1,0 +1,259 @@
+"""Processes on this machine that work on the units of a release, one each."""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from deniable.design.account import Account, Design
+from deniable.errors import InputError, Notice
+from deniable.release.job import Job, Stage, begin, job_folder, open_job
+from deniable.release.parts import finish, work
+from deniable.release.release import Options
+from deniable.tables.files import files_of, units_of
+
+Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]
+"""Shows a stage while it runs: its name and its rows, if they are known; is told the fraction."""
+
+_LABELS: dict[Stage, str] = {
+    "look": "Looking at the data",
+    "draw": "Randomizing",
+    "gather": "Shuffling",
+}
+
+_BYTES = 1 << 25
+"""Of the sources, for which it pays to start a process."""
+
+
+def no_bar(
+    _label: str, _rows: int | None
+) -> AbstractContextManager[Callable[[float | None], None]]:
+    """Show nothing."""
+    return nullcontext(lambda _fraction: None)
+
+
+def parts_of(source: Any) -> list[Path] | None:
+    """Return the files of a source that is released in parts; None if it is one unit of rows, or
+    no file."""
+    files = files_of(source)
+    if files is None:
+        single = isinstance(source, str | os.PathLike) and Path(source).is_file()
+        files = [Path(source)] if single else []
+    return files if len(units_of(files)) > 1 else None
+
+
+def share_parts(
+    files: Sequence[Path],
+    design: Design,
+    output: Path,
+    options: Options,
+    *,
+    seed: int | None = None,
+    jobs: int | None = None,
+    bar: Bar = no_bar,
+    account: Account | None = None,
+) -> dict[str, Any]:
+    """Randomize several tables, or one of several units, and write a folder to publish.
+
+    Args:
+        files: the tables.
+        design: the mechanism and what is known about it.
+        output: the folder to make.
+        options: see :class:`~deniable.release.release.Options`.
+        seed: repeatable bits, for tests. NOT PRIVATE.
+        jobs: processes; by default one for every core that this process may use.
+        bar: shows each stage.
+        account: of the design, if it has more than the design's own.
+
+    Returns:
+        All that is told of the release (:func:`~deniable.release.record.told`).
+
+    Raises:
+        InputError: as :func:`~deniable.release.release.share`.
+    """
+    job = prepare(files, design, output, options, seed=seed, jobs=jobs, bar=bar)
+    make(job, jobs, bar)
+    return finish(job, account, options.signer)
+
+
+def prepare(
+    files: Sequence[Path],
+    design: Design,
+    output: Path,
+    options: Options,
+    *,
+    seed: int | None = None,
+    jobs: int | None = None,
+    bar: Bar = no_bar,
+) -> Job:
+    """Begin a release in parts and compare all rows with the schema; nothing is left if one does
+    not fit. The arguments are those of :func:`share_parts`.
+
+    Raises:
+        InputError: as there.
+    """
+    job = begin(files, design, output, options, seed)
+    try:
+        with job.alone():
+            _stage(job, "look", jobs, bar)
+            if not sum(job.rows):
+                raise InputError(f"{files[0]} has no rows; there is nothing to release")
+    except BaseException:
+        job.remove()
+        raise
+    return job
+
+
+def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
+    """Do what is left of a job; an interruption says how to go on.
+
+    Args:
+        job: what is to be done.
+        jobs: processes; by default one for every core that this process may use.
+        bar: shows each stage.
+
+    Raises:
+        InputError: as :func:`~deniable.release.parts.work`.
+    """
+    with job.alone():
+        try:
+            for stage in ("look", *job.stages):
+                _stage(job, stage, jobs, bar)
+        except BaseException:
+            with suppress(InputError):
+                done = job.n_parts - len(job.left(job.stages[-1]))
+                warnings.warn(
+                    f"{done:,} of {job.n_parts:,} parts are made and stay as they are; continue "
+                    f"with deniable share --resume --output {job.output}",
+                    Notice,
+                    stacklevel=2,
+                )
+            raise
+
+
+def resumed(output: Path) -> Job:
+    """Return the job of a release that was begun and is not finished.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if (output / "job.json").exists():
+        return open_job(output)
+    folder = job_folder(output.absolute())
+    if not (folder / "job.json").exists():
+        raise InputError(f"{output}: there is no release of that name that was begun")
+    return open_job(folder)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
+    """Do what is left of one stage."""
+    if not (left := job.left(stage)):
+        return
+    rows = None if stage == "look" else sum(job.rows)
+    before = 0 if rows is None else rows * (job.size(stage) - len(left)) / job.size(stage)
+    size = sum(source.size for source in job.stored.sources)
+    count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs is a number of processes, not {jobs}")
+    with bar(_LABELS[stage], rows) as advance:
+        done = float(before)
+
+        def more(n_rows: int) -> None:
+            nonlocal done
+            done += n_rows
+            advance(None if not rows else min(1.0, done / rows))
+
+        if count <= 1:
+            work(job, stage, left, more)
+        else:
+            _in_processes(job, stage, count, more)
+
+
+def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None]) -> None:
+    """Let several processes work on a stage until nothing is left to begin.
+
+    They are told nothing but where the job is: what is left they see, and what another one works
+    on is locked.
+    """
+    words = [sys.executable, "-m", __name__, str(job.folder), stage, str(os.getpid())]
+    # In sessions of their own: an interrupt is for this process, which ends them.
+    workers = [
+        subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+        )
+        for _ in range(count)
+    ]
+    try:
+        _listen(workers, more)
+        for worker in workers:
+            if worker.wait():
+                raise InputError(
+                    f"{job.output}: a process that worked on it has ended with status "
+                    f"{worker.returncode}, perhaps for want of memory; continue with --resume, and "
+                    "fewer --jobs"
+                )
+    finally:
+        for worker in workers:
+            if worker.poll() is None:
+                worker.kill()
+            worker.wait()
+            if worker.stdout is not None:
+                worker.stdout.close()
+
+
+def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], None]) -> None:
+    """Hear what processes say until they say no more.
+
+    Raises:
+        InputError: the first that one of them raised.
+    """
+    with selectors.DefaultSelector() as selector:
+        rest: dict[Any, bytes] = {}
+        for worker in workers:
+            selector.register(worker.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+            rest[worker.stdout] = b""
+        while selector.get_map():
+            for key, _ in selector.select():
+                said = os.read(key.fd, 1 << 16)
+                if not said:
+                    selector.unregister(key.fileobj)
+                *lines, rest[key.fileobj] = (rest[key.fileobj] + said).split(b"\n")
+                for line in map(json.loads, lines):
+                    if isinstance(line, str):
+                        raise InputError(line)
+                    more(line)
+
+
+def _worker(folder: str, stage: Stage, parent: str) -> NoReturn:
+    """Work on a stage of a job as long as the process lives that started this one."""
+
+    def say(what: int | str) -> None:
+        if os.getppid() != int(parent):
+            os._exit(1)
+        os.write(1, json.dumps(what).encode() + b"\n")
+
+    status = 0
+    try:
+        job = open_job(Path(folder))
+        work(job, stage, job.left(stage), say)
+    except InputError as error:
+        say(str(error))
+        status = 2
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _worker(*sys.argv[1:])  # type: ignore[arg-type]

@@ -1,0 +1,557 @@
+"""A release that is made in parts: what is to be done, and what has been done so far.
+
+A part is drawn with bits of its own and committed once; one that is there is never drawn again,
+and one that is not was seen by nobody. So any number of workers may work on a job, any number of
+times, and whatever dies, the next goes on with what is left
+(docs/decisions/0019-parts-without-a-key.md).
+
+A job is a private folder beside the output::
+
+    job.json              what is to be done: never changed
+    mechanism.json        what randomizes
+    looked/00000.json     rows of a unit that were compared with the schema
+    drawn/00000           with --shuffle: randomized rows of a unit, by buckets
+    release/data/         the parts
+    notes/                of every attempt, by the digest of what it wrote: its rows
+    persons/              with --person: rows of every person, likewise
+    made/                 a mark for everything that was committed
+    claims/               what somebody works on, locked
+    attempts/             files under way
+"""
+
+import hashlib
+import math
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from deniable.design.account import Design
+from deniable.design.record import mechanism_to_plain, read_design, to_json
+from deniable.design.stored import Digest, decoded, read_json, upgraded
+from deniable.errors import InputError, Notice
+from deniable.ledger import Ledger, Population
+from deniable.outputs import FileLock, explain_write_errors, write_file
+from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
+from deniable.release.release import (
+    Layout,
+    Options,
+    check_output,
+    format_like,
+    forms_of,
+    refuse_drafted,
+    refuse_ledger_in,
+    refuse_other_tables,
+    refuse_person,
+)
+from deniable.schema import FileFormat
+from deniable.tables import Column, released_columns
+from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
+from deniable.tables.reading import TableReader, open_unit, refuse_other_columns
+
+FORMAT = "deniable job"
+FORMAT_VERSION = 1
+
+Stage = Literal["look", "draw", "gather"]
+"""A job's units are compared with the schema and drawn; with ``shuffle``, buckets are gathered."""
+
+_FOLDERS = {"looked", "drawn", "notes", "persons", "made", "claims", "attempts", "release"}
+
+
+class StoredSource(msgspec.Struct, forbid_unknown_fields=True):
+    """A file and by what it is known again."""
+
+    path: str
+    size: int
+    changed: int
+    digest: Digest
+
+
+class StoredUnit(msgspec.Struct, forbid_unknown_fields=True):
+    """A file, or some of its row groups."""
+
+    file: int
+    first_group: int
+    end_group: int
+    rows_before: int
+
+
+class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
+    """How the release is made."""
+
+    shuffle: bool
+    person: str | None
+    drop_other_columns: bool
+    overwrite: bool
+    show_values: bool
+    command: str
+    accept_drafted: bool
+    file_format: dict[str, Any]
+    ledger: str | None
+    population: str | None
+
+
+class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be done."""
+
+    format: Literal["deniable job"]
+    format_version: Literal[1]
+    software: str
+    output: str
+    mechanism: Digest
+    kind: Literal["csv", "csv.gz", "parquet"]
+    columns: list[str]
+    sources: Annotated[list[StoredSource], msgspec.Meta(min_length=1)]
+    units: Annotated[list[StoredUnit], msgspec.Meta(min_length=1)]
+    options: StoredOptions
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A release in parts; made by :func:`begin`, opened again by :func:`open_job`.
+
+    Args:
+        folder: where it stands.
+        stored: what is to be done.
+        known: the design, if this process has it already.
+    """
+
+    folder: Path
+    stored: StoredJob
+    known: Design | None = None
+
+    @property
+    def output(self) -> Path:
+        """The folder to publish."""
+        return Path(self.stored.output)
+
+    @cached_property
+    def options(self) -> Options:
+        """How the release is made."""
+        given = self.stored.options
+        population = None
+        if given.ledger is not None:
+            population = Population(Ledger(given.ledger), str(given.population))
+        return Options(
+            shuffle=given.shuffle,
+            person=given.person,
+            drop_other_columns=given.drop_other_columns,
+            overwrite=given.overwrite,
+            show_values=given.show_values,
+            command=given.command,
+            population=population,
+            file_format=FileFormat(**given.file_format),
+            accept_drafted=given.accept_drafted,
+        )
+
+    @cached_property
+    def design(self) -> Design:
+        """What randomizes the rows.
+
+        Raises:
+            InputError: if it is not the one that the job was begun with.
+        """
+        if self.known is not None:
+            return self.known
+        file = self.folder / "mechanism.json"
+        with suppress(OSError):
+            if hashlib.sha256(file.read_bytes()).hexdigest() == self.stored.mechanism:
+                return read_design(file)
+        raise InputError(
+            f"{file} is not the mechanism that the job was begun with, and parts by two mechanisms "
+            f"are no release; put it back, or remove {self.folder} and begin anew"
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the released table consists of."""
+        return layout_of(self.design)
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """The units of the sources."""
+        return [Unit(u.file, u.first_group, u.end_group, u.rows_before) for u in self.stored.units]
+
+    def size(self, stage: Stage) -> int:
+        """How many pieces of work a stage has."""
+        return self.buckets if stage == "gather" else len(self.units)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What is done one after the other, after the rows were looked at."""
+        return ("draw", "gather") if self.options.shuffle else ("draw",)
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts the release has."""
+        return self.size(self.stages[-1])
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """Rows of each unit.
+
+        Raises:
+            InputError: if not all have been looked at.
+        """
+        files = [self.place("look", number) for number in range(len(self.units))]
+        if missing := [number for number, file in enumerate(files) if not file.exists()]:
+            raise InputError(
+                f"{self.folder}: {len(missing)} of {len(files)} units have not been compared with "
+                "the schema yet; continue with --resume"
+            )
+        return [int(read_json(file)["rows"]) for file in files]
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many parts rows in random order are dealt to, a power of 2."""
+        cells = sum(self.rows) * max(1, len(self.stored.columns))
+        return 1 << max(0, math.ceil(math.log2(max(1, cells / UNIT_CELLS))))
+
+    def place(self, stage: Stage, number: int) -> Path:
+        """Return the file that a piece of work makes."""
+        if stage == "look":
+            return self.folder / "looked" / f"{number:05}.json"
+        if stage == self.stages[-1]:
+            return self.folder / "release" / "data" / f"part-{number:05}.{self.stored.kind}"
+        return self.folder / "drawn" / f"{number:05}"
+
+    def made(self, stage: Stage, number: int) -> bool:
+        """Whether a piece of work is done.
+
+        Raises:
+            InputError: if it was done and is gone.
+        """
+        file = self.place(stage, number)
+        there = file.exists()
+        if not there and self._mark(stage, number).exists():
+            raise InputError(
+                f"{file} was made and is gone, and whoever took it may have seen its rows; put it "
+                f"back, or remove {self.folder} and begin anew"
+            )
+        return there
+
+    def left(self, stage: Stage) -> list[int]:
+        """Return what of a stage is not done yet.
+
+        Raises:
+            InputError: as :meth:`made`.
+        """
+        return [number for number in range(self.size(stage)) if not self.made(stage, number)]
+
+    def mark(self, stage: Stage, number: int) -> None:
+        """Note that a piece of work is done, so that it is missed if it goes."""
+        with explain_write_errors(self.folder):
+            self._mark(stage, number).touch()
+
+    def _mark(self, stage: Stage, number: int) -> Path:
+        return self.folder / "made" / f"{stage}-{number:05}"
+
+    def note(self, name: str, digest: str, rows: int) -> None:
+        """Note the rows of what an attempt has written, before it gets its name."""
+        write_file(
+            self.folder / "notes" / f"{name}.{digest}.json",
+            to_json({"rows": rows}),
+            overwrite=True,
+        )
+
+    def noted(self, file: Path, digest: str) -> int:
+        """Return the rows of what was committed.
+
+        Raises:
+            InputError: if it is not what a worker has written.
+        """
+        note = self.folder / "notes" / f"{file.name}.{digest}.json"
+        if not note.exists():
+            raise InputError(
+                f"{file} is not what was drawn: it was altered or put there by hand; remove "
+                f"{self.folder} and begin anew"
+            )
+        return int(read_json(note)["rows"])
+
+    def persons(self, name: str, digest: str) -> Path:
+        """Return the file with the rows of every person in what an attempt has written."""
+        return self.folder / "persons" / f"{name}.{digest}"
+
+    def claim(self, stage: Stage, number: int) -> FileLock | None:
+        """Hold a piece of work, unless another process on this machine does."""
+        lock = FileLock(self.folder / "claims" / f"{stage}-{number:05}")
+        with explain_write_errors(self.folder):
+            return lock if lock.claim() else None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the job as a whole.
+
+        Raises:
+            InputError: if another process does.
+        """
+        lock = FileLock(self.folder / "claims" / "whole")
+        with explain_write_errors(self.folder):
+            if not lock.claim():
+                raise InputError(
+                    f"{self.output}: another process is making this release; wait until it is done"
+                )
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def bits(self, stage: Stage, number: int) -> BitSource:
+        """Return where the random bits of a piece of work come from: its own, whoever does it."""
+        if self.stored.seed is None:
+            return SystemRandomness()
+        return SeededRandomness(self.stored.seed, f"{stage} {number}")
+
+    def open(self, unit: Unit) -> TableReader:
+        """Open the rows of a unit.
+
+        Raises:
+            InputError: if its file has changed since the job was begun, or does not fit.
+        """
+        self.refuse_changed(unit.file)
+        path = Path(self.stored.sources[unit.file].path)
+        return open_rows(path, self.design, self.options, unit)
+
+    def refuse_changed(self, number: int) -> None:
+        """Stop if a source is not what it was when the job was begun.
+
+        Raises:
+            InputError: naming the file.
+        """
+        known = self.stored.sources[number]
+        path = Path(known.path)
+        if not path.exists():
+            raise InputError(
+                f"{path} is gone since the release was begun; put it back, or remove {self.folder} "
+                "and begin anew"
+            )
+        if identity_of(path) != Identity(known.size, known.changed, known.digest):
+            raise InputError(
+                f"{path} has changed since the release was begun, and its rows may be other "
+                f"people's; put back the file as it was, or remove {self.folder} and begin anew"
+            )
+
+    def columns(self, reader: TableReader) -> list[Column]:
+        """Return the columns of the release, in its order, with the types of a unit's rows."""
+        own = {c.name: c for c in columns_of(reader, self.layout)}
+        return [own[name] for name in self.stored.columns]
+
+    def remove(self) -> None:
+        """Remove the folder and all that is in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def layout_of(design: Design) -> Layout:
+    """Return what a table that a design randomizes consists of."""
+    mechanism = design.mechanism
+    return Layout(mechanism.schema, mechanism.output_labels, forms=forms_of(mechanism))
+
+
+def columns_of(reader: TableReader, layout: Layout) -> tuple[Column, ...]:
+    """Return the columns of the release of a table."""
+    schema = layout.schema
+    return released_columns(
+        reader.columns, schema.attributes, schema.keep, layout.output_labels, (), layout.forms
+    )
+
+
+def open_rows(path: Path, design: Design, options: Options, unit: Unit) -> TableReader:
+    """Open the rows of a unit of a file."""
+    schema = design.mechanism.schema
+    return open_unit(
+        path,
+        schema.attributes,
+        [*schema.keep, *([] if options.person is None else [options.person])],
+        unit,
+        other_columns="drop" if options.drop_other_columns else "refuse",
+        show_values=options.show_values,
+        file_format=schema.file.with_changes(options.file_format),
+    )
+
+
+def job_folder(output: Path) -> Path:
+    """Return where the job of an output stands.
+
+    >>> job_folder(Path("out/release")).as_posix()
+    'out/.release.job'
+    """
+    return output.with_name(f".{output.name}.job")
+
+
+def begin(
+    files: Sequence[Path], design: Design, output: Path, options: Options, seed: int | None = None
+) -> Job:
+    """Begin a release in parts: nothing is drawn yet.
+
+    Args:
+        files: the tables.
+        design: what randomizes them.
+        output: the folder to publish.
+        options: see :class:`~deniable.release.release.Options`.
+        seed: repeatable bits, for tests. NOT PRIVATE.
+
+    Raises:
+        InputError: if the output or a job for it exists, or the tables do not go together.
+    """
+    output = output.absolute()
+    folder = job_folder(output)
+    check_output(output, overwrite=options.overwrite)
+    _refuse_unfinished(folder, output, overwrite=options.overwrite)
+    refuse_ledger_in(output, options.population)
+    mechanism = design.mechanism
+    refuse_other_tables(block.law for block in mechanism.blocks)
+    refuse_drafted(mechanism.schema, options)
+    refuse_person(options, layout_of(design))
+    kind, columns = _alike(files, design, options)
+    plan = to_json(mechanism_to_plain(design))
+    sources = [StoredSource(str(path.absolute()), **asdict(identity_of(path))) for path in files]
+    population = options.population
+    stored = StoredJob(
+        format="deniable job",
+        format_version=1,
+        software=f"deniable {version('deniable')}",
+        output=str(output),
+        mechanism=hashlib.sha256(plan).hexdigest(),
+        kind=kind,
+        columns=columns,
+        sources=sources,
+        units=[StoredUnit(**asdict(unit)) for unit in units_of(files)],
+        options=StoredOptions(
+            shuffle=options.shuffle,
+            person=options.person,
+            drop_other_columns=options.drop_other_columns,
+            overwrite=options.overwrite,
+            show_values=options.show_values,
+            command=options.command,
+            accept_drafted=options.accept_drafted,
+            file_format=options.file_format.to_plain(),
+            ledger=None if population is None else str(population.ledger.path.absolute()),
+            population=None if population is None else population.name,
+        ),
+        seed=seed,
+    )
+    with explain_write_errors(folder):
+        folder.mkdir(mode=0o700)
+    try:
+        with explain_write_errors(folder):
+            for name in sorted(_FOLDERS):
+                (folder / name).mkdir()
+            (folder / "release" / "data").mkdir()
+        write_file(folder / "mechanism.json", plan, overwrite=False)
+        # Last: a folder without it was never begun.
+        write_file(folder / "job.json", to_json(msgspec.to_builtins(stored)), overwrite=False)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Job(folder, stored, design)
+
+
+def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any, list[str]]:
+    """Return the format and the columns of a release of several tables.
+
+    Raises:
+        InputError: if one cannot be opened or differs from the first.
+    """
+    layout = layout_of(design)
+    first: TableReader | None = None
+    for path in files:
+        with open_rows(path, design, options, Unit(0)) as reader:
+            if first is None:
+                first, columns = reader, [c.name for c in columns_of(reader, layout)]
+            elif type(reader.source) is not type(first.source):
+                raise InputError(
+                    f"{path} is of another format than {files[0]}; tables that go together are all "
+                    "CSV or all Parquet"
+                )
+            refuse_other_columns(first.columns, reader, files[0])
+    assert first is not None
+    return format_like(first), columns
+
+
+def _refuse_unfinished(folder: Path, output: Path, *, overwrite: bool) -> None:
+    """Stop if a release of that name was begun; remove what is left of one that was finished."""
+    if not folder.exists():
+        return
+    if not (folder / "job.json").exists() or not (folder / "release").is_dir():
+        warnings.warn(
+            f"a run that was killed had left {folder} with nothing in it that is needed; it has "
+            "been removed",
+            Notice,
+            stacklevel=2,
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    job = open_job(folder)
+    with job.alone():
+        if overwrite:
+            job.remove()
+            return
+    raise InputError(
+        f"{output}: this release was begun and is not finished; continue with --resume, or remove "
+        f"{folder} to begin anew (nobody has seen what was drawn there)"
+    )
+
+
+def open_job(folder: Path) -> Job:
+    """Open a job that was begun.
+
+    Raises:
+        InputError: if there is none.
+    """
+    file = folder / "job.json"
+    if not file.exists():
+        raise InputError(f"{folder}: there is no release that was begun and is not finished")
+    try:
+        plain = upgraded(read_json(file), FORMAT, FORMAT_VERSION, {})
+        return Job(folder, decoded(plain, StoredJob, "the job"))
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def refuse_other_request(
+    job: Job, files: Sequence[Path] | None, design: Design | None, command: str | None
+) -> None:
+    """Stop if a job is to be continued with something else than it was begun with.
+
+    Args:
+        job: what was begun.
+        files: the tables that are named now, if any are.
+        design: the mechanism that is named now, if one is.
+        command: what is said now, if anything is.
+
+    Raises:
+        InputError: naming what differs.
+    """
+    known = [source.path for source in job.stored.sources]
+    if files is not None and [str(path.absolute()) for path in files] != known:
+        others = sorted({str(path.absolute()) for path in files} ^ set(known))
+        what = others[0] if others else "the order of the tables"
+        raise InputError(
+            f"{job.output}: the release was begun with other tables ({what}); continue with the "
+            f"same, or remove {job.folder} and begin anew"
+        )
+    if design is not None:
+        digest = hashlib.sha256(to_json(mechanism_to_plain(design))).hexdigest()
+        if digest != job.stored.mechanism:
+            raise InputError(
+                f"{job.output}: the release was begun with another mechanism, and parts by two "
+                f"mechanisms are no release; give the same, or remove {job.folder} and begin anew"
+            )
+    if command is not None and _asked(command) != _asked(job.stored.options.command):
+        raise InputError(
+            f"{job.output}: the release was begun by another command ({job.stored.options.command})"
+            "; continue with the same, or with nothing but --resume and --output"
+        )
+
+
+def _asked(command: str) -> list[str]:
+    """Return a command without what is about the screen."""
+    return [word for word in command.split() if word != "--json"]

@@ -1,0 +1,302 @@
+"""What is done to a job: units are looked at and drawn, rows in random order are gathered, and
+what is complete gets its name."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.design.account import Account
+from deniable.design.record import to_json
+from deniable.design.strata import Designs
+from deniable.errors import InputError
+from deniable.ledger import Spending, remembered
+from deniable.mechanism.randomizer import Randomizer
+from deniable.outputs import Digesting, atomic_output, explain_write_errors, put_folder, write_file
+from deniable.randomness import permutation
+from deniable.release.job import Job, Stage
+from deniable.release.record import Part, Released, digest_of_parts
+from deniable.release.release import (
+    BESIDE_ROWS,
+    check_output,
+    with_standing,
+    write_statements,
+)
+from deniable.release.signing import Signer
+from deniable.tables import TableWriter
+from deniable.tables.arrays import from_numpy
+from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
+from deniable.tables.files import UNIT_CELLS
+from deniable.tables.writing import largest_size
+
+Advance = Callable[[int], None]
+"""Is told how many more rows are done."""
+
+_ROWS = 1 << 16
+
+
+def work(
+    job: Job, stage: Stage, numbers: Sequence[int], advance: Advance = lambda _rows: None
+) -> int:
+    """Do what is left of some pieces of work of a stage, unless somebody else is at it.
+
+    Args:
+        job: what is to be done.
+        stage: which.
+        numbers: the pieces of work.
+        advance: told of the rows that are done.
+
+    Returns:
+        How many pieces were done.
+
+    Raises:
+        InputError: if a source has changed or cannot be read, a piece that was made is gone, or
+            there is no space.
+    """
+    done = 0
+    for number in numbers:
+        if job.made(stage, number):
+            job.mark(stage, number)
+            continue
+        claim = job.claim(stage, number)
+        if claim is None:
+            continue
+        try:
+            if not job.made(stage, number):
+                done += do(job, stage, number, advance)
+        finally:
+            claim.remove()
+    return done
+
+
+def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: None) -> bool:
+    """Do one piece of work, whoever else is at it; return whether it was this attempt that stays.
+
+    Raises:
+        InputError: as :func:`work`.
+    """
+    if stage == "look":
+        _look(job, number, advance)
+        return True
+    attempt = {"draw": _draw, "gather": _gather}[stage]
+    place = job.place(stage, number)
+    try:
+        attempt(job, number, place, advance)
+    except InputError:
+        if not place.exists():
+            raise
+        return False  # another attempt was first, and this one was seen by nobody
+    job.mark(stage, number)
+    return True
+
+
+def _look(job: Job, number: int, advance: Advance) -> None:
+    with job.open(job.units[number]) as reader:
+        rows = reader.look([] if job.options.person is None else [job.options.person])
+    write_file(job.place("look", number), to_json({"rows": rows}), overwrite=True)
+    advance(rows)
+
+
+@contextmanager
+def _committed(
+    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] = lambda _digest: None
+) -> Iterator[tuple[Any, list[int]]]:
+    """Give a file that gets its name at the end, unless another attempt was first, and a list for
+    the number of its rows; what it holds is noted before."""
+    rows: list[int] = []
+
+    def note() -> None:
+        before_noted(file.hexdigest())
+        job.note(place.name, file.hexdigest(), sum(rows))
+
+    with atomic_output(
+        place, before_named=note, beside=job.folder / "attempts", reserve=reserve
+    ) as handle:
+        file = Digesting(handle)
+        yield file, rows
+
+
+def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
+    """Randomize a unit, into a part or, if rows are shuffled, into buckets."""
+    expected, person = job.rows[number], job.options.person
+    bits = job.bits("draw", number)
+    randomizer = Randomizer(job.design.mechanism, bits)
+    with ExitStack() as stack:
+        tally = None if person is None else stack.enter_context(_Persons(job, place.name))
+        reader = stack.enter_context(job.open(job.units[number]))
+        columns = job.columns(reader)
+        reserve = largest_size(columns, job.stored.kind, expected)
+
+        def randomized() -> Iterator[tuple[list[NDArray[Any]], dict[str, Any]]]:
+            for batch in reader:
+                if tally is not None:
+                    persons = batch.kept.pop(str(person))
+                    tally.tally.add(persons, reader.table, batch.first_row)
+                yield randomizer.randomize(batch.codes), batch.kept
+                advance(batch.n_rows)
+
+        noted = (lambda _digest: None) if tally is None else tally.keep
+        with _committed(job, place, reserve, noted) as (file, rows):
+            if job.options.shuffle:
+                held = max(_ROWS, UNIT_CELLS // max(1, len(columns)))
+                scatter = Scatter(file, job.buckets, held)
+                for codes, kept in randomized():
+                    places = bits.bits(np.uint32, len(codes[0])) & np.uint32(job.buckets - 1)
+                    scatter.write(codes, kept, places)
+                scatter.finish()
+                rows.append(scatter.n_rows)
+            else:
+                with TableWriter(file, columns, kind=job.stored.kind) as writer:
+                    for codes, kept in randomized():
+                        writer.write(codes, kept)
+                rows.append(writer.n_rows)
+            if rows != [expected]:
+                raise _changed(job, number)
+            job.refuse_changed(job.units[number].file)
+
+
+def _changed(job: Job, number: int) -> InputError:
+    path = job.stored.sources[job.units[number].file].path
+    return InputError(
+        f"{path} has changed since the release was begun: it has another number of rows; put back "
+        f"the file as it was, or remove {job.folder} and begin anew"
+    )
+
+
+class _Persons:
+    """The rows of every person in what an attempt draws, in a file beside it."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self._job = job
+        self._name = name
+
+    def __enter__(self) -> "_Persons":
+        with explain_write_errors(self._job.folder):
+            descriptor, temporary = tempfile.mkstemp(dir=self._job.folder / "attempts")
+        self._path = Path(temporary)
+        self._file = os.fdopen(descriptor, "wb")
+        self.tally = PersonTally(self._file)
+        return self
+
+    def keep(self, digest: str) -> None:
+        """Give the file the name that goes with what was drawn."""
+        with explain_write_errors(self._job.folder):
+            self.tally.finish()
+            self._file.close()
+            self._path.rename(self._job.persons(self._name, digest))
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
+    """Bring the rows of one bucket into random order, into a part."""
+    drawn = [job.place("draw", unit) for unit in range(len(job.units))]
+    with job.open(job.units[0]) as reader:
+        columns = job.columns(reader)
+    codes, kept = gathered(drawn, number)
+    count = len(codes[0]) if codes else 0
+    order = permutation(count, job.bits("gather", number))
+    reserve = largest_size(columns, job.stored.kind, count)
+    with _committed(job, place, reserve) as (file, rows):
+        with TableWriter(file, columns, kind=job.stored.kind) as writer:
+            for start in range(0, count, _ROWS):
+                chosen = order[start : start + _ROWS]
+                taken = {name: column.take(from_numpy(chosen)) for name, column in kept.items()}
+                writer.write([column[chosen] for column in codes], taken)
+                advance(len(chosen))
+        rows.append(writer.n_rows)
+
+
+def finish(
+    job: Job, account: Account | None = None, signer: Signer | None = None
+) -> dict[str, Any]:
+    """Give a release its name, when all its parts are there; the job is gone then.
+
+    Args:
+        job: what was done.
+        account: of its design, if it has more than the design's own.
+        signer: the key to sign the release with, if it is to be signed.
+
+    Returns:
+        All that is told of the release (:func:`~deniable.release.record.told`).
+
+    Raises:
+        InputError: if a part is missing, or is not what was drawn, or another file is among them;
+            or if the output has come meanwhile.
+    """
+    with job.alone():
+        check_output(job.output, overwrite=job.options.overwrite)
+        released = _released(job)
+        designs = Designs.one(job.design)
+        spending = Spending.of(designs.strata)
+        new = job.folder / "release"
+        with remembered(job.options.population, spending, "share", traceless=False) as entry:
+            if entry is not None:
+                entry.count(spending, rows_of_person=released.most_rows or 1)
+            told = with_standing(released, entry)
+            page = write_statements(designs, told, new, account, signer)
+            if entry is not None:
+                entry.publish(released.sha256)
+            with explain_write_errors(job.output):
+                put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
+        job.remove()
+    return page
+
+
+def _released(job: Job) -> Released:
+    """Return what was released, after checking that it is what was drawn, and all of it."""
+    final = job.stages[-1]
+    for stage in job.stages:
+        if left := job.left(stage):
+            raise InputError(
+                f"{job.output}: {len(left):,} of {job.size(stage):,} parts are not there yet (the "
+                f"first is number {left[0] + 1}); continue with --resume"
+            )
+    files = [job.place(final, number) for number in range(job.n_parts)]
+    known = [*files, *(job.folder / "release" / name for name in BESIDE_ROWS)]
+    for entry in sorted((job.folder / "release").rglob("*")):
+        if entry not in known and entry != files[0].parent:
+            raise InputError(f"{entry} is no part of this release; remove it")
+    parts = []
+    for file in files:
+        digest = _digest(file)
+        parts.append(Part(f"data/{file.name}", job.noted(file, digest), digest))
+    n_rows = sum(part.rows for part in parts)
+    if n_rows != sum(job.rows):
+        raise InputError(
+            f"{job.output}: the parts have {n_rows:,} rows instead of {sum(job.rows):,}"
+        )
+    if not n_rows:
+        raise InputError(f"{job.stored.sources[0].path} has no rows; there is nothing to release")
+    person, most = job.options.person, None
+    if person is not None:
+        drawn = [job.place("draw", number) for number in range(len(job.units))]
+        most = most_rows([job.persons(file.name, _digest(file)) for file in drawn])
+    return Released(
+        file="data",
+        sha256=digest_of_parts(parts),
+        columns=tuple(job.stored.columns),
+        n_rows=n_rows,
+        shuffled=job.options.shuffle,
+        secure=job.stored.seed is None,
+        person=person,
+        most_rows=most,
+        command=job.options.command,
+        parts=tuple(parts),
+    )
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None

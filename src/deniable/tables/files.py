@@ -1,0 +1,191 @@
+"""Which files a table consists of, and the units in which they can be worked on one by one."""
+
+import glob
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.errors import InputError
+
+TABLES = (".csv", ".csv.gz", ".parquet")
+"""How files in a folder end that hold tables."""
+
+UNIT_CELLS = 1 << 26
+"""Row groups of a Parquet file go together until they have so many cells: seconds of work."""
+
+_UNIT_ROWS = 1 << 17
+"""A unit has at least so many rows, unless its file has fewer."""
+
+
+def files_of(source: Any) -> list[Path] | None:
+    """Return the files that a list, a folder or a pattern names; None if a source is none of these.
+
+    Of a folder these are its tables, by name; what begins with a dot or an underscore is passed
+    over, as engines put such marks beside their parts.
+
+    Raises:
+        InputError: if there is no table, one file is named twice, or a folder holds other things.
+
+    >>> Path("b.csv").touch(), Path("a.csv").touch()
+    (None, None)
+    >>> [str(path) for path in files_of("*.csv")]
+    ['a.csv', 'b.csv']
+    >>> files_of("a.csv") is None
+    True
+    """
+    if isinstance(source, list | tuple):
+        if not all(isinstance(one, str | os.PathLike) for one in source):
+            return None
+        if not source:
+            raise InputError("no table is named; name at least one")
+        if len(source) > 1 and "-" in map(str, source):
+            raise InputError("standard input is no file among others; name it alone")
+        named = [path for one in source for path in files_of(one) or [Path(one)]]
+        _refuse_twice(named)
+        return named
+    if not isinstance(source, str | os.PathLike) or str(source) == "-":
+        return None
+    path = Path(source)
+    if path.is_dir():
+        return _in_folder(path)
+    if path.exists() or not glob.has_magic(str(source)):
+        return None
+    found = [Path(name) for name in sorted(glob.glob(str(source), recursive=True))]  # noqa: PTH207 - absolute ones too
+    if not (found := [one for one in found if one.is_file()]):
+        raise InputError(f"{source}: no file has such a name")
+    _refuse_twice(found)
+    return found
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be read ({error.strerror})") from None
+    other = [e.name for e in entries if not e.is_file() or not e.name.lower().endswith(TABLES)]
+    tables = [entry for entry in entries if entry.name not in other]
+    if not tables:
+        raise InputError(f"{folder}: this is a folder without tables ({', '.join(TABLES)}) in it")
+    if other:
+        raise InputError(
+            f"{folder}: '{other[0]}' in it is no table; move it, or name the tables by a pattern "
+            "such as 'FOLDER/*.parquet'"
+        )
+    _refuse_twice(tables)
+    return tables
+
+
+def _refuse_twice(files: Sequence[Path]) -> None:
+    seen: dict[Any, Path] = {}
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # said when it is opened
+        own = (status.st_dev, status.st_ino) if status.st_ino else path.absolute()
+        if own in seen:
+            raise InputError(
+                f"{path} and {seen[own]} are one file, and the people in it would be released "
+                "twice; name it once"
+            )
+        seen[own] = path
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Rows that are worked on together: a file, or some row groups of a Parquet file.
+
+    Args:
+        file: which of the files.
+        first_group: its first row group.
+        end_group: the one after its last; 0 of a whole file.
+        rows_before: rows of the file before it.
+    """
+
+    file: int
+    first_group: int = 0
+    end_group: int = 0
+    rows_before: int = 0
+
+    @property
+    def groups(self) -> range | None:
+        """Its row groups; None for all."""
+        return range(self.first_group, self.end_group) if self.end_group else None
+
+
+def units_of(files: Sequence[Path]) -> list[Unit]:
+    """Return the units of some files, in order; a file that is not readable is one.
+
+    >>> Path("one.csv").touch()
+    >>> units_of([Path("one.csv")])
+    [Unit(file=0, first_group=0, end_group=0, rows_before=0)]
+    """
+    return [unit for number, path in enumerate(files) for unit in _cut(number, path)]
+
+
+def _cut(number: int, path: Path) -> list[Unit]:
+    try:
+        with path.open("rb") as file:
+            metadata = pq.read_metadata(file) if file.read(4) == b"PAR1" else None
+    except (pa.ArrowException, OSError):
+        metadata = None  # said when it is opened
+    if metadata is None:
+        return [Unit(number)]
+    enough = max(_UNIT_ROWS, UNIT_CELLS // max(1, metadata.num_columns))
+    units: list[Unit] = []
+    first = rows = before = 0
+    for group in range(metadata.num_row_groups):
+        rows += metadata.row_group(group).num_rows
+        if rows >= enough:
+            units.append(Unit(number, first, group + 1, before))
+            first, rows, before = group + 1, 0, before + rows
+    if not units:
+        return [Unit(number)]
+    if rows:
+        units.append(Unit(number, first, metadata.num_row_groups, before))
+    return units if len(units) > 1 else [Unit(number)]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """By what a file is known again: whether it has changed since it was looked at.
+
+    Args:
+        size: in bytes.
+        changed: time of the last change, in ns.
+        digest: SHA-256 of a Parquet file's footer, which has the place of every page; of another
+            file, of all of it.
+    """
+
+    size: int
+    changed: int
+    digest: str
+
+
+def identity_of(path: Path) -> Identity:
+    """Return by what a file is known again.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if file.read(4) == b"PAR1" and status.st_size > 12:
+                file.seek(-8, os.SEEK_END)
+                length = int.from_bytes(file.read(4), "little")
+                file.seek(max(0, status.st_size - 8 - length))
+            else:
+                file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be read ({error.strerror})") from None
+    return Identity(status.st_size, status.st_mtime_ns, digest)

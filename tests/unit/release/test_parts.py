@@ -1,0 +1,391 @@
+"""Parts: every person once, whatever dies; what is complete and unaltered gets its name."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.ledger import Ledger, Population, stored_releases
+from deniable.randomness import SeededRandomness
+from deniable.release.job import Job, begin, open_job
+from deniable.release.parts import do, finish, work
+from deniable.release.record import verify
+from deniable.release.release import Options, share
+from deniable.tables import open_table
+from deniable.tables.files import files_of
+from killing import finished, forked, killed, moments
+from unit.release.tables_in_parts import DESIGN, OPTIONS, content, released_rows, write_parts
+
+SIZES = (7, 4, 6)
+
+
+def started(
+    folder: Path, options: Options = OPTIONS, kind: str = "csv", seed: int | None = None
+) -> Job:
+    """A job whose units have been looked at."""
+    people = folder / "people"
+    if not people.exists():
+        write_parts(people, SIZES, kind, person=options.person is not None)
+    files = files_of(people)
+    assert files is not None
+    job = begin(files, DESIGN, folder / "release", options, seed)
+    work(job, "look", job.left("look"))
+    return open_job(job.folder)
+
+
+def through(job: Job) -> dict[str, object]:
+    """Do all that is left of a job, as a process that knows nothing but its folder."""
+    job = open_job(job.folder)
+    for stage in job.stages:
+        work(job, stage, job.left(stage))
+    return finish(job)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_release_in_parts_has_every_row_once_and_its_record_is_true(tmp_path, kind):
+    record = through(started(tmp_path, kind=kind))
+    release = tmp_path / "release"
+    assert sorted(content(release)) == [
+        "codebook.csv",
+        *(f"data/part-0000{n}.{kind}" for n in range(3)),
+        "record.json",
+        "report.html",
+    ]
+    assert released_rows(release) == [str(n) for n in range(sum(SIZES))]
+    assert [part["rows"] for part in record["release"]["parts"]] == list(SIZES)
+    assert record["release"]["row_order"] == "kept"
+    assert not (tmp_path / ".release.job").exists()
+    verify(release)
+
+
+def test_a_seeded_part_holds_what_a_single_file_would_draw(tmp_path):
+    """The law that parts draw by is that of share: with the bits of a unit, the same rows."""
+    through(started(tmp_path, seed=3))
+    for number in range(3):
+        table = tmp_path / "people" / f"people-{number}.csv"
+        bits = SeededRandomness(3, f"draw {number}")
+        share(table, DESIGN, tmp_path / f"single{number}", OPTIONS, bits)
+        single = (tmp_path / f"single{number}" / "data.csv").read_bytes()
+        assert single == (tmp_path / "release" / "data" / f"part-0000{number}.csv").read_bytes()
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_of_a_person_are_counted_over_all_parts(tmp_path, kind, shuffle):
+    options = replace(OPTIONS, person="who", shuffle=shuffle)
+    record = through(started(tmp_path, options, kind))
+    assert record["guarantee"]["person"]["most_rows"] == 2
+    assert record["guarantee"]["person"]["epsilon"] == pytest.approx(6, abs=1e-6)
+    assert "who" not in record["release"]["columns"]
+
+
+def test_shuffled_rows_are_all_there_in_an_order_that_has_any_first_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("deniable.release.job.UNIT_CELLS", 20)
+    first = set()
+    for seed in range(5):
+        job = started(tmp_path, replace(OPTIONS, shuffle=True), seed=seed)
+        record = through(job)
+        rows = released_rows(tmp_path / "release")
+        assert sorted(map(int, rows)) == list(range(sum(SIZES)))
+        assert len(record["release"]["parts"]) == 4
+        assert record["release"]["row_order"] == "shuffled"
+        verify(tmp_path / "release")
+        first.add(rows[0])
+        (tmp_path / "release").rename(tmp_path / f"release{seed}")
+    assert len(first) > 2  # of five draws from seventeen, seeded
+
+
+def test_the_result_does_not_depend_on_who_does_what(tmp_path):
+    results = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        folder = tmp_path / f"in-{order[0]}"
+        folder.mkdir()
+        job = started(folder, seed=5)
+        for number in order:
+            work(open_job(job.folder), "draw", [number])
+        finish(open_job(job.folder))
+        results.append(content(folder / "release"))
+    assert results[0] == results[1]
+
+
+# --- what dies ------------------------------------------------------------------------------------
+
+
+def kill_and_look(folder: Path, count: int, *, shuffle: bool) -> None:
+    """Kill a release at moments spread over its course; each time the next run ends it."""
+    options = replace(OPTIONS, shuffle=shuffle)
+    begun = started(folder / "0", options)
+    total = moments(lambda: finish_copy(begun.folder))
+    for turn in range(count):
+        place = folder / f"{turn + 1}"
+        job = started(place, options)
+        died = killed(lambda f=job.folder: finish_copy(f), total * turn // count)  # type: ignore[misc]
+        data = job.folder / "release" / "data"
+        before = content(data) if data.is_dir() else {}
+        if (place / "release").exists():
+            before = content(place / "release" / "data")
+            assert died or turn == count - 1
+        else:
+            through(job)
+        after = content(place / "release" / "data")
+        assert before.items() <= after.items(), turn
+        rows = released_rows(place / "release")
+        assert sorted(map(int, rows)) == list(range(sum(SIZES))), turn
+        verify(place / "release")
+        assert shuffle or rows == [str(n) for n in range(sum(SIZES))]
+
+
+def finish_copy(job: Path) -> None:
+    through(open_job(job))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    for turn in range(1 + int(os.environ.get("PART_KILLS", "5"))):
+        (tmp_path / f"{turn}").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_whatever_moment_it_is_killed_every_row_is_released_once(places, shuffle):
+    # just parts: twenty moments of each
+    kill_and_look(places, int(os.environ.get("PART_KILLS", "3")), shuffle=shuffle)
+
+
+def test_of_three_attempts_at_one_part_at_once_one_stays(tmp_path):
+    for turn in range(3):
+        (tmp_path / str(turn)).mkdir()
+        job = started(tmp_path / str(turn))
+        read, go = os.pipe()
+        answers, answer = os.pipe()
+
+        def attempt(job: Job = job, read: int = read, answer: int = answer) -> None:
+            os.read(read, 1)  # all begin when the pipe is closed
+            os.write(answer, b"1" if do(job, "draw", 1) else b"0")
+
+        def child(attempt=attempt, go: int = go) -> None:
+            os.close(go)
+            attempt()
+
+        children = [forked(child) for _ in range(3)]
+        os.close(go)
+        assert all(map(finished, children))
+        os.close(answer)
+        with os.fdopen(answers) as text:
+            assert sorted(text.read()) == ["0", "0", "1"]
+        os.close(read)
+        through(job)
+        assert released_rows(tmp_path / str(turn) / "release") == [str(n) for n in range(17)]
+
+
+def test_an_interrupted_part_was_seen_by_nobody(tmp_path, monkeypatch):
+    job = started(tmp_path)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("deniable.release.parts.Job.note", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            work(job, "draw", [0])
+    assert content(job.folder / "release") == content(job.folder / "attempts") == {}
+    assert work(job, "draw", range(3)) == 3
+
+
+# --- what is altered ------------------------------------------------------------------------------
+
+
+def drawn(folder: Path) -> Job:
+    job = started(folder)
+    work(job, "draw", range(3))
+    return job
+
+
+def test_parts_that_are_not_there_yet_are_counted(tmp_path):
+    job = started(tmp_path)
+    work(job, "draw", [0])
+    with pytest.raises(InputError, match=r"2 of 3 parts are not there yet \(the first is number 2"):
+        finish(job)
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_part_that_was_made_and_is_gone_is_never_drawn_again(tmp_path):
+    job = drawn(tmp_path)
+    (job.folder / "release" / "data" / "part-00001.csv").unlink()
+    for what in (lambda: work(job, "draw", range(3)), lambda: finish(job)):
+        with pytest.raises(InputError, match=r"part-00001\.csv was made and is gone"):
+            what()
+
+
+def test_a_part_that_was_altered_or_put_there_by_hand_is_named(tmp_path):
+    job = drawn(tmp_path)
+    part = job.folder / "release" / "data" / "part-00001.csv"
+    true = part.read_bytes()
+    part.write_bytes(true.replace(b"x", b"y", 1) if b"x" in true else true + b"9,x,no\n")
+    with pytest.raises(InputError, match=r"part-00001\.csv is not what was drawn"):
+        finish(job)
+    part.write_bytes(true)
+    stray = job.folder / "release" / "data" / "part-00003.csv"
+    stray.write_bytes(true)
+    with pytest.raises(InputError, match=r"part-00003\.csv is no part of this release"):
+        finish(job)
+    stray.unlink()
+    (job.folder / "release" / "notes.txt").touch()
+    with pytest.raises(InputError, match=r"notes\.txt is no part of this release"):
+        finish(job)
+    (job.folder / "release" / "notes.txt").unlink()
+    finish(job)
+
+
+def test_a_finished_release_is_refused_if_a_part_is_altered_added_or_gone(tmp_path):
+    through(started(tmp_path))
+    release = tmp_path / "release"
+    part = release / "data" / "part-00001.csv"
+    true = part.read_bytes()
+    part.write_bytes(true + b"9,x,no\n")
+    with pytest.raises(InputError, match=r"part-00001\.csv is not the file"):
+        verify(release)
+    part.unlink()
+    with pytest.raises(InputError, match=r"part-00001\.csv: cannot be read"):
+        verify(release)
+    part.write_bytes(true)
+    (release / "data" / "part-7.csv").write_bytes(true)
+    with pytest.raises(InputError, match=r"part-7\.csv is no part of the release"):
+        verify(release)
+    (release / "data" / "part-7.csv").unlink()
+    verify(release)
+
+
+def altered(plain: dict[str, object], how: str) -> None:
+    release = plain["release"]
+    parts = release["parts"]
+    if how == "rows":
+        parts[0]["rows"] += 1
+    elif how == "moved rows":
+        parts[0]["rows"] += 1
+        parts[1]["rows"] -= 1
+    elif how == "twice":
+        parts[1] = parts[0]
+    elif how == "digest":
+        release["sha256"] = "0" * 64
+    elif how == "none":
+        del release["parts"]
+    elif how == "outside":
+        parts[0]["file"] = "data/../../people/people-0.csv"
+    else:
+        release["parts"] = "all"
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("rows", "do not add up"),
+        ("moved rows", "number of rows is not that of"),
+        ("twice", "listed twice"),
+        ("digest", "digest of all parts"),
+        ("none", "has parts, and nothing else"),
+        ("outside", "altered"),
+        ("text", "altered"),
+    ],
+)
+def test_what_a_record_says_of_its_parts_is_checked(tmp_path, how, problem):
+    through(started(tmp_path))
+    file = tmp_path / "release" / "record.json"
+    plain = json.loads(file.read_text())
+    altered(plain, how)
+    file.write_text(json.dumps(plain))
+    with pytest.raises(InputError, match=problem):
+        verify(tmp_path / "release")
+
+
+def test_a_disk_without_space_for_the_largest_part_stops_before_it_is_drawn(tmp_path):
+    import resource
+
+    job = started(tmp_path)
+
+    def work_without_space() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, 1 << 15))
+        with pytest.raises(InputError, match="there is no space left"):
+            work(job, "draw", range(3))
+
+    assert finished(forked(work_without_space))
+    assert content(job.folder / "release") == content(job.folder / "attempts") == {}
+    through(job)
+
+
+def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch):
+    job = started(tmp_path)
+    path = tmp_path / "people" / "people-2.csv"
+    opened = Job.open
+
+    def changed(self: Job, unit: object) -> object:
+        reader = opened(self, unit)
+        path.write_text(path.read_text() + "99,x,no\n")
+        return reader
+
+    monkeypatch.setattr(Job, "open", changed)
+    with pytest.raises(InputError, match=r"people-2\.csv has changed since the release was begun"):
+        work(job, "draw", [2])
+    assert job.left("draw") == [0, 1, 2]
+
+
+def test_a_release_is_counted_in_its_ledger_when_it_is_finished(tmp_path):
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.set_budget("us", 7.0)
+    options = replace(OPTIONS, population=Population(ledger, "us"), person="who")
+    job = started(tmp_path, options)
+    assert not stored_releases(ledger.events())
+    record = through(job)
+    (entered,) = stored_releases(ledger.events())
+    assert entered.published == record["release"]["sha256"]
+    assert entered.of_person.epsilon == pytest.approx(6, abs=1e-6)
+    assert record["population"]["release"] == 1
+    (tmp_path / "release").rename(tmp_path / "first")
+    second = started(tmp_path, options)
+    with pytest.raises(InputError, match="the budget of population 'us' does not allow"):
+        through(second)
+    assert not (tmp_path / "release").exists()
+
+
+def test_no_rows_at_all_are_refused_and_an_empty_part_is_one(tmp_path):
+    write_parts(tmp_path / "people", (0, 3, 0))
+    record = through(started(tmp_path))
+    assert [part["rows"] for part in record["release"]["parts"]] == [0, 3, 0]
+    with open_table(tmp_path / "release" / "data", [], ["row"], other_columns="drop") as reader:
+        assert sum(batch.n_rows for batch in reader) == 3
+    (tmp_path / "nobody").mkdir()
+    write_parts(tmp_path / "nobody" / "people", (0, 0))
+    with pytest.raises(InputError, match="has no rows"):
+        through(started(tmp_path / "nobody"))
+
+
+def test_an_output_that_has_come_meanwhile_stays(tmp_path):
+    job = drawn(tmp_path)
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "mine.txt").touch()
+    with pytest.raises(InputError, match="exists already"):
+        finish(job)
+    assert content(tmp_path / "release") == {"mine.txt": b""}
+
+
+def test_draws_of_different_units_are_independent(tmp_path):
+    """Two units of the same true rows agree no more often than two draws of the law do."""
+    people = tmp_path / "people"
+    people.mkdir()
+    for number in (0, 1):
+        rows = "".join(f"{n},{'xyz'[n % 3]},yes\n" for n in range(4000))
+        (people / f"{number}.csv").write_text(f"row,a,b\n{rows}")
+    through(started(tmp_path, seed=11))
+    parts = [
+        np.array([line.split(",")[1] for line in path.read_text().splitlines()[1:]])
+        for path in sorted((tmp_path / "release" / "data").iterdir())
+    ]
+    keep = np.e / (np.e + 2)
+    expected = keep**2 + (1 - keep) ** 2 / 2
+    assert np.mean(parts[0] == parts[1]) == pytest.approx(expected, abs=0.03)  # four sigma, seeded
