@@ -3,13 +3,14 @@ truth, or to the one expected sentence."""
 
 import tomllib
 from datetime import date, datetime
+from time import process_time
 from typing import Any
 
 import numpy as np
 import pytest
 
 import deniable
-from corpus.tables import Table, refused, stored, tables
+from corpus.tables import PACKAGED, Table, columns_of, packaged, refused, stored, tables
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema, category_text
 from deniable.schema.attribute import EPOCH
@@ -58,6 +59,52 @@ def test_a_table_comes_through_as_it_is(tmp_path, name):
         for row in deniable.estimate(tmp_path / "r", of=[column]).table():
             share = labels.count(row[column]) / len(labels)
             assert row["estimate"] == pytest.approx(share, abs=1e-9), (column, row)
+
+
+def value_of(attribute: Attribute, text: str) -> Any:
+    """What a text says, read without the code that reads tables."""
+    if text in ("", attribute.missing, *attribute.missing_codes):
+        return None
+    if attribute.dates:
+        return date.fromisoformat(text[:10])
+    if attribute.bins is not None or attribute.scores is not None:
+        return float(text)
+    return text
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_a_table_that_a_package_ships_comes_through_as_it_is(tmp_path, name):
+    began = process_time()
+    content = packaged(name)
+    path = stored(tmp_path, "table.csv", content)
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
+    texts = columns_of(content)
+    assert len(schema.names) >= len(texts) / 3
+    plan = deniable.design(schema, attribute_epsilon=[40.0] * len(schema.names), method="kronecker")
+    deniable.share(path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True)
+    rows = len(next(iter(texts.values())))
+    for attribute in schema.attributes[:6]:
+        found = deniable.estimate(tmp_path / "r", of=[attribute.name])
+        assert found.n_records == rows
+        labels = [label(attribute, value_of(attribute, one)) for one in texts[attribute.name]]
+        for row in found.table():
+            share = labels.count(row[attribute.name]) / rows
+            assert row["estimate"] == pytest.approx(share, abs=1e-9), (attribute.name, row)
+    assert process_time() - began < 60  # half a second, in truth
+
+
+def test_at_an_epsilon_of_40_a_release_says_that_it_protects_nothing(tmp_path):
+    path = stored(tmp_path, "table.csv", packaged("penguins"))
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
+    plan = deniable.design(schema, epsilon=40)
+    assert 39 < plan.epsilon <= 40
+    deniable.share(path, plan, tmp_path / "r", accept_drafted=True)
+    assert "hardly protects a row as a whole" in (tmp_path / "r" / "report.html").read_text()
+    texts = columns_of(path.read_bytes())["species"]
+    found = deniable.estimate(tmp_path / "r", of="species")
+    low, high = found.confidence_interval(1 - 1e-9)
+    for place, name in enumerate(schema.attributes[0].categories):
+        assert low[place] <= texts.count(name) / len(texts) <= high[place]
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -60,6 +60,9 @@ _IDENTIFYING = re.compile(
 _DISTINCT = 4096
 """Distinct values are remembered up to this many."""
 
+_MOST_ROUNDED = 1 << 16
+"""Rounded numbers up to which they are not rounded again."""
+
 _BINS = 5
 _MOST_STEPS = 20
 """Whole numbers with at most so many values in their range are proposed as ordered categories."""
@@ -196,7 +199,9 @@ class _Column:
         """Whether all values are dates, and whether they are stored as moments in time."""
         self.fractions = False
         self.histogram: Counter[float] = Counter()
-        """Rows by number, or day, rounded to three digits."""
+        """Rows by number, or day; rounded once there are many."""
+        self._rounded = False
+        self._unit = 0.0
         self._commas = commas
 
     def add(self, column: Any) -> None:
@@ -263,13 +268,25 @@ class _Column:
         self._count(numbers, rows)
 
     def _count(self, numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
-        digits = np.where(
-            numbers == 0, 0.0, np.floor(np.log10(np.abs(np.where(numbers == 0, 1, numbers))))
-        )
-        unit = 10.0 ** (digits - 2)
-        rounded = numbers if self.dates else np.round(numbers / unit) * unit
-        for number, count in zip(rounded.tolist(), rows.tolist(), strict=True):
+        if self._rounded:
+            numbers = self._round(numbers)
+        for number, count in zip(numbers.tolist(), rows.tolist(), strict=True):
             self.histogram[number] += count
+        limit = _MOST_ROUNDED if self._rounded else _DISTINCT
+        if len(self.histogram) > limit and not self.dates:
+            self._rounded = True
+            seen = np.array(list(self.histogram))
+            self._unit = 10.0 ** np.floor(np.log10((seen.max() - seen.min()) / 400))
+            counts, self.histogram = list(self.histogram.values()), Counter()
+            for number, count in zip(self._round(seen).tolist(), counts, strict=True):
+                self.histogram[number] += count
+
+    def _round(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        # To three digits, and more finely where numbers are close together far from 0, as years
+        # and coordinates are.
+        digits = np.floor(np.log10(np.abs(np.where(numbers == 0, 1, numbers))))
+        unit = np.minimum(10.0 ** (digits - 2), self._unit)
+        return np.asarray(np.round(numbers / unit) * unit)
 
     def is_number(self, decimal: str) -> bool:
         """Whether all values are numbers with this decimal point."""
@@ -327,7 +344,7 @@ def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
         lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
         codes += isolated
-    elif column.few and not number and not _has_date_bins(column):
+    elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
         values = sorted(column.counts, key=_natural)
         lines.append(f"categories = [{', '.join(map(_quoted, values))}]")
     elif number or column.is_date:
@@ -351,7 +368,9 @@ def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
 
 
 def _has_date_bins(column: _Column) -> bool:
-    return column.is_date and (column.times or len(column.counts) > _MOST_STEPS)
+    if not column.is_date or len(column.histogram) < 2:
+        return False
+    return column.times or len(column.counts) > _MOST_STEPS
 
 
 def _identifies(name: str, column: _Column, *, number: bool) -> str:
@@ -398,7 +417,7 @@ def _numbers(column: _Column, without: Sequence[str]) -> list[float]:
 def _steps(column: _Column, isolated: Sequence[str]) -> list[int]:
     """Return the whole numbers of a small range, also those between that nobody has."""
     numbers = _numbers(column, isolated)
-    if column.fractions or column.many or not numbers or max(map(abs, numbers)) >= 1000:
+    if column.fractions or column.many or not numbers:
         return []
     low, high = int(numbers[0]), int(numbers[-1])
     if not 2 <= high - low + 1 <= _MOST_STEPS or len(numbers) < (high - low + 1) / 3:
@@ -438,7 +457,10 @@ def _quantiles(column: _Column, numbers: Sequence[float]) -> list[float]:
 def _rounded_quantiles(column: _Column, numbers: Sequence[float]) -> set[float]:
     wanted = _quantiles(column, numbers)
     step = _nice((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
-    return {_rounded(number, step) for number in wanted}
+    inner = {_rounded(number, step) for number in wanted}
+    if len(inner) < 3 < len(set(wanted)):  # one step is not for numbers of all sizes
+        inner = {float(f"{number:.1g}") for number in wanted}
+    return inner
 
 
 def _rounded(number: float, step: float) -> float:

@@ -13,7 +13,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.schema import FileFormat, Schema
 from deniable.tables import open_table
-from deniable.tables.drafting import MOST_CATEGORIES, WARNING, draft_schema
+from deniable.tables.drafting import MOST_CATEGORIES, WARNING, _Column, draft_schema
 
 NAME = 'the "a" \\ \x7f'
 
@@ -215,3 +215,49 @@ def test_names_and_values_that_toml_would_misread_are_quoted(tmp_path: Path) -> 
 def test_standard_input_cannot_be_read_twice() -> None:
     with pytest.raises(InputError, match="read twice"):
         draft_schema("-")
+
+
+def test_numbers_close_together_and_far_from_0_are_told_apart(tmp_path: Path) -> None:
+    columns: dict[str, list[str | None]] = {
+        "year": [str(2007 + i % 3) for i in range(6000)],
+        "place": [f"{34.05 + i / 1e6:.6f}" for i in range(6000)],
+        "skewed": [str(1.003**i) for i in range(6000)],
+    }
+    _, schema, path = draft(tmp_path, columns)
+    year, place, skewed = schema.attributes
+    assert year.categories == ("2007", "2008", "2009")
+    assert year.scores == (2007, 2008, 2009)
+    assert place.bins is not None
+    assert 34.05 < place.bins[1] < place.bins[-2] < 34.056
+    assert len(place.bins) > 4
+    assert skewed.bins is not None
+    assert len(skewed.bins) > 3
+    with open_table(path, schema.attributes) as reader:
+        assert sum(batch.n_rows for batch in reader) == 6000
+
+
+def test_memory_of_numbers_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.tables.drafting._DISTINCT", 50)
+    monkeypatch.setattr("deniable.tables.drafting._MOST_ROUNDED", 3000)
+    column = _Column(commas=False)
+    for start in range(0, 6):
+        numbers = (np.arange(5000) + 5000 * start) * 1.37
+        column.add(pa.array(np.round(numbers, 4)))
+    assert len(column.histogram) <= 3000 + 5000
+    assert sum(column.histogram.values()) == 30_000
+
+
+def test_one_number_or_date_beside_missing_values_is_a_category(tmp_path: Path) -> None:
+    _, schema, _ = draft(
+        tmp_path,
+        {
+            "year": ["2007", None, "2007"],
+            "day": ["2020-01-01", "2020-01-01", None],
+            "x": list("aba"),
+        },
+    )
+    assert [one.categories for one in schema.attributes] == [
+        ("2007", "NA"),
+        ("2020-01-01", "NA"),
+        ("a", "b"),
+    ]
