@@ -26,15 +26,6 @@ def read(name: str) -> str:
     return files(__package__).joinpath("browser", name).read_text(encoding="utf-8")
 
 
-def imported(module: str) -> list[str]:
-    """Return the modules that one imports.
-
-    >>> imported("sampler")
-    ['categorical', 'numbers', 'randomness', 'votes']
-    """
-    return _IMPORT.findall(read(f"{module}.js"))
-
-
 @cache
 def joined(modules: tuple[str, ...]) -> str:
     """Return modules as one script, without comments and indents; all their names are in one scope,

@@ -129,7 +129,7 @@ function matrixAccount(law) {
 function voteAccount(vote, retention) {
   const k = vote.sizes.length;
   const gate = vote.gate;
-  if (gate.some((value) => !(value >= 1e-270 && value <= 1e270))) {
+  if (gate.some((value) => !(value >= 1e-132 && value <= 1e132))) {
     throw new Error("a table holds something that is no density");
   }
   // Forwards: how likely each state is, and in how much of it each attribute is kept.

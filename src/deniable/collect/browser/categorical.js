@@ -4,7 +4,6 @@ import { exactRatio } from "./numbers.js";
 import { bigWord, shortWord } from "./randomness.js";
 
 const MOST_DIRECT = 4096;
-const FULL_PRECISION = 1.0261342003245941e-289; // 2^-960
 
 /** Returns how many of the ascending `values` are below or equal to `limit`. */
 function countUpTo(values, limit) {
@@ -77,24 +76,17 @@ export function uniform(n, prefixBits = 16) {
 
 /** Draws "yes" with the probability that two positive doubles give it: section "Choices". */
 export function choose(yes, no, source) {
-  const total = yes + no;
   const flip = yes > no;
-  const least = flip ? no : yes;
-  const smaller = least / total;
+  const smaller = (flip ? no : yes) / (yes + no);
   const edge = Math.floor(smaller * 65536);
   const drawn = shortWord(source, 16);
   const first = flip ? 65535 - drawn : drawn;
-  const below = first === edge ? decided(smaller, least, total, edge, source) : first < edge;
+  const below = first === edge ? decided(smaller, edge, source) : first < edge;
   return below !== flip;
 }
 
-function decided(smaller, least, total, edge, source) {
-  let [top, bottom] = exactRatio(smaller >= FULL_PRECISION ? smaller : least);
-  if (smaller < FULL_PRECISION) {
-    const [otherTop, otherBottom] = exactRatio(total);
-    top *= otherBottom;
-    bottom *= otherTop;
-  }
+function decided(smaller, edge, source) {
+  let [top, bottom] = exactRatio(smaller);
   // rest = probability 2^16 - edge, as top / bottom
   top = (top << 16n) - BigInt(edge) * bottom;
   while (top > 0n) {

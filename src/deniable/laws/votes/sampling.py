@@ -12,8 +12,8 @@ The telescoping survives the rounding: with the computed G̃_i in place of G_i e
 `STEP_ROUNDINGS` u. So f_drawn(S) = const · E_B[g̃(s) (1 ± STEP_ROUNDINGS u)^k], for every S, and
 ln max f/min f exceeds E by at most twice `path_slack`; every probability, keep probabilities too,
 is within that factor of the ideal law's. Nothing needs a wider table than doubles, and nothing is
-ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2}, far inside the range of doubles, and
-the quotient of two of them is kept as such where it would underflow.
+ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2} with E at most 600, so that quotients of
+two of them are far inside the range of doubles too.
 
 Of the two probabilities of a choice the smaller is the one computed, so that both are good to 3 u
 relatively.
@@ -56,8 +56,6 @@ _BYTES_PER_STATE = 12
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
 _BITS = 16
-_FULL_PRECISION = 2.0**-960
-"""Quotients below this may lose digits to underflow."""
 
 
 def path_slack(n_attributes: int, height: float) -> float:
@@ -68,9 +66,7 @@ def path_slack(n_attributes: int, height: float) -> float:
 class Choice:
     """A binary choice for each of some states, with probabilities that are exact rationals.
 
-    The smaller of the two probabilities is the rounded quotient, the larger exactly one less it. A
-    quotient too small for a double to hold all its digits is not rounded at all: it is the ratio of
-    the two doubles. So no outcome ever has probability zero.
+    The smaller of the two probabilities is the rounded quotient, the larger exactly one less it.
 
     Sixteen random bits settle a draw unless they are the first sixteen of the probability. Only
     these are stored; what else is needed once in 65,536 draws is worked out again, from the same
@@ -82,7 +78,7 @@ class Choice:
 
     def __init__(self, weights: Callable[[slice], tuple[FloatArray, FloatArray]]) -> None:
         self._weights = weights
-        smaller, flip, _, _ = self._quotients()
+        smaller, flip = self._quotients()
         # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is drawn
         # if what they say as a number is below the one that is stored.
         first = np.ldexp(smaller, _BITS).astype(np.uint16)
@@ -105,14 +101,11 @@ class Choice:
     def n_states(self) -> int:
         return len(self._first)
 
-    def _quotients(
-        self, states: slice = EVERY
-    ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray]:
-        # The smaller probability, whether it is that of no, and the doubles it is the quotient of.
+    def _quotients(self, states: slice = EVERY) -> tuple[FloatArray, BoolArray]:
+        # The smaller probability, and whether it is that of no.
         yes, no = self._weights(states)
-        flip, total = yes > no, yes + no
-        least = np.where(flip, no, yes)
-        return least / total, flip, least, total
+        flip = yes > no
+        return np.where(flip, no, yes) / (yes + no), flip
 
     def probability(self, state: int) -> Fraction:
         """Return the probability of yes, exactly."""
@@ -120,23 +113,21 @@ class Choice:
         return 1 - smaller if flip else smaller
 
     def _exactly(self, state: int) -> tuple[Fraction, bool]:
-        smaller, flip, least, total = self._quotients(slice(state, state + 1))
-        if smaller[0] < _FULL_PRECISION:
-            return Fraction(least.item()) / Fraction(total.item()), bool(flip[0])
+        smaller, flip = self._quotients(slice(state, state + 1))
         return Fraction(smaller.item()), bool(flip[0])
 
     def both(self) -> tuple[FloatArray, FloatArray]:
         """Return the probabilities of yes and of no, shapes (n_states,), rounded once."""
-        smaller, flip, _, _ = self._quotients()
+        smaller, flip = self._quotients()
         return np.where(flip, 1.0 - smaller, smaller), np.where(flip, smaller, 1.0 - smaller)
 
     def words_agree(self) -> bool:
         """Return whether the bits that draws are compared with are the probabilities' first, and no
         outcome is impossible."""
-        smaller, flip, least, _ = self._quotients()
+        smaller, flip = self._quotients()
         first = np.floor(smaller * 2.0**_BITS)  # exactly
         return bool(
-            np.all(least > 0)
+            np.all(smaller > 0)
             and np.array_equal(self._first, np.where(flip, 2**_BITS - 1 - first, first))
         )
 

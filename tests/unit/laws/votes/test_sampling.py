@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.blend import VoteBlend
-from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.gated import LEAST_DITHER, GatedSum
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sampling import Choice, SumSampler, TableSampler, path_slack
-from deniable.laws.votes.vote_law import VoteLaw
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from unit.laws.votes import whole_law as oracle
 from unit.scripted import ScriptedBits
 
@@ -143,8 +143,9 @@ def test_every_prefix_decides_what_it_determines(probability: float) -> None:
     assert sorted(counts) == [math.floor(scaled), math.ceil(scaled)]
 
 
-def test_a_quotient_too_small_for_a_double_is_not_rounded_to_zero() -> None:
-    # Failed before: above a level of about 708 nats the probability became 0, and ε infinite.
-    choice = Choice.between(np.array([1e-280]), np.array([1e280]))
-    assert choice.probability(0) == Fraction(1e-280) / (Fraction(1e280))
-    assert choice.probability(0) > 0
+def test_the_least_quotient_that_a_law_can_have_keeps_all_its_digits() -> None:
+    half = math.exp(LARGEST_HEIGHT / 2)
+    least, most = np.array([LEAST_DITHER / half / 1e6]), np.array([half])
+    found = Choice.between(least, most).probability(0)
+    exact = Fraction(least.item()) / (Fraction(least.item()) + Fraction(most.item()))
+    assert abs(found / exact - 1) <= Fraction(1, 2**52)
