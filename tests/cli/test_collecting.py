@@ -16,7 +16,6 @@ import pytest
 
 from deniable.collect.client import page_at
 from deniable.collect.folder import StudyFolder
-from deniable.errors import InputError
 from unit.collect.studies import (
     ANSWERS,
     body_of,
@@ -193,8 +192,8 @@ def stopped_after(port: int, visit):
     def visiting():
         url = f"http://127.0.0.1:{port}/"
         while True:
-            with contextlib.suppress(InputError):
-                page_at(url)
+            with contextlib.suppress(OSError):
+                get(url, "")
                 break
             time.sleep(0.01)
         try:
@@ -228,7 +227,14 @@ def test_serving_prints_both_addresses_and_ends_when_it_is_told_to(deniable, stu
     ]
     ((posted, (outside, _, _)),) = seen
     assert (posted, outside) == (201, 403)
-    assert "1 records" in deniable("collect", "status", "study").out
+    assert "1 record" in deniable("collect", "status", "study").out
+    with stopped_after(port, visit_nothing := (lambda url: get(url, "")[0])) as seen:
+        done = deniable("collect", "serve", "study", "--port", port, "--listen", "public")
+    assert (seen, "Steward" in done.out) == ([200], False)
+    with stopped_after(beside, visit_nothing) as seen:
+        words = ["--steward-port", beside, "--listen", "steward"]
+        done = deniable("collect", "serve", "study", *words)
+    assert (seen, "Respondents" in done.out) == ([403], False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         done = deniable("collect", "serve", "study", "--port", 0, "--steward-port", number)

@@ -5,7 +5,7 @@ import sys
 from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -91,6 +91,10 @@ def serve(
     steward_port: Annotated[
         int, Parameter(help="Port of the steward's page, on this machine; 0 for any that is free.")
     ] = 0,
+    listen: Annotated[
+        Literal["both", "public", "steward"],
+        Parameter(help="Serve respondents, the steward, or both."),
+    ] = "both",
 ) -> None:
     """Serve the page and take what browsers send. Logs nothing about anyone.
 
@@ -105,7 +109,17 @@ def serve(
     from deniable.collect.serving import check_listening
 
     check_listening(host, certificate, key, behind_proxy)
-    _serve(_folder(study), host, port, certificate, key, behind_proxy, per_minute, steward_port)
+    _serve(
+        _folder(study),
+        host,
+        port,
+        certificate,
+        key,
+        behind_proxy,
+        per_minute,
+        steward_port,
+        listen,
+    )
 
 
 def _serve(
@@ -117,6 +131,7 @@ def _serve(
     hops: int = 0,
     per_minute: int = 600,
     steward_port: int = 0,
+    listen: str = "both",
     browse: bool = False,
 ) -> None:
     from deniable.cli import console
@@ -125,34 +140,38 @@ def _serve(
     from deniable.collect.steward import Steward
 
     with ExitStack() as open_until_the_end:
-        bound = open_until_the_end.enter_context(bound_socket(host, port))
-        beside = bound_socket("127.0.0.1", steward_port, "--steward-port")
-        open_until_the_end.enter_context(beside)
         store = folder.open_store()
         open_until_the_end.callback(store.dispose)
-        collector = Collector(
-            folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute
-        )
-        steward = Steward(folder, store, beside.getsockname()[1])
-        scheme = "https" if certificate else "http"
-        shown = f"[{host}]" if ":" in host else host
-        address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
-        steward_at = f"http://127.0.0.1:{beside.getsockname()[1]}/enter/{folder.secret}"
+        servers, said = [], []
+        if listen != "steward":
+            bound = open_until_the_end.enter_context(bound_socket(host, port))
+            collector = Collector(
+                folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute
+            )
+            servers.append((server_for(collector.app(), certificate=certificate, key=key), bound))
+            scheme = "https" if certificate else "http"
+            shown = f"[{host}]" if ":" in host else host
+            address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
+            said.append(f"Respondents: {address}")
+        if listen != "public":
+            bound = bound_socket("127.0.0.1", steward_port, "--steward-port")
+            open_until_the_end.enter_context(bound)
+            own = bound.getsockname()[1]
+            servers.append((server_for(Steward(folder, store, own).app()), bound))
+            said.append(
+                f"Steward, on this machine alone: http://127.0.0.1:{own}/enter/{folder.secret}"
+            )
+        said.append(f"Code of the study: {folder.study.identity}")
 
         def ready() -> None:
-            console.say(
-                f"Respondents: {address}\n"
-                f"Steward, on this machine alone: {steward_at}\n"
-                f"Code of the study: {folder.study.identity}"
-            )
+            console.say("\n".join(said))
             sys.stdout.flush()
             if browse:
                 import webbrowser
 
                 webbrowser.open(address)
 
-        public = server_for(collector.app(), certificate=certificate, key=key)
-        run([(public, bound), (server_for(steward.app()), beside)], ready)
+        run(servers, ready)
 
 
 @collect_app.command

@@ -3,7 +3,8 @@
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
 SQLite a table lies in the order of its random keys, and what is deleted is overwritten; PostgreSQL
-keeps the order of arrival (docs/collect.md says what that means).
+keeps the order of arrival (docs/collect.md says what that means), and there a collector needs no
+right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
 commit: either all of a group is on the disk, or none was acknowledged.
@@ -11,7 +12,7 @@ commit: either all of a group is on the disk, or none was acknowledged.
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -129,15 +130,20 @@ class Store:
         self.study = study
         self._engine = _engine(url)
         self._writes = self._engine.execution_options(writes=True)
-        self._mark = "?" if self._engine.dialect.name == "sqlite" else "%s"
-        with _explained(url), self._engine.connect() as connection:
-            _check_version(connection, url)
-            identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
-        if identity != bytes.fromhex(study.identity):
-            raise InputError(
-                "the store is that of another study; one store never mixes laws, so open each "
-                "study in a folder of its own"
-            )
+        self._is_postgresql = self._engine.dialect.name == "postgresql"
+        self._mark = "%s" if self._is_postgresql else "?"
+        try:
+            with _explained(url), self._engine.connect() as connection:
+                _check_version(connection, url)
+                identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
+            if identity != bytes.fromhex(study.identity):
+                raise InputError(
+                    "the store is that of another study; one store never mixes laws, so open each "
+                    "study in a folder of its own"
+                )
+        except InputError:
+            self.dispose()
+            raise
 
     @classmethod
     def make(cls, url: str, study: Study) -> "Store":
@@ -158,7 +164,7 @@ class Store:
     def _writing(self) -> Iterator[sa.Connection]:
         """A transaction that no other collector's overlaps."""
         with self._writes.begin() as connection:
-            if self._engine.dialect.name == "postgresql":
+            if self._is_postgresql:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7236487)"))
             yield connection
 
@@ -182,6 +188,22 @@ class Store:
         query = f"SELECT {columns} FROM {table} WHERE id IN ({marks})"
         return {row[0]: row[-1] for row in self._run(connection, query, padded)}
 
+    def _stored_under(
+        self, connection: sa.Connection, group: Sequence[Submission], ids: Sequence[bytes]
+    ) -> dict[bytes, bytes]:
+        """Return the record of each id that is stored; on PostgreSQL, where the collector may have
+        no right to read records, an empty one if it is none of those that the group has."""
+        if not self._is_postgresql:
+            return self._among(connection, "id, record", "submission", ids)
+        arrays = ([each.id for each in group], [each.record for each in group])
+        rows = self._run(connection, "SELECT id, record FROM stored_under(?, ?)", arrays)
+        return dict(sorted(map(tuple, rows)))  # an empty one comes first, and is replaced
+
+    def _delete(self, connection: sa.Connection, name: bytes) -> int:
+        if self._is_postgresql:
+            return int(self._run(connection, "SELECT delete_submission(?)", (name,)).scalar_one())
+        return self._run(connection, "DELETE FROM submission WHERE id = ?", (name,)).rowcount
+
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
         """Take a group of submissions, and return what became of each, once it is on the disk.
 
@@ -195,7 +217,7 @@ class Store:
             closed = today > self.study.closes or bool(
                 self._run(connection, "SELECT closed FROM study").scalar()
             )
-            there = self._among(connection, "id, record", "submission", ids)
+            there = self._stored_under(connection, group, ids)
             gone = self._among(connection, "id", "withdrawn", ids)
             spent = self._among(connection, "id, spent", "invitation", list(tokens.values()))
             outcomes, rows, used = [], [], []
@@ -223,8 +245,7 @@ class Store:
         with self._writing() as connection:
             if self._among(connection, "id", "withdrawn", [name]):
                 return Outcome.GONE
-            deleted = self._run(connection, "DELETE FROM submission WHERE id = ?", (name,))
-            if not deleted.rowcount:
+            if not self._delete(connection, name):
                 return Outcome.NO_RECEIPT
             self._run(connection, "INSERT INTO withdrawn (id) VALUES (?)", (name,))
             self._count(connection, today, withdrawn=1)
@@ -282,12 +303,15 @@ class Store:
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes)."""
         size = self.study.record_size
-        with self._engine.connect().execution_options(stream_results=True) as connection:
+        with self._engine.connect() as connection:
             # Rows as the database's own library gives them: a million take a second, not five.
-            cursor: Any = connection.exec_driver_sql("SELECT record FROM submission").cursor
-            while rows := cursor.fetchmany(_BATCH):
-                packed = b"".join(chain.from_iterable(rows))
-                yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+            driver: Any = connection.connection.driver_connection
+            # On PostgreSQL a cursor with a name stays on the server, and so do the rows.
+            with closing(driver.cursor(*["records"] * self._is_postgresql)) as cursor:
+                cursor.execute("SELECT record FROM submission")
+                while rows := cursor.fetchmany(_BATCH):
+                    packed = b"".join(chain.from_iterable(rows))
+                    yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
 
     def check(self) -> None:
         """Do nothing if the store answers.
@@ -329,7 +353,12 @@ def _engine(url: str) -> sa.Engine:
             raise InputError("a store is sqlite:///FILE or postgresql+psycopg://…")
         if parsed.get_backend_name() == "postgresql":
             return sa.create_engine(parsed, pool_pre_ping=True)
-    except (sa.exc.ArgumentError, ImportError) as error:
+    except ImportError:
+        raise InputError(
+            "a store in PostgreSQL takes postgresql+psycopg://… and what is not installed here: "
+            "pip install 'deniable[postgresql]'"
+        ) from None
+    except sa.exc.ArgumentError as error:
         raise InputError(f"the store's address cannot be used: {error}") from None
     engine = sa.create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
 

@@ -67,10 +67,10 @@ def _example(**changes: str) -> Study:
         return example_study(Path(place), **changes)
 
 
-def example_folder(folder: Path, **changes: str) -> StudyFolder:
+def example_folder(folder: Path, store: str | None = None, **changes: str) -> StudyFolder:
     """Open the example's study; designed once for all tests, and checked by those of the study."""
     study = _example(**changes)
-    made = StudyFolder.make(folder / "study", study)
+    made = StudyFolder.make(folder / "study", study, store)
     made.__dict__["study"] = study
     return made
 

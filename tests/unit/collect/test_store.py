@@ -1,10 +1,18 @@
 """The store: what becomes of a submission, whatever came before it, and what lies on the disk."""
 
+import contextlib
 import hashlib
+import itertools
+import os
+import re
 import sqlite3
+import sys
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
+from threading import Timer
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -17,26 +25,51 @@ from deniable.collect.store import (
     receipt_id,
     sqlite_url,
     token_id,
-    upgrade,
 )
 from deniable.errors import InputError
+from unit.collect import postgres
 from unit.collect.studies import TODAY, example_folder, example_study
 
 LATER = date(2100, 1, 1)
 
 
+POSTGRESQL = pytest.param(
+    "postgresql",
+    marks=[pytest.mark.slow, pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)],
+)
+
+
 @pytest.fixture(scope="module")
-def invited(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+def cluster() -> Iterator[postgres.Cluster]:
+    with postgres.cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["sqlite", POSTGRESQL])
+def address(request: pytest.FixtureRequest) -> Callable[[], str | None]:
+    """Gives the address of a new, empty store; None for a file in the study's folder."""
+    if request.param == "sqlite":
+        return lambda: None
+    running: postgres.Cluster = request.getfixturevalue("cluster")
+    return lambda: running.url(running.database())
+
+
+@pytest.fixture(scope="module")
+def invited(
+    address: Callable[[], str | None], tmp_path_factory: pytest.TempPathFactory
+) -> StudyFolder:
     folder = tmp_path_factory.mktemp("invited")
-    return example_folder(folder, respondents='"invited"')
+    return example_folder(folder, address(), respondents='"invited"')
 
 
 @pytest.fixture(scope="module")
-def everyone(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    return example_folder(tmp_path_factory.mktemp("everyone"))
+def everyone(
+    address: Callable[[], str | None], tmp_path_factory: pytest.TempPathFactory
+) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("everyone"), address())
 
 
-def one(number: int, token: str = "", record: bytes = b"\x13\x20\x10") -> Submission:
+def one(number: int | str, token: str = "", record: bytes = b"\x13\x20\x10") -> Submission:
     return Submission(receipt_id(f"receipt {number}"), record, token)
 
 
@@ -83,8 +116,10 @@ def test_where_anyone_may_answer_a_withdrawn_record_does_not_come_back(
     store.dispose()
 
 
-def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(tmp_path: Path) -> None:
-    store = example_folder(tmp_path).open_store()
+def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(
+    address: Callable[[], str | None], tmp_path: Path
+) -> None:
+    store = example_folder(tmp_path, address()).open_store()
     store.submit([one(1), one(2)], TODAY)
     assert store.submit([one(1), one(3)], LATER) == [Outcome.SAME, Outcome.CLOSED]
     store.close()
@@ -151,18 +186,31 @@ def test_a_store_is_that_of_one_study(everyone: StudyFolder, tmp_path: Path) -> 
         Store.make(everyone.url, other)
 
 
-def test_a_store_of_another_version_is_refused_with_what_mends_it(tmp_path: Path) -> None:
-    folder = example_folder(tmp_path)
-    with sqlite3.connect(folder.path / "store.sqlite") as raw:
-        raw.execute("UPDATE alembic_version SET version_num = '9999'")
-    raw.close()
+def test_a_store_of_another_version_is_refused_with_what_mends_it(
+    address: Callable[[], str | None], tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path, address())
+    engine = sa.create_engine(folder.url)
+
+    def set_version(number: str, *more: str) -> None:
+        with engine.begin() as connection:
+            for statement in (f"UPDATE alembic_version SET version_num = '{number}'", *more):
+                connection.exec_driver_sql(statement)
+
+    set_version("9999")
     with pytest.raises(InputError, match="of a later version of deniable; update deniable: pip"):
         folder.open_store()
-    with sqlite3.connect(folder.path / "store.sqlite") as raw:
-        raw.execute("UPDATE alembic_version SET version_num = '0001'")
-    raw.close()
-    upgrade(folder.url)
-    folder.open_store().dispose()
+    # As the first version left it.
+    functions = "stored_under(bytea[], bytea[]), delete_submission(bytea)"
+    newer = [f"DROP FUNCTION {functions}"] if engine.dialect.name == "postgresql" else []
+    set_version("0001", *newer)
+    engine.dispose()
+    with pytest.raises(InputError, match=r"of an earlier version .* deniable collect upgrade"):
+        folder.open_store()
+    folder.upgrade()
+    store = folder.open_store()
+    assert store.submit([one(1)], TODAY) == [Outcome.STORED]
+    store.dispose()
 
 
 @pytest.mark.parametrize(
@@ -199,6 +247,94 @@ def test_a_failing_database_takes_nothing_of_a_group(
     blocker.close()
     assert store.submit([one(1), one(2)], TODAY) == [Outcome.STORED, Outcome.STORED]
     store.dispose()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)
+def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
+    cluster: postgres.Cluster, tmp_path: Path
+) -> None:
+    """The roles are those that docs/collect.md describes."""
+    database = cluster.database()
+    folder = example_folder(tmp_path, cluster.url(database), respondents='"invited"')
+    page = (Path(__file__).parents[3] / "docs" / "collect.md").read_text()
+    (roles,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    for statement in filter(None, map(str.strip, roles.split(";"))):
+        cluster.run(statement, database)
+    owner = folder.open_store()
+    first, second = owner.invite(2)
+    url = cluster.url(database, "collector")
+    store = Store(url, folder.study)
+    assert store.submit([one(1, first)], TODAY) == [Outcome.STORED]
+    assert store.submit([one(1, first), one(2, first)], TODAY) == [Outcome.SAME, Outcome.SPENT]
+    assert store.submit([one(1, second, b"xyz")], TODAY) == [Outcome.OTHER]
+    assert store.submit([one(3, second)], TODAY) == [Outcome.STORED]
+    assert store.withdraw("receipt 3", TODAY) is Outcome.STORED
+    store.check()
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        list(store.records())
+    for refused in (
+        store.totals,
+        store.close,
+        lambda: store.invite(1),
+    ):
+        with pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
+            refused()
+    store.dispose()
+    engine = sa.create_engine(url)
+    for statement in (
+        "SELECT id FROM submission",
+        "SELECT record FROM submission",
+        "UPDATE submission SET record = ''",
+        "DELETE FROM submission",
+        "DELETE FROM invitation",
+        "INSERT INTO invitation (id, spent) VALUES ('x', false)",
+        "UPDATE study SET closed = true",
+        "COPY submission TO STDOUT",
+        "CREATE TABLE more (n int)",
+    ):
+        with (
+            engine.connect() as connection,
+            pytest.raises(sa.exc.ProgrammingError, match="permission denied"),
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    assert [bytes(row) for batch in owner.records() for row in batch] == [one(1).record]
+    assert owner.changes() == (2, 1)
+    owner.dispose()
+
+
+KILLS = int(os.environ.get("KILLS", "2"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)
+def test_a_killed_database_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    with postgres.cluster() as running:
+        folder = example_folder(tmp_path, running.url(running.database()))
+        store, acknowledged = folder.open_store(), set()
+        for round_of in range(KILLS):
+            killer = Timer(0.1 + 0.1 * round_of / KILLS, running.kill)
+            killer.start()
+            with contextlib.suppress(sa.exc.OperationalError):
+                for number in itertools.count():
+                    group = [one(f"{round_of} {number} {n}") for n in range(20)]
+                    assert set(store.submit(group, TODAY)) == {Outcome.STORED}
+                    acknowledged |= {each.id for each in group}
+            killer.join()
+            running.start()
+            # It recovers without hands, and by the same store.
+            packed = sum(len(batch) for batch in store.records())
+            assert len(acknowledged) <= packed == store.changes()[0]
+            assert packed <= len(acknowledged) + 20 * (round_of + 1)
+        store.dispose()
+    assert acknowledged
+
+
+def test_a_missing_driver_is_said(everyone: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(InputError, match=r"pip install 'deniable\[postgresql\]'"):
+        Store("postgresql+psycopg://nobody@/x", everyone.study)
 
 
 def test_ids_are_hashes() -> None:

@@ -1,0 +1,104 @@
+"""A PostgreSQL server of the tests' own: a cluster in a temporary folder, gone afterwards."""
+
+import getpass
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import sqlalchemy as sa
+
+REASON = "needs the Debian package postgresql"
+INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+INITDB = str(INSTALLED[-1]) if INSTALLED else shutil.which("initdb")
+
+
+@cache
+def user() -> str:
+    """Whom the server runs as: nobody if we are root, which it refuses."""
+    return getpass.getuser() if os.geteuid() else "nobody"
+
+
+def program(name: str) -> str:
+    return str(Path(str(INITDB)).with_name(name))
+
+
+class Cluster:
+    """A running server.
+
+    Args:
+        folder: its data and its socket; there is no port.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._databases = 0
+        self._run = {"user": user(), "cwd": folder} if os.geteuid() == 0 else {"cwd": folder}
+        words = [program("initdb"), "-D", "data", "-U", "owner", "-A", "trust", "--no-sync"]
+        subprocess.run(
+            [*words, "--locale=C", "-E", "UTF8"], check=True, capture_output=True, **self._run
+        )
+        self.start()
+
+    def start(self) -> None:
+        options = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on"]
+        words = [program("postgres"), "-D", "data"]
+        for option in options:
+            words += ["-c", option]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(words, stdout=log, stderr=log, **self._run)
+        ready = [program("pg_isready"), "-q", "-h", str(self.folder)]
+        while subprocess.run(ready, check=False).returncode:
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """End every process of it at once."""
+        for child in subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+        ).stdout.split():
+            os.kill(int(child), signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        (self.folder / "data" / "postmaster.pid").unlink()
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+
+    def url(self, database: str, role: str = "owner") -> str:
+        return f"postgresql+psycopg://{role}@/{database}?host={self.folder}"
+
+    def run(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Run a statement as the owner."""
+        engine = sa.create_engine(self.url(database), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            result = connection.exec_driver_sql(statement)
+            rows = [tuple(row) for row in result] if result.returns_rows else []
+        engine.dispose()
+        return rows
+
+    def database(self) -> str:
+        """Make an empty database, and return its name."""
+        self._databases += 1
+        name = f"study_{self._databases}"
+        self.run(f"CREATE DATABASE {name}")
+        return name
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Start a server; ask first whether ``INITDB`` is there."""
+    with tempfile.TemporaryDirectory(prefix="pg-") as place:
+        if os.geteuid() == 0:
+            os.chown(place, pwd.getpwnam(user()).pw_uid, -1)
+        made = Cluster(Path(place))
+        try:
+            yield made
+        finally:
+            made.stop()
