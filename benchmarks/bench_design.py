@@ -2,6 +2,7 @@
 
     python benchmarks/bench_design.py
     python benchmarks/bench_design.py --balanced     # the default method on shapes of real tables
+    python benchmarks/bench_design.py --random 300   # designs of every kind; exit 1 on a miss
 
 For the linear program and the heuristic, the times that Yamamoto and Shibuya print in Table I
 (their machine, not ours) stand beside ours. "solver" is the numerics alone; "design" adds turning
@@ -9,13 +10,18 @@ the law into integers, accounting for it from these, and the lower bound.
 """
 
 import argparse
+import math
+import os
+import resource
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from deniable.design.design import design
+from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic, linear
 
@@ -42,7 +48,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--largest", type=int, default=1_000_000)
     parser.add_argument("--balanced", action="store_true")
+    parser.add_argument("--random", type=int, metavar="N", help="so many designs of every kind")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first random design")
     arguments = parser.parse_args()
+    if arguments.random:
+        raise SystemExit(random_designs(range(arguments.first, arguments.first + arguments.random)))
     if arguments.balanced:
         raise SystemExit(balanced_totals() + balanced_levels())
     repeats = arguments.repeats
@@ -145,6 +155,82 @@ def balanced_levels() -> int:
                 cells.append(f"{seconds:.2f} {above:.3f}" + (" MISSED" if missed else ""))
             print(f"{name:<12} {k:>3}   " + "   ".join(cells), flush=True)
     return misses
+
+
+SLOWEST = 15.0
+"""CPU seconds that a random design may take."""
+
+
+def random_request(seed: int) -> tuple[list[int], dict[str, object]]:
+    """Return category counts and a request: any class of levels, or a total, 2 to 60 attributes."""
+    random = np.random.default_rng(seed)
+    k = int(random.integers(2, 61))
+    counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), k))).astype(int)
+    categories = random.choice(["2", "5", "2 to 50", "one of 10,000"])
+    if categories in ("2", "5"):
+        counts[:] = int(categories)
+    elif categories == "one of 10,000":
+        counts[0] = 10_000
+    kind = random.choice([*CLASSES, "equal", "total", "8 to 20"])
+    request: dict[str, object] = {"method": str(random.choice(["balanced", "balanced", "optimal"]))}
+    if kind == "total":
+        request["epsilon"] = float(random.choice([0.5, 1, 2, 4, 8]))
+    elif kind == "equal":
+        request["attribute_epsilon"] = [float(random.choice([0.01, 0.3, 1, 4]))] * k
+    elif kind == "8 to 20":
+        request["attribute_epsilon"] = random.uniform(8, 20, k).tolist()
+    else:
+        request["attribute_epsilon"] = CLASSES[kind](random, k).tolist()
+    if request["method"] == "balanced":
+        caps = ["1.25x", "2x", "2x", "3x", "none", float(random.uniform(1, 6))]
+        request["given_rest"] = caps[int(random.integers(len(caps)))]
+        request["pair_floor"] = float(random.choice([0.0, 0.5, 0.5, 0.9, 1.0]))
+    return counts.tolist(), request
+
+
+def random_designs(seeds: range) -> int:
+    """Make random designs, each in a process of its own; return 1 if one is slow or breaks.
+
+    A request may be refused in a sentence; whatever else is raised, a warning too, is a miss.
+    """
+    misses = 0
+    for seed in seeds:
+        counts, request = random_request(seed)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            limit = int(3 * SLOWEST)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            os.write(writing, random_design(counts, request).encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answers:
+            answer = answers.read() or f"stopped after {3 * SLOWEST:g} s  MISS"
+        os.waitpid(child, 0)
+        misses += answer.endswith("MISS")
+        asked = ", ".join(
+            f"{name} {value if not isinstance(value, list) else f'{max(value):.3g} at most'}"
+            for name, value in request.items()
+        )
+        print(f"{seed:>4} k={len(counts)} of up to {max(counts)}, {asked}: {answer}", flush=True)
+    print(f"{misses} of {len(seeds)} missed")
+    return min(misses, 1)
+
+
+def random_design(counts: list[int], request: dict[str, object]) -> str:
+    """Return a line about one design."""
+    warnings.simplefilter("error")
+    start = time.process_time()
+    try:
+        made = design(Schema.anonymous(counts), **request)  # type: ignore[arg-type]
+        known = "unknown" if made.gap is None else f"{made.gap:.2g}"
+        answer = f"{made.epsilon:.5g}, above the bound {known}; {' '.join(made.notes)}"
+    except InputError as error:
+        answer = f"refused: {error}"
+    except Exception as error:  # whatever it is, it is what is looked for
+        return f"{type(error).__name__}: {error}  MISS"
+    seconds = time.process_time() - start
+    return f"{seconds:.2f} s, {answer}{'  MISS' if seconds > SLOWEST else ''}"
 
 
 def line(method: str, k: int, alone: float, whole: float | None) -> None:

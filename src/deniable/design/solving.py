@@ -115,13 +115,15 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
         "independent": "no common law was found that costs less",
         "floor": "no common law was found that keeps the floor on pairs and costs less",
     }.get(solution.method)
-    everyone = tuple(range(len(solution.weights)))
+    apart = tuple(range(len(solution.weights))) if reason else solution.apart
+    if apart and not reason:
+        reason = "no common law was found that keeps the floor on their pairs"
     return Solution(
         _laws(solution.parts),
         solution.weights.tolist(),
         solution.optimum.epsilon,
         solution,
-        None if reason is None else (everyone, reason),
+        None if reason is None else (apart, reason),
     )
 
 

@@ -57,6 +57,21 @@ def test_independent_responses_are_named_where_nothing_common_was_found(monkeypa
     assert note.startswith("All attributes answer independently of each other: no common law")
 
 
+def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
+    monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    best = balanced.RampLaws.best
+
+    def broken_for_all(ramps, shares, near):
+        ramps.broken = [2] if len(ramps._counts) == 4 else []
+        return None if ramps.broken else best(ramps, shares, near)
+
+    monkeypatch.setattr(balanced.RampLaws, "best", broken_for_all)
+    made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])
+    (note,) = made.notes
+    assert note.startswith("'a3' answers independently of the rest: no common law was found that")
+    assert "keeps the floor on their pairs; ε is" in note
+
+
 def test_a_cap_that_is_no_multiple_is_left_to_a_search_over_scales() -> None:
     task = Task((3, 3), 1.5, 0.5)
     assert spend_balanced(task, 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None

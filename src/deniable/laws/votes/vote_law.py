@@ -240,12 +240,9 @@ class VoteLaw(BoundedLaw):
         k = self.n_attributes
         if k == 1:
             return 1.0
-        single = self.attenuations()
         if k <= MAX_ALL_PAIRS:
-            pairs, wrong = self.bounded_pair_attenuations()
-            # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1.
-            ratios = (pairs - wrong - self.drawing_slack) / np.outer(single, single)
-            return float(np.nanmin(ratios)) * (1.0 - float(self.drawing_slack / single.min()))
+            return float(np.nanmin(self.pair_ratio_floors()))
+        single = self.attenuations()
         order = np.argsort(self.attribute_weights).tolist()
         chosen = [order[0], order[1], order[k // 2], order[k // 2 + 1], order[-2], order[-1]]
         return min(
@@ -253,6 +250,14 @@ class VoteLaw(BoundedLaw):
             for at, i in enumerate(chosen)
             for j in chosen[at + 1 :]
         )
+
+    def pair_ratio_floors(self) -> FloatArray:
+        """Return φ_ij/(φ_i φ_j) of the law as drawn, rounded down, (k, k); the diagonal is NaN."""
+        single = self.attenuations()
+        pairs, wrong = self.bounded_pair_attenuations()
+        # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1.
+        ratios = (pairs - wrong - self.drawing_slack) / np.outer(single, single)
+        return np.asarray(ratios * (1.0 - float(self.drawing_slack / single.min())))
 
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
         """Return φ({i, j}) for all pairs, (k, k), and how far one of them may be off."""

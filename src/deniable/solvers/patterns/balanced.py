@@ -22,11 +22,12 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
 from deniable.laws.pattern_table import PatternTable
-from deniable.laws.patterns import FloatArray
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
 from deniable.solvers.patterns import linear, optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
+from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import (
     OptimalSolution,
     Part,
@@ -76,6 +77,10 @@ _UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
 
 _PROGRAMS = 14
 
+_MOST_MARGIN = 0.1
+"""Where a law misses the floor by more, it is its error bounds that are too wide: of two attributes
+that tell next to nothing a pair's ratio is known to no digits."""
+
 Method = Literal["optimal", "program", "ramp", "independent", "floor"]
 
 
@@ -91,12 +96,15 @@ class BalancedSolution:
             linear program, "ramp", "independent" (the Kronecker product) if nothing better was
             found, "floor" (the same) if ramps were, but none that keeps the floor.
         ramp: where the search for a ramp ended, if it found one: a start for similar requests.
+        apart: attributes with room below their caps that answer independently all the same,
+            because no common law was found that keeps the floor on their pairs.
     """
 
     parts: tuple[Part, ...]
     optimum: OptimalSolution
     method: Method
     ramp: Fit | None = None
+    apart: tuple[int, ...] = ()
 
     @property
     def epsilon(self) -> float:
@@ -172,6 +180,7 @@ def solve(
     found: list[Part] = []
     method: Method = "independent"
     ramp = None
+    apart: list[int] = []
     if free:
         inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
         without = optimum
@@ -179,11 +188,13 @@ def solve(
             without = _optimum(inner, limits[free])
             near = None
         found, method, ramp = _with_room(inner, limits[free], pair_floor, without, near, exact)
+        if method == "ramp" and len(found) > 1:
+            apart = [free[i] for i in found[-1].attributes]
     parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found]
     if bound:
         parts.append(independent(problem, bound))
         ramp = None
-    return BalancedSolution(tuple(parts), optimum, method, ramp)
+    return BalancedSolution(tuple(parts), optimum, method, ramp, tuple(apart))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,25 +297,40 @@ def _with_room(
             return [table], "program", None
         return [product], "independent", None
     level = _tied(problem, limits)
-    aimed = checked_problem(
-        problem.counts.tolist(), (level - np.minimum(_AIM, 1e-3 * level)).tolist()
-    )
+    aimed = level - np.minimum(_AIM, 1e-3 * level)
     caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
-
-    def target(groups: list[int]) -> Target:
-        level = aimed.attribute_epsilon[groups]
-        return AtLevels(Problem(aimed.n_categories[groups], level), caps[groups])
-
     least = float((problem.attribute_epsilon / caps).max())
+    shares = [share for share in _SHARES if share > 1.02 * least]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
-    ramps = RampLaws(aimed, np.asarray(np.round(caps, 9)), target, height, floor)
-    found = ramps.best([share for share in _SHARES if share > 1.02 * least], near)
+    together, apart = list(range(problem.n_attributes)), list[int]()
+    while True:
+        ramps = _ramp_laws(problem.counts[together], aimed[together], caps[together], height, floor)
+        found = ramps.best(shares, near)
+        apart += [together[place] for place in ramps.broken]
+        if found is not None or not ramps.broken or problem.n_attributes - len(apart) < 2:
+            break
+        # With the worst pairs' cheapest attributes apart, the floor holds for these, and the other
+        # pairs are left: independent responses have a ratio of 1 with everything.
+        together, near = sorted(set(together) - set(apart)), None
     if found is not None:
         law, fit = found
-        part = ramps.part(law, fit)
-        if part.account.epsilon < product.account.epsilon:
-            return [part], "ramp", fit
+        part = replace(ramps.part(law, fit), attributes=tuple(together))
+        parts = [part, independent(problem, sorted(apart))] if apart else [part]
+        if record_level(parts) < product.account.epsilon:
+            return parts, "ramp", None if apart else fit
     return [product], "floor" if ramps.floor_broken else "independent", None
+
+
+def _ramp_laws(
+    counts: IntArray, aimed: FloatArray, caps: FloatArray, height: float, floor: float | None
+) -> "RampLaws":
+    """Return the ramps for levels and caps, shapes (k,)."""
+    problem = checked_problem(counts.tolist(), aimed.tolist())
+
+    def target(groups: list[int]) -> Target:
+        return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
+
+    return RampLaws(problem, np.asarray(np.round(caps, 9)), target, height, floor)
 
 
 def _tied(problem: Problem, limits: FloatArray) -> FloatArray:
@@ -371,6 +397,8 @@ class RampLaws:
 
     Attributes:
         floor_broken: whether a ramp was found that keeps everything but the floor.
+        broken: where that was the best there was, attributes without which the pairs that it is
+            broken for would not be there, the fewest and those with the least levels first.
     """
 
     def __init__(
@@ -385,6 +413,8 @@ class RampLaws:
         self._counts = tuple(problem.counts.tolist())
         self._tabled, self._alike = k <= MOST_IN_TABLE, alike(problem) and len(set(also)) == 1
         self._floor, self.floor_broken = floor, False
+        self._level = problem.attribute_epsilon
+        self.broken: list[int] = []
         self._whole = target(list(range(k)))
         self._group_of = np.arange(k)
         self._sums: RampSums
@@ -413,6 +443,7 @@ class RampLaws:
             found = self._searched(shares, margin, near)
             if found is None:
                 return None
+            self.broken = []
             fit, share = found
             landed = self._law(fit, share)
             if landed is None:
@@ -422,9 +453,21 @@ class RampLaws:
             if keep_floor([law], self._floor):
                 return law, fit
             assert self._floor is not None
+            if isinstance(law, VoteLaw):
+                self.broken = self._cover(law.pair_ratio_floors() < self._floor + _FLOOR_MARGIN)
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
+            if self._floor + margin > 1.0 + _MOST_MARGIN:
+                return None
             near = fit
         return None
+
+    def _cover(self, broken: BoolArray) -> list[int]:
+        """Return attributes that together touch every broken pair, (k, k), at little cost."""
+        broken, chosen = broken & ~np.eye(len(broken), dtype=np.bool_), []
+        while broken.any():
+            chosen.append(int(np.argmax(broken.sum(axis=1) / self._level)))
+            broken[chosen[-1]] = broken[:, chosen[-1]] = False
+        return chosen
 
     def _searched(
         self, shares: Sequence[float], margin: float, near: Fit | None
@@ -443,7 +486,11 @@ class RampLaws:
             near = None
             if stands:
                 assert self._floor is not None
+                before = fit
                 fit = self._search.keeping(self._floor + margin, fit, share)
+                if fit is None and best is None and not self.broken:
+                    ratios = self._search.pair_ratios(before) < self._floor + margin
+                    self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
             if fit is not None and (best is None or better * fit.w < better * best[0].w):
                 best, worse = (fit, share), 0
             else:

@@ -397,7 +397,11 @@ class RampSearch:
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""
-        return float(self._fit.sums.pair_ratios(fit.ramp, _change(fit)).min())
+        return float(self.pair_ratios(fit).min())
+
+    def pair_ratios(self, fit: Fit) -> FloatArray:
+        """Return φ_ij/(φ_i φ_j) by groups, see :meth:`RampSums.pair_ratios`."""
+        return self._fit.sums.pair_ratios(fit.ramp, _change(fit))
 
     def _cost(self, fit: Fit) -> float:
         return self._target.better * fit.w

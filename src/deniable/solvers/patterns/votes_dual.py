@@ -440,6 +440,7 @@ def starts(problem: Problem) -> list[FloatArray]:
     return found
 
 
+@np.errstate(all="ignore")  # steps that lead out of range come to nothing, and are taken back
 def fit_vote(
     problem: Problem,
     *,

@@ -3,11 +3,13 @@
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.law import PatternLaw
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
@@ -178,9 +180,54 @@ def test_where_no_ramp_keeps_the_floor_the_answer_is_independent_and_says_so(
 ) -> None:
     counts, levels = request(3, 7)
     monkeypatch.setattr(RampSearch, "keeping", lambda *_: None)
+    monkeypatch.setattr(balanced.RampLaws, "_cover", lambda *_: [])
     solution = balanced.solve(counts, levels, [3.0 * level for level in levels], 1.0, exact=0)
     assert solution.method == "floor"
     assert solution.epsilon == pytest.approx(math.fsum(levels), rel=1e-15)
+
+
+def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts, levels = request(3, 7)
+    caps = [3.0 * level for level in levels]
+    best = balanced.RampLaws.best
+
+    def broken_for_all_seven(
+        ramps: balanced.RampLaws, shares: Sequence[float], near: Fit | None
+    ) -> tuple[PatternLaw, Fit] | None:
+        found = best(ramps, shares, near)
+        if len(ramps._counts) == 7:
+            pairs = np.zeros((7, 7), dtype=np.bool_)
+            pairs[2, [3, 4]] = pairs[[3, 4], 2] = True
+            ramps.broken = ramps._cover(pairs)
+            return None
+        return found
+
+    monkeypatch.setattr(balanced.RampLaws, "best", broken_for_all_seven)
+    solution = balanced.solve(counts, levels, caps, 0.5, exact=0)
+    assert solution.method == "ramp"
+    together, alone = solution.parts
+    assert solution.apart == alone.attributes == (2,)
+    assert together.attributes == (0, 1, 3, 4, 5, 6)
+    assert together.law.least_pair_ratio() >= 0.5
+    assert solution.optimum.epsilon < solution.epsilon < math.fsum(levels)
+    for part in solution.parts:
+        places = list(part.attributes)
+        assert np.all(part.account.attribute_epsilon <= np.array(levels)[places])
+        assert np.all(part.account.epsilon_given_rest <= np.array(caps)[places])
+
+
+@pytest.mark.slow
+def test_pairs_too_faint_to_be_proved_cost_their_own_attributes_only() -> None:
+    # Of two attributes at 0.001 nats a pair's ratio is known to no digits, and once all thirty
+    # answered independently for that, 19 nats above what is possible.
+    random = np.random.default_rng(1)
+    counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), 30))).astype(int).tolist()
+    levels = np.exp(random.uniform(math.log(1e-3), math.log(12.0), 30))
+    solution = balanced.solve(counts, levels.tolist(), (2.0 * levels).tolist(), 0.5)
+    assert levels[list(solution.apart)].sum() < 0.05
+    assert solution.gap < 1.0
 
 
 def test_the_search_for_other_caps_starts_where_one_ended() -> None:
