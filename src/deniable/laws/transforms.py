@@ -49,16 +49,16 @@ def apply_eigenvalues(
 def _to_components(values: NDArray[np.float64], axis: int) -> None:
     # In place along one axis: entry 0 becomes the mean, entry c > 0 the deviation of category c
     # from it. Category 0's own deviation is minus the sum of the others, so nothing is lost.
-    moved = np.moveaxis(values, axis, 0)
-    mean = moved.mean(axis=0)
+    moved = values.swapaxes(0, axis)
+    mean = np.add.reduce(moved, axis=0) / len(moved)
     moved[1:] -= mean
     moved[0] = mean
 
 
 def _from_components(values: NDArray[np.float64], axis: int) -> None:
-    moved = np.moveaxis(values, axis, 0)
+    moved = values.swapaxes(0, axis)
     mean = moved[0].copy()
-    moved[0] -= moved[1:].sum(axis=0)
+    moved[0] -= np.add.reduce(moved[1:], axis=0)
     moved[1:] += mean
 
 
@@ -69,7 +69,7 @@ def _spread(
     # takes entry 0 and all a − 1 deviations take entry 1.
     values = eigenvalues
     for j, axis in enumerate(axes):
-        values = np.take(values, [0] + [1] * (shape[axis] - 1), axis=j)
+        values = values.repeat((1, shape[axis] - 1), axis=j)
     full = [1] * len(shape)
     for j, axis in enumerate(axes):
         full[axis] = values.shape[j]
@@ -84,11 +84,12 @@ def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> 
     >>> kernel_of(np.array([1.0, 0.5]), (2,)).tolist()
     [0.75, 0.25]
     """
-    kernel = np.asarray(eigenvalues, dtype=np.float64)
+    kernel = np.array(eigenvalues, dtype=np.float64)
     for axis, n in enumerate(n_categories):
-        constant, deviation = np.take(kernel, 0, axis=axis), np.take(kernel, 1, axis=axis)
-        changed = (constant - deviation) / n
-        kernel = np.stack([changed + deviation, changed], axis=axis)
+        moved = kernel.swapaxes(0, axis)
+        changed = (moved[0] - moved[1]) / n
+        moved[0] = changed + moved[1]
+        moved[1] = changed
     return kernel
 
 
@@ -98,8 +99,10 @@ def eigenvalues_of(kernel: NDArray[Any], n_categories: Sequence[int]) -> NDArray
     >>> eigenvalues_of(np.array([0.75, 0.25]), (2,)).tolist()
     [1.0, 0.5]
     """
-    values = np.asarray(kernel, dtype=np.float64)
+    values = np.array(kernel, dtype=np.float64)
     for axis, n in enumerate(n_categories):
-        kept, changed = np.take(values, 0, axis=axis), np.take(values, 1, axis=axis)
-        values = np.stack([kept + (n - 1) * changed, kept - changed], axis=axis)
+        moved = values.swapaxes(0, axis)
+        constant = moved[0] + (n - 1) * moved[1]
+        moved[1] = moved[0] - moved[1]
+        moved[0] = constant
     return values

@@ -13,7 +13,7 @@ there are rows the forms' shares take their place.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -383,6 +383,25 @@ class WrongFormError(Exception):
         self.name = name
 
 
+class _Same:
+    """A mechanism, equal to itself alone: what is in it is not compared, and not hashed."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.mechanism is other.mechanism
+
+    def __hash__(self) -> int:
+        return id(self.mechanism)
+
+
+@lru_cache(maxsize=32)
+def _plain_channel(same: _Same, attributes: tuple[str, ...]) -> Channel:
+    # Many tables are seen through one channel: its maps and their powers are worked out once.
+    return Channel(same.mechanism, attributes)
+
+
 def channel_of(
     mechanism: Mechanism, attributes: Sequence[str], counts: NDArray[np.float64] | None = None
 ) -> "Channel | PublishedChannel":
@@ -394,7 +413,7 @@ def channel_of(
         counts: of released rows, if there are any.
     """
     if mechanism.forms is None:
-        return Channel(mechanism, tuple(attributes))
+        return _plain_channel(_Same(mechanism), tuple(attributes))
     block = next(b for b in mechanism.blocks if b.law is mechanism.forms)
     plain = Channel(mechanism.under(0), tuple(attributes))
     if not {*plain.positions} & {*block.attributes}:
