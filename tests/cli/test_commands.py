@@ -136,6 +136,28 @@ def test_counts_are_enough_for_an_estimate(deniable, people):
     assert plain["cells"][0]["estimate"] == pytest.approx((0.6 - (1 - phi) / 2) / phi, abs=1e-9)
 
 
+def test_several_tables_are_estimated_at_once(deniable, people):
+    deniable("share", "people.csv", "--schema", "people.toml", *LEVELS, "--output", "r")
+    both = deniable("estimate", "r", "--of", "sex,age", "--of", "blood", "--pairs", "--json").json
+    tables = [table["attributes"] for table in both["tables"]]
+    pairs = [["sex", "age"], ["sex", "blood"], ["age", "blood"]]
+    assert tables == [["sex", "age"], ["blood"], *pairs]
+    for names, table in zip(tables, both["tables"], strict=True):
+        assert table == deniable("estimate", "r", "--of", ",".join(names), "--json").json
+    shown = deniable("estimate", "r", "--of", "sex", "--of", "blood", "--output", "both.csv")
+    assert "Shares of sex" in shown.out
+    assert "Shares of blood" in shown.out
+    columns = (people / "both.csv").read_text().splitlines()[0].replace('"', "").split(",")
+    assert (columns[0], columns[-1]) == ("sex", "blood")
+    for words, problem in [
+        (["--of", "sex", "--of", "age", "--plot", "x.png"], "are for one table"),
+        (["--pairs", "--compare", "sex=f,m"], "are for one table"),
+        ([], "name the attributes to estimate with --of"),
+    ]:
+        refused = deniable("estimate", "r", *words)
+        assert (refused.status, problem in refused.err) == (2, True), refused.err
+
+
 def test_every_method_and_target_of_estimate_answers(deniable, people):
     deniable("share", "people.csv", "--schema", "people.toml", *LEVELS, "--output", "r")
     for extra in (

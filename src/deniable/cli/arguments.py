@@ -235,7 +235,12 @@ class RowOptions:
         Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
     ] = None
     counts: Annotated[
-        Path | None, Parameter(help="A table of counts (column count) instead of rows.")
+        Path | None,
+        Parameter(
+            help="A table of counts instead of rows, as any engine makes it: released values, "
+            "column count; with --weights w also the sums w and w_squared; with --by, --where the "
+            "kept columns."
+        ),
     ] = None
     where: Annotated[
         list[str] | None,

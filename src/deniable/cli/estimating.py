@@ -1,6 +1,7 @@
 """estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,18 @@ def estimate(
     source: ReleaseSource = None,
     /,
     *,
-    of: Annotated[str, Parameter(help="Attributes of the table to estimate: a or a,b.")],
+    of: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="Attributes of the table to estimate: a or a,b; may be repeated for several "
+            "tables from one reading of the rows.",
+        ),
+    ] = None,
+    pairs: Annotated[
+        bool,
+        Parameter(negative=(), help="Also the tables of all pairs of randomized attributes."),
+    ] = False,
     by: Annotated[
         str | None, Parameter(help="Attributes or kept columns that form subgroups.")
     ] = None,
@@ -90,24 +102,61 @@ def estimate(
         "level": level,
         "target": one_of(target, TARGETS, "target"),
     }
-    question = _question(
-        tuple(split_names(of)),
-        common,
-        method=method,
-        mean=mean,
-        quantile=quantile,
-        covariance=covariance,
-        scores=scores,
-        interpolate=interpolate,
-        compare=compare,
-    )
     if wide and output is None:
         raise InputError("--wide is about the file to write; name it with --output")
-    answers = print_answers(question, rows.open(source, show_values=show_values), level, as_json)
+    tables = [tuple(split_names(names)) for names in of or ()]
+
+    def question(names: tuple[str, ...]) -> "Question[Any]":
+        return _question(
+            names,
+            common,
+            method=method,
+            mean=mean,
+            quantile=quantile,
+            covariance=covariance,
+            scores=scores,
+            interpolate=interpolate,
+            compare=compare,
+        )
+
+    if len(tables) == 1 and not pairs:
+        asked = question(tables[0])  # what is wrong with it is said before any file is opened
+        answers = print_answers(asked, rows.open(source, show_values=show_values), level, as_json)
+    else:
+        if compare is not None or wide or plot is not None:
+            raise InputError(
+                "--compare, --wide and --plot are for one table; ask for one with --of"
+            )
+        if not tables and not pairs:
+            raise InputError("name the attributes to estimate with --of, or ask for all --pairs")
+        release = rows.open(source, show_values=show_values)
+        if pairs:
+            schema = release.strata.schema
+            tables += combinations([schema.names[i] for i in schema.protected], 2)
+        answers = _print_tables([question(names) for names in tables], release, level, as_json)
     if output is not None:
         _write(answers, output, level, wide=wide, force=force)
     if plot is not None:
         _draw(answers, plot, level, force=force)
+
+
+def _print_tables(
+    questions: "Sequence[Question[Any]]", release: "Release", level: float, as_json: bool
+) -> Sequence[Any]:
+    """Ask several questions at once, print all answers, and return them."""
+    from deniable.cli import console
+    from deniable.estimate.question import ask_together
+
+    if not questions:
+        raise InputError("there are no two randomized attributes, so there are no pairs")
+    found = ask_together(questions, release)
+    if as_json:
+        both = zip(questions, found, strict=True)
+        print_json({"tables": [question.to_plain(answers) for question, answers in both]})
+    else:
+        for answers in found:
+            console.show_answers(answers, level)
+    return [answer for answers in found for answer in answers]
 
 
 def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, force: bool) -> None:

@@ -30,14 +30,14 @@ class Collected(Release):
     store: Store | None = None
     counted: dict[tuple[str, ...], tuple[tuple[int, int], Tabulation]] = field(default_factory=dict)
 
-    def count(
+    def count_tables(
         self,
-        names: Sequence[str],
+        tables: Sequence[Sequence[str]],
         *,
         by: Sequence[str] = (),
         where: Mapping[str, str] | None = None,
         weights: str | None = None,
-    ) -> list[Counts]:
+    ) -> list[list[Counts]]:
         """Return all records counted.
 
         Raises:
@@ -48,6 +48,9 @@ class Collected(Release):
                 "a study's store has no rows to group, select or weigh; collect export makes a "
                 "release that does"
             )
+        return [self._count(names) for names in tables]
+
+    def _count(self, names: Sequence[str]) -> list[Counts]:
         assert self.folder is not None
         study, store = self.folder.study, self.store or self.folder.open_store()
         mechanism = study.design.mechanism

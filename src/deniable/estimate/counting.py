@@ -1,7 +1,6 @@
 """From a released table to counts: what an estimate starts from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,29 +128,34 @@ def _text_beside(categories: Sequence[str]) -> str:
     return text
 
 
-def count_rows(
+def count_tables(
     source: Any,
     strata: Strata,
-    names: Sequence[str],
+    tables: Sequence[Sequence[str]],
     *,
     by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
     weights: str | None = None,
     show_values: bool = False,
-) -> list[Counts]:
-    """Count a released table, streaming.
+    counted: bool = False,
+) -> list[list[Counts]]:
+    """Count a released table by several sets of attributes in one pass, streaming.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
         strata: what randomized it.
-        names: the attributes to count by, in the order of the table's axes.
+        tables: of each the attributes to count by, in the order of its axes.
         by: kept columns; every combination of their values that occurs is counted by itself.
         where: kept columns and the one value to select rows by.
         weights: a kept column with one weight per row.
         show_values: let error messages show the offending value.
+        counted: whether the rows of the source stand for records that were counted before: column
+            ``count`` has their number and, with weights w, column ``w`` the sum of their weights
+            and ``w_squared`` that of the squares. What is listed twice is added up.
 
     Returns:
-        Counts of every group, in the order of the groups' values; of all rows without ``by``.
+        Of each table the counts of every group, in the order of the groups' values; of all rows
+        without ``by``.
 
     Raises:
         InputError: if a column is unknown or randomized where a kept one is needed, a value cannot
@@ -162,30 +166,36 @@ def count_rows(
     grouping = list(dict.fromkeys([*by, *([] if strata.column is None else [strata.column])]))
     kept = list(dict.fromkeys([*grouping, *where, *([weights] if weights else [])]))
     _refuse_unkept(strata, kept)
-    tally = _Tally(strata, names, grouping, weighted=weights is not None)
-    cells = _Cells(strata, names)
+    more = ["count", *([f"{weights}_squared"] if weights else [])] if counted else []
+    tallies = [_Tally(strata, names, grouping, weighted=weights is not None) for names in tables]
+    cells = _Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
     with open_table(
         source,
         cells.attributes,
-        [*kept, *([] if cells.form_column is None else [cells.form_column])],
+        [*kept, *more, *([] if cells.form_column is None else [cells.form_column])],
         other_columns="drop",
         show_values=show_values,
     ) as reader:
         for batch in reader:
-            weight = (
-                None
-                if weights is None
-                else numbers_of(batch.kept[weights], weights, reader.table, batch.first_row)
-            )
+
+            def numbers(name: str | None, batch: Batch = batch) -> NDArray[np.float64] | None:
+                if name is None:
+                    return None
+                return numbers_of(batch.kept[name], name, reader.table, batch.first_row)
+
+            weight = numbers(weights)
+            records = numbers("count") if counted else None
+            squares = numbers(f"{weights}_squared") if counted and weights else None
             codes = cells.codes(batch, reader.table)
             try:
                 for values, rows in _groups(batch, grouping, where):
-                    tally.add(values, codes, rows, weight, reader.table)
+                    for tally in tallies:
+                        tally.add(values, codes, rows, weight, records, squares, reader.table)
             except WrongFormError as error:
                 raise _wrong_form(error, rows, batch, reader.table) from None
-        if not tally.tabulators:
+        if not tallies[0].tabulators:
             raise InputError(f"{reader.table}: there is no row to estimate from")
-    return tally.counts(by, tuple(where.items()))
+    return [tally.counts(by, tuple(where.items())) for tally in tallies]
 
 
 def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
@@ -222,6 +232,8 @@ class _Tally:
         codes: Mapping[int, NDArray[Any]],
         rows: NDArray[np.intp] | slice,
         weight: NDArray[np.float64] | None,
+        records: NDArray[np.float64] | None,
+        squares: NDArray[np.float64] | None,
         table: str,
     ) -> None:
         """Count some rows of a batch, all of one group."""
@@ -235,7 +247,10 @@ class _Tally:
             self.tabulators[values] = Tabulator(channel.n_outputs, weighted=self._weighted)
         chosen = {i: column[rows] for i, column in codes.items()}
         self.tabulators[values].add(
-            channel.released_codes(chosen), None if weight is None else weight[rows]
+            channel.released_codes(chosen),
+            None if weight is None else weight[rows],
+            records=None if records is None else records[rows],
+            squares=None if squares is None else squares[rows],
         )
 
     def counts(self, by: Sequence[str], where: tuple[tuple[str, str], ...]) -> list[Counts]:
@@ -291,26 +306,3 @@ def _groups(
         places = np.unravel_index(group, shape)
         values = (labels[int(p)] for (_, labels), p in zip(encoded, places, strict=True))
         yield tuple(values), np.flatnonzero(selected & (combined == group))
-
-
-def read_counts(path: Path | str, mechanism: Mechanism, names: Sequence[str]) -> Tabulation:
-    """Read a file of counts: one row per released combination, with a column ``count``.
-
-    Combinations that are not listed count 0; one that is listed twice is added up.
-
-    Raises:
-        InputError: if a column is missing or a value cannot be read.
-    """
-    channel = channel_of(mechanism, names)
-    counts = np.zeros(channel.n_outputs)
-    cells = _Cells(Strata.one(mechanism), names)
-    kept = ["count", *([] if cells.form_column is None else [cells.form_column])]
-    with open_table(path, cells.attributes, kept, other_columns="drop") as reader:
-        for batch in reader:
-            values = numbers_of(batch.kept["count"], "count", reader.table, batch.first_row)
-            try:
-                codes = channel.released_codes(cells.codes(batch, reader.table))
-            except WrongFormError as error:
-                raise _wrong_form(error, slice(None), batch, reader.table) from None
-            np.add.at(counts, tuple(codes), values)
-    return Tabulation.from_counts(counts)

@@ -73,25 +73,50 @@ class Question(ABC, Generic[Answer]):
         Raises:
             InputError: if the question does not fit the release, or its rows cannot be read.
         """
-        return Answers(answer for counts in self.count(release) for answer in self.answer(counts))
-
-    def count(self, release: Release) -> list[Counts]:
-        """Return what the question is answered from, one for each group of rows.
-
-        Raises:
-            InputError: as :meth:`~deniable.estimate.source.Release.count`.
-        """
-        subgroups = self.subgroups(release.strata.schema)
-        return release.count(
-            [*self.of, *subgroups],
-            by=[name for name in self.by if name not in subgroups],
-            where=self.where,
-            weights=self.weights,
-        )
+        (answers,) = ask_together([self], release)
+        return answers
 
     def subgroups(self, schema: Schema) -> list[str]:
         """Return those names of ``by`` that are attributes, or parts of merged ones."""
         return [name for name in self.by if name in schema.names or name in schema.columns]
+
+
+def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:
+    """Return the answers of several questions about the same rows, which are read once.
+
+    Args:
+        questions: with the same ``by``, ``where`` and ``weights``, each answered from counts by its
+            attributes.
+        release: what they are asked of.
+
+    Raises:
+        InputError: as :meth:`Question.ask`.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> from deniable.estimate.shares import Shares
+        >>> from deniable.estimate.source import open_release
+        >>> from deniable.mechanism.strata import Strata
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(1, 2))
+        >>> released = pyarrow.table({"a1": ["0", "1"] * 9, "a2": ["0"] * 9 + ["1"] * 9})
+        >>> release = open_release(released, Strata.one(plan.mechanism))
+        >>> tables = ask_together([Shares(("a1",)), Shares(("a1", "a2"))], release)
+        >>> [table.values.shape for (table,) in tables]
+        [(2,), (2, 2)]
+    """
+    first = questions[0]
+    schema = release.strata.schema
+    subgroups = first.subgroups(schema)
+    counted = release.count_tables(
+        [[*question.of, *subgroups] for question in questions],
+        by=[name for name in first.by if name not in subgroups],
+        where=first.where,
+        weights=first.weights,
+    )
+    return [
+        Answers(answer for counts in groups for answer in question.answer(counts))
+        for question, groups in zip(questions, counted, strict=True)
+    ]
 
 
 def one_or_groups(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

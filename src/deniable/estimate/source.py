@@ -11,7 +11,7 @@ from deniable.design.record import released_rows
 from deniable.design.stored import read_json
 from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import count_rows, read_counts
+from deniable.estimate.counting import count_tables
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.tables.files import files_of
@@ -24,7 +24,8 @@ class Release:
     Args:
         strata: what randomized the rows.
         rows: what :func:`deniable.tables.open_table` reads; not looked at if there are counts.
-        counts: a file of counts instead of rows.
+        counts: a file of counts instead of rows, see
+            :func:`~deniable.estimate.counting.count_tables`.
         show_values: let error messages show the offending value.
         n_released: rows that were released, if the record says so: fewer were selected by somebody.
     """
@@ -43,35 +44,40 @@ class Release:
         where: Mapping[str, str] | None = None,
         weights: str | None = None,
     ) -> list[Counts]:
-        """Return the rows counted, as :func:`~deniable.estimate.counting.count_rows` does.
+        """Return the rows counted by some attributes, one for each group of rows.
 
         Raises:
-            InputError: as there; or if there are counts only, and they do not say enough.
+            InputError: as :func:`~deniable.estimate.counting.count_tables`.
         """
-        if self.counts is None:
-            counted = count_rows(
-                self.rows,
-                self.strata,
-                names,
-                by=by,
-                where=where,
-                weights=weights,
-                show_values=self.show_values,
-            )
-            if not where:
-                self._warn_of_selection(sum(counts.n_records for counts in counted))
-            return counted
-        if self.strata.column is not None:
-            raise InputError(
-                f"the strata of '{self.strata.column}' have a mechanism each, so counts are not "
-                "enough; give the released rows"
-            )
-        if by or where or weights:
-            raise InputError(
-                "counts have no rows to group, select or weigh; count each group by itself"
-            )
-        (mechanism,) = self.strata.mechanisms.values()
-        return [Counts.of(mechanism, read_counts(self.counts, mechanism, names))]
+        (counted,) = self.count_tables([names], by=by, where=where, weights=weights)
+        return counted
+
+    def count_tables(
+        self,
+        tables: Sequence[Sequence[str]],
+        *,
+        by: Sequence[str] = (),
+        where: Mapping[str, str] | None = None,
+        weights: str | None = None,
+    ) -> list[list[Counts]]:
+        """Return the rows counted by several sets of attributes, in one pass.
+
+        Raises:
+            InputError: as :func:`~deniable.estimate.counting.count_tables`.
+        """
+        counted = count_tables(
+            self.rows if self.counts is None else self.counts,
+            self.strata,
+            tables,
+            by=by,
+            where=where,
+            weights=weights,
+            show_values=self.show_values,
+            counted=self.counts is not None,
+        )
+        if not where and self.counts is None:
+            self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
+        return counted
 
     def _warn_of_selection(self, n_records: int) -> None:
         if self.n_released is None or n_records >= self.n_released:

@@ -203,7 +203,12 @@ class Tabulator:
         self._n_records = 0
 
     def add(
-        self, columns: Sequence[NDArray[Any]], weights: NDArray[np.float64] | None = None
+        self,
+        columns: Sequence[NDArray[Any]],
+        weights: NDArray[np.float64] | None = None,
+        *,
+        records: NDArray[np.float64] | None = None,
+        squares: NDArray[np.float64] | None = None,
     ) -> None:
         """Count one batch.
 
@@ -211,17 +216,26 @@ class Tabulator:
             columns: one array of codes per attribute, in the table's order, shape (n,).
             weights: one weight per row, not negative, shape (n,); given if and only if the
                 tabulator was made for weights. They must come from a column released as it is.
+            records: how many records each row stands for, shape (n,), if they were counted before;
+                its weight is then the sum of theirs.
+            squares: the sums of the squares of their weights, shape (n,), if so.
 
         Raises:
-            InputError: if a weight is negative or not finite.
+            InputError: if a weight is negative or not finite, or a number of records is not whole.
         """
         cells = np.zeros(len(columns[0]), dtype=np.int64)
         for codes, n in zip(columns, self.n_outputs, strict=True):
             cells *= n
             cells += codes
-        self._n_records += len(cells)
+        before = self._n_records
+        if records is None:
+            self._n_records += len(cells)
+        else:
+            if not np.all(np.isfinite(records) & (records >= 0) & (records == np.floor(records))):
+                raise InputError("counts must be whole numbers of records, and not negative")
+            self._n_records += int(records.sum())
         if self._squares is None:
-            self._accumulate(self._counts, cells, None)
+            self._accumulate(self._counts, cells, records)
             return
         if weights is None:
             raise TypeError("this tabulator was made for weighted records")
@@ -229,11 +243,10 @@ class Tabulator:
         if not (np.all(np.isfinite(weights)) and weights.min(initial=0) >= 0):
             row = int(np.argmin(np.isfinite(weights) & (weights >= 0)))
             raise InputError(
-                f"the weight of record {self._n_records - len(cells) + row + 1} is negative or "
-                "not a finite number"
+                f"the weight of record {before + row + 1} is negative or not a finite number"
             )
         self._accumulate(self._counts, cells, weights)
-        self._accumulate(self._squares, cells, weights**2)
+        self._accumulate(self._squares, cells, weights**2 if squares is None else squares)
 
     def _accumulate(
         self,

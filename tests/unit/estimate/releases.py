@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deniable.estimate.counting import count_tables
+from deniable.estimate.tabulate import Counts
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.strata import Strata
@@ -47,3 +49,20 @@ def rows(n: int = 400, seed: int = 7) -> dict[str, list[Any]]:
 def table(n: int = 400, seed: int = 7) -> pa.Table:
     """The same as a table."""
     return pa.table(rows(n, seed))
+
+
+def count_rows(source: Any, strata: Strata, names: list[str], **how: Any) -> list[Counts]:
+    """The counts of one table."""
+    (counted,) = count_tables(source, strata, [names], **how)
+    return counted
+
+
+def engine_counts(columns: dict[str, list[Any]], names: list[str]) -> pa.Table:
+    """What an engine counts by some columns: rows, and sums of the weights and of their squares."""
+    frame = pa.table(columns)
+    weights = frame["weight"].to_numpy()
+    frame = frame.append_column("squared", pa.array(weights**2))
+    sums = [("weight", "count"), ("weight", "sum"), ("squared", "sum")]
+    counted = frame.group_by(names).aggregate(sums)
+    renamed = {"weight_count": "count", "weight_sum": "weight", "squared_sum": "weight_squared"}
+    return counted.rename_columns([renamed.get(name, name) for name in counted.column_names])

@@ -9,12 +9,22 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.estimate import counting
-from deniable.estimate.counting import count_rows, read_counts, released_attributes
+from deniable.estimate.counting import count_tables, released_attributes
+from deniable.estimate.tabulate import Counts
 from deniable.laws import Identity, MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
-from unit.estimate.releases import SCHEMA, by_town, mechanism, rows, table
+from deniable.tables import open_table
+from unit.estimate.releases import (
+    SCHEMA,
+    by_town,
+    count_rows,
+    engine_counts,
+    mechanism,
+    rows,
+    table,
+)
 
 ONE = Strata.one(mechanism())
 AGES = SCHEMA.attributes[1].categories
@@ -114,8 +124,60 @@ def test_released_values_are_read_back_as_they_are_written() -> None:
 def test_a_file_of_counts_adds_up_what_is_listed_twice(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("smokes,sex,count\nyes,f,3\nno,m,4\nyes,f,2\n")
-    tabulation = read_counts(path, mechanism(), ["smokes", "sex"])
-    assert tabulation.counts.tolist() == [[0, 4], [5, 0]]
-    path.write_text("smokes,count\nyes,many\n")
-    with pytest.raises(InputError, match="does not hold a number"):
-        read_counts(path, mechanism(), ["smokes"])
+    (counts,) = count_rows(path, ONE, ["smokes", "sex"], counted=True)
+    assert counts.parts[0][1].counts.tolist() == [[0, 4], [5, 0]]
+    assert counts.n_records == 9
+    for number, problem in [
+        ("many", "does not hold a number"),
+        ("1.5", "whole numbers"),
+        ("-1", "whole numbers"),
+        ("inf", "whole numbers"),
+    ]:
+        path.write_text(f"smokes,count\nyes,{number}\n")
+        with pytest.raises(InputError, match=problem):
+            count_rows(path, ONE, ["smokes"], counted=True)
+    path.write_text("smokes,count\nyes,1\n")
+    for how, missing in [({"by": ["town"]}, "town"), ({"weights": "weight"}, "weight")]:
+        with pytest.raises(InputError, match=f"there is no column '{missing}'"):
+            count_rows(path, ONE, ["smokes"], counted=True, **how)
+
+
+def same(first: list[Counts], second: list[Counts]) -> bool:
+    """Whether counts agree in everything."""
+    assert [c.group for c in first] == [c.group for c in second]
+    for one, other in zip(first, second, strict=True):
+        for (law, a), (other_law, b) in zip(one.parts, other.parts, strict=True):
+            assert (law, a.n_records) == (other_law, b.n_records)
+            np.testing.assert_allclose(a.counts, b.counts)
+            if a.squares is None or b.squares is None:
+                assert a.squares is b.squares
+            else:
+                np.testing.assert_allclose(a.squares, b.squares)
+    return bool(first)
+
+
+@pytest.mark.parametrize("weights", [None, "weight"])
+@pytest.mark.parametrize("by", [[], ["town"], ["sex", "town"]])
+@pytest.mark.parametrize("where", [{}, {"sex": "f"}])
+def test_counts_of_any_engine_are_those_of_the_rows(weights, by, where) -> None:
+    engine = engine_counts(rows(), ["smokes", "age", "sex", "town"])
+    how = {"by": by, "where": where, "weights": weights}
+    for strata in (ONE, by_town()):
+        for names in (["age"], ["smokes", "age"]):
+            counted = count_rows(engine, strata, names, counted=True, **how)
+            assert same(counted, count_rows(table(), strata, names, **how))
+
+
+def test_several_tables_are_counted_in_one_pass(monkeypatch) -> None:
+    opened = []
+
+    def open_once(*args: object, **kwargs: object) -> object:
+        opened.append(args)
+        return open_table(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(count_tables.__globals__, "open_table", open_once)
+    tables = [["age"], ["smokes", "age"], ["age", "sex"], ["smokes"]]
+    found = count_tables(table(), by_town(), tables, by=["sex"], weights="weight")
+    assert len(opened) == 1
+    for names, counts in zip(tables, found, strict=True):
+        assert same(counts, count_rows(table(), by_town(), names, by=["sex"], weights="weight"))

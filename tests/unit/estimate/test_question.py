@@ -7,7 +7,6 @@ import pytest
 
 import deniable
 from deniable.errors import InputError
-from deniable.estimate.counting import count_rows
 from deniable.estimate.covariance import Covariance, estimate_covariance
 from deniable.estimate.independence import Independence, independence
 from deniable.estimate.ordered import Mean, Quantile, estimate_mean, estimate_quantile
@@ -16,7 +15,7 @@ from deniable.estimate.shares import Shares, estimate_table
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
-from unit.estimate.releases import by_town, mechanism, table
+from unit.estimate.releases import by_town, count_rows, mechanism, table
 
 ONE = Strata.one(mechanism())
 RELEASE = Release(ONE, table())
