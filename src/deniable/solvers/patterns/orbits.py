@@ -134,13 +134,12 @@ def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
     groups = Problem(counts.astype(np.float64), levels.astype(np.float64))
     shape = tuple((size + 1).tolist())
     changed = np.indices(shape).reshape(len(size), -1).T
-    # Counts of outputs first, whole numbers and mostly exact: dividing by a every time would bias
-    # the ratio of two patterns by an ulp per attribute.
+    # Whole numbers as far as possible: dividing by a every time would bias the ratio of two
+    # patterns by an ulp per attribute, and both parts may be beyond every double.
     outputs = np.ones(())
-    for n, a in zip(size.tolist(), counts.tolist(), strict=True):
-        law = [math.comb(n, c) * (a - 1.0) ** c for c in range(n + 1)]
+    for n, a in zip(size.tolist(), map(int, counts.tolist()), strict=True):
+        law = [math.comb(n, c) * (a - 1) ** c / a**n for c in range(n + 1)]
         outputs = np.multiply.outer(outputs, law)
-    n_records = math.prod(problem.n_categories.tolist())
     index = np.arange(len(changed)).reshape(shape)
     source, target, edge_group = [], [], []
     for group in range(len(size)):
@@ -153,7 +152,7 @@ def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
         size,
         group_of,
         changed,
-        outputs.ravel() / n_records,
+        outputs.ravel(),
         np.concatenate(source),
         np.concatenate(target),
         np.concatenate(edge_group),

@@ -60,6 +60,14 @@ def test_chances_and_averages_are_those_of_the_patterns_in_each_orbit() -> None:
             np.testing.assert_allclose(grouped.pair_attenuation(i, j), value / chance, atol=1e-15)
 
 
+@pytest.mark.parametrize("k", [700, 1100])
+def test_more_patterns_than_doubles_can_count_have_chances_that_add_up_to_one(k: int) -> None:
+    """They were none, and the default law fell back to independent responses."""
+    chance = orbits(checked_problem([3] * k, [0.3] * k)).chance
+    assert chance.sum() == pytest.approx(1, abs=1e-12)
+    assert chance @ np.arange(k + 1) == pytest.approx(2 * k / 3)
+
+
 def test_the_edges_are_all_pairs_that_differ_by_one_more_changed_attribute() -> None:
     grouped = orbits(checked_problem(COUNTS, LEVELS))
     found = set(zip(grouped.source.tolist(), grouped.target.tolist(), strict=True))
