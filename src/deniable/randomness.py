@@ -38,6 +38,9 @@ _REKEY_AFTER = 1 << 40
 """Bytes under one key. AES in counter mode never repeats a block, so a keystream of N blocks is
 told from random with advantage about N²/2¹²⁹: at 2³⁶ blocks, 2⁻⁵⁷."""
 
+_PIECE = 1 << 16
+"""Draws made at a time, so that what they pass through stays in the second-level cache."""
+
 _DIRECT_OUTCOMES = 4096
 """Above this many outcomes a 16-bit prefix leaves too many draws undecided to be worth a table."""
 
@@ -220,6 +223,9 @@ class ExactCategorical:
             return self._decide(source.bits(np.uint64, count), source)
         if self.n_outcomes == 1:
             return np.zeros(count, dtype=self._dtype)
+        if count > _PIECE:
+            pieces = range(0, count, _PIECE)
+            return np.concatenate([self.draw(min(_PIECE, count - i), source) for i in pieces])
         prefix = source.bits(np.uint16 if self._prefix_bits == 16 else np.uint8, count)
         outcome = self._table.take(prefix, mode="clip")
         undecided = np.flatnonzero(outcome == self.n_outcomes)

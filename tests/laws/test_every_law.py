@@ -1,6 +1,7 @@
 """Every law against brute force, at every position."""
 
 import json
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from deniable.laws import (
     BoundedLaw,
@@ -24,6 +26,7 @@ from deniable.laws import (
 )
 from deniable.laws.law import UNBOUNDED, Level
 from deniable.mechanism import privacy
+from deniable.randomness import SeededRandomness
 from laws import brute_force as oracle
 from laws import strategies
 
@@ -269,3 +272,24 @@ def test_the_left_inverse_of_a_matrix_channel_recovers_every_distribution(
     assert left.shape == (n, len(matrix))
     np.testing.assert_allclose(left @ matrix, np.eye(n), atol=1e-8)
     assert len(possible) >= n
+
+
+@given(any_law, st.integers(0, 300))
+def test_attribute_by_attribute_the_same_is_drawn_from_columns_fetched_in_turn(
+    law: Law, count: int
+) -> None:
+    generator = np.random.default_rng(count)
+    columns = [generator.integers(0, n, count).astype(np.uint16) for n in law.n_categories]
+    fetched = []
+
+    def in_turn() -> Iterator[NDArray[np.uint16]]:
+        for i, column in enumerate(columns):
+            fetched.append(i)
+            yield column
+
+    at_once = law.sampler().randomize(columns, SeededRandomness(count))
+    drawn = []
+    for i, out in enumerate(law.sampler().by_attribute(in_turn(), count, SeededRandomness(count))):
+        assert fetched == list(range(i + 1))
+        drawn.append(out)
+    assert [out.tolist() for out in drawn] == [out.tolist() for out in at_once]

@@ -26,6 +26,18 @@ def as_drawn(mechanism: Mechanism) -> Randomize:
     return randomize
 
 
+def attribute_by_attribute(mechanism: Mechanism) -> Randomize:
+    """The same, all rows' codes of one attribute after the other."""
+    randomizer = Randomizer(mechanism, SystemRandomness())
+
+    def randomize(columns: Columns) -> Columns:
+        narrow = [c.astype(np.uint16) for c in columns]
+        drawn = dict(randomizer.by_attribute(len(columns[0]), narrow.__getitem__))
+        return [drawn[i].astype(np.intp) for i in range(len(columns))]
+
+    return randomize
+
+
 @dataclass(frozen=True)
 class Defect:
     """A mistake that a sampler could make, as a function of the true and the released codes."""

@@ -33,6 +33,7 @@ from statistical.channels import (
     Defect,
     Randomize,
     as_drawn,
+    attribute_by_attribute,
     count_cells,
     count_patterns,
     count_shifts,
@@ -152,6 +153,19 @@ def test_every_output_of_every_input_is_as_likely_as_the_law_says(name: str) -> 
     share = BUDGET.spend(f"cells of {name}")
     expected = expectation(REPEATS, channel(name), share)
     assert check_cells(as_drawn(mechanism), mechanism, expected).size == 0
+
+
+@pytest.mark.parametrize("name", MECHANISMS | TALL)
+def test_and_so_it_is_attribute_by_attribute(name: str) -> None:
+    mechanism, repeats = (MECHANISMS | TALL)[name], REPEATS // 10
+    share = BUDGET.spend(f"cells of {name}, attribute by attribute")
+    counts = count_cells(
+        attribute_by_attribute(mechanism),
+        mechanism.schema.n_categories,
+        mechanism.n_outputs,
+        repeats,
+    )
+    assert expectation(repeats, channel(name), share).alarms(counts).size == 0
 
 
 def planted() -> list[tuple[str, Defect]]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.law import (
     Law,
+    LawSampler,
     PatternLaw,
     Ratio,
     integer_weights,
@@ -429,7 +430,7 @@ class Drawn(NamedTuple):
 _KEPT, _CHANGED, _NOT_ASKED = range(3)
 
 
-class FormsSampler:
+class FormsSampler(LawSampler):
     """Draws, for every row, a form together with which of its answers change, and then, attribute
     by attribute, another category for all who are asked it, used where it changes."""
 

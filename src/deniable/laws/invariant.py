@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.laws.law import UNBOUNDED, Level, Ratio
+from deniable.laws.law import UNBOUNDED, LawSampler, Level, Ratio
 from deniable.laws.matrix import MatrixChannel, PlainMatrix, ResponseLaw
 from deniable.laws.patterns import code_type
 from deniable.laws.plain import Count, PlainLaw
@@ -165,7 +165,7 @@ class InvariantChannel(ResponseLaw):
         return InvariantSampler(self)
 
 
-class InvariantSampler:
+class InvariantSampler(LawSampler):
     """Draws both stages and the coin for every record, whatever it holds."""
 
     def __init__(self, response: InvariantChannel) -> None:

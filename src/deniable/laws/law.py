@@ -8,7 +8,7 @@ what it needs to know of a law is a method here.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -43,16 +43,33 @@ class Sampler(Protocol):
         ...
 
 
-class LawSampler(Sampler, Protocol):
+class LawSampler(ABC):
     """A law's tables, prepared once for drawing many records."""
 
+    @abstractmethod
     def draws(self, law: Any) -> bool:
         """Return whether the stored tables are those of a law of its family.
 
         They are compared with the law's own numbers, or with the levels that it states, not with
         tables made again.
         """
-        ...
+
+    @abstractmethod
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
+        """Return the randomized codes, one array of shape (n,) per attribute."""
+
+    def by_attribute(
+        self,
+        columns: Iterable[NDArray[Any]],
+        count: int,  # noqa: ARG002  (samplers that draw before they are given a column need it)
+        source: BitSource,
+    ) -> Iterator[NDArray[Any]]:
+        """Yield the randomized codes of one attribute after the other, shape (count,).
+
+        Together they are drawn as by :meth:`randomize`. Where a law allows it, a column is fetched
+        when its turn has come, and only what later ones have to know of the rows is kept.
+        """
+        yield from self.randomize(list(columns), source)
 
 
 @contextmanager
@@ -282,15 +299,11 @@ class BoundedLaw(PatternLaw):
     def attribute_floors(self) -> Sequence[float]: ...
 
 
-class ShiftSampler(ABC):
+class ShiftSampler(LawSampler):
     """A sampler of a pattern law: draws how far each attribute moves, whatever the record is."""
 
     def __init__(self, n_categories: Sequence[int]) -> None:
         self.n_categories = tuple(n_categories)
-
-    @abstractmethod
-    def draws(self, law: Any) -> bool:
-        """Return whether the stored tables are those of a law of its family."""
 
     @abstractmethod
     def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
@@ -298,12 +311,14 @@ class ShiftSampler(ABC):
         the other categories. Each is drawn when it is asked for."""
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
-        """Return the randomized codes, one array of shape (n,) per attribute."""
-        shifts = self.walk(len(columns[0]), source)
-        return [
-            rotate(codes, shift, n)
-            for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True)
-        ]
+        return list(self.by_attribute(columns, len(columns[0]), source))
+
+    def by_attribute(
+        self, columns: Iterable[NDArray[Any]], count: int, source: BitSource
+    ) -> Iterator[NDArray[Any]]:
+        shifts = self.walk(count, source)
+        for codes, shift, n in zip(columns, shifts, self.n_categories, strict=True):
+            yield rotate(codes, shift, n)
 
 
 def largest(ratios: Sequence[Ratio]) -> Ratio:

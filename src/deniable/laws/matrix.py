@@ -1,7 +1,7 @@
 """One attribute under a response matrix, and an attribute released as it is."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from deniable.laws.entropy import NotComputedError, entropy_rate
 from deniable.laws.law import (
     UNBOUNDED,
     Law,
+    LawSampler,
     Level,
     PatternLaw,
     integer_weights,
@@ -196,7 +197,7 @@ class MatrixChannel(ResponseLaw):
         return cls(n_categories, plain["bits"], weights)
 
 
-class MatrixSampler:
+class MatrixSampler(LawSampler):
     """Draws an output by bisection in the boundaries of the true category's column.
 
     Every record takes the same number of steps, whichever category it holds.
@@ -314,7 +315,7 @@ class Identity(PatternLaw):
         return cls(n_categories)
 
 
-class IdentitySampler:
+class IdentitySampler(LawSampler):
     """Hands the codes through."""
 
     def draws(self, law: Identity) -> bool:
@@ -324,10 +325,16 @@ class IdentitySampler:
     def __init__(self, n_categories: Sequence[int]) -> None:
         self._types = [code_type(n) for n in n_categories]
 
-    def randomize(
-        self,
-        columns: Sequence[NDArray[Any]],
-        source: BitSource,  # noqa: ARG002  (nothing is drawn)
-    ) -> list[NDArray[Any]]:
+    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the codes unchanged."""
-        return [c.astype(t, copy=False) for c, t in zip(columns, self._types, strict=True)]
+        return list(self.by_attribute(columns, len(columns[0]), source))
+
+    def by_attribute(
+        self,
+        columns: Iterable[NDArray[Any]],
+        count: int,  # noqa: ARG002
+        source: BitSource,  # noqa: ARG002  (nothing is drawn)
+    ) -> Iterator[NDArray[Any]]:
+        """Yield the codes unchanged, attribute by attribute, shape (count,)."""
+        for codes, kind in zip(columns, self._types, strict=True):
+            yield codes.astype(kind, copy=False)

@@ -1,6 +1,6 @@
 """Codes in, randomized codes out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ class Randomizer:
     >>> codes = [np.array([0, 0, 0]), np.array([1, 2, 3])]
     >>> [column.tolist() for column in Randomizer(mechanism, SeededRandomness(1)).randomize(codes)]
     [[1, 0, 0], [1, 2, 3]]
+    >>> randomizer = Randomizer(mechanism, SeededRandomness(1))
+    >>> [(i, drawn.tolist()) for i, drawn in randomizer.by_attribute(3, codes.__getitem__)]
+    [(0, [1, 0, 0]), (1, [1, 2, 3])]
     """
 
     def __init__(self, mechanism: Mechanism, source: BitSource) -> None:
@@ -59,12 +62,46 @@ class Randomizer:
             ValueError: if there is not one column per attribute, or a code is not below its
                 attribute's number of categories.
         """
-        schema = self.mechanism.schema
-        for codes, attribute in zip(columns, schema.attributes, strict=True):
-            if len(codes) and codes.max() >= attribute.n_categories:
-                raise ValueError(f"a code of '{attribute.name}' is not below its categories")
+        for i, codes in zip(range(len(self.mechanism.schema.attributes)), columns, strict=True):
+            self._check(i, codes)
         with checked_arithmetic():
             return self._all(columns)
+
+    def by_attribute(
+        self, count: int, codes_of: Callable[[int], NDArray[Any]]
+    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield all rows' randomized codes of one attribute after the other.
+
+        Drawn as by :meth:`randomize`, for tables that are stored column by column and are too wide
+        to be held: of a row only what its law's later attributes have to know of it is kept.
+
+        Args:
+            count: how many rows.
+            codes_of: returns an attribute's codes, shape (count,), when its turn has come.
+
+        Yields:
+            The number of the attribute, in the order of the blocks, and its codes, shape (count,);
+            at last, of a mechanism with forms, the number after the attributes' with the forms.
+
+        Raises:
+            ValueError: as :meth:`randomize`.
+        """
+
+        def checked(i: int) -> NDArray[Any]:
+            codes = codes_of(i)
+            self._check(i, codes)
+            return codes
+
+        with checked_arithmetic():
+            for attributes, further, sampler in self._samplers:
+                columns = map(checked, attributes)
+                drawn = sampler.by_attribute(columns, count, self.source)
+                yield from zip((*attributes, *further), drawn, strict=True)
+
+    def _check(self, i: int, codes: NDArray[Any]) -> None:
+        attribute = self.mechanism.schema.attributes[i]
+        if len(codes) and codes.max() >= attribute.n_categories:
+            raise ValueError(f"a code of '{attribute.name}' is not below its categories")
 
     def _all(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         count = len(columns[0])

@@ -86,6 +86,25 @@ def test_the_codes_passed_in_are_not_changed() -> None:
         np.testing.assert_array_equal(column, original)
 
 
+def test_attribute_by_attribute_every_column_comes_back_under_its_number() -> None:
+    mechanism = mixed_mechanism()
+    given = columns(mechanism.schema.n_categories, 200_000)  # more than a piece
+    fetched: list[int] = []
+
+    def codes_of(i: int) -> np.ndarray:
+        fetched.append(i)
+        return given[i]
+
+    released = Randomizer(mechanism, SeededRandomness(1)).by_attribute(200_000, codes_of)
+    for count, (i, codes) in enumerate(released, 1):
+        assert fetched[-1] == i
+        assert len(fetched) == count  # none is fetched before its turn
+        assert np.mean(codes == (2 if i == 2 else 1) * given[i]) > 0.9999
+    assert sorted(fetched) == list(range(6))
+    with pytest.raises(ValueError, match="is not below its categories"):
+        list(Randomizer(mechanism, SeededRandomness(1)).by_attribute(1, lambda _: np.array([9])))
+
+
 class CountingBits(SeededRandomness):
     """Counts the bytes handed out."""
 

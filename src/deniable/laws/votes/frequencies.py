@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = 1e-19
 """Frequencies whose terms are below this part of the largest are left out, and counted."""
 
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 18
 """Complex numbers held at once while frequencies are looked through."""
 
 

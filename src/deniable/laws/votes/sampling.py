@@ -49,7 +49,10 @@ STEP_ROUNDINGS = 12
 parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twice."""
 
 MEMORY = 1 << 28
-"""Bytes of tables that a sampler keeps; larger ones are built again for every batch."""
+"""Bytes of tables that a sampler keeps; larger ones are built again whenever they are needed."""
+
+_PIECE = 1 << 16
+"""Rows drawn at a time: what is known of them then stays in the second-level cache."""
 
 _BYTES_PER_STATE = 12
 """A double, and the first sixteen bits of two choices."""
@@ -159,7 +162,9 @@ class SumSampler:
 
     Args:
         law: what to draw from.
-        memory: tables of at most so many bytes are kept, larger ones built again for every batch.
+        memory: tables of at most so many bytes are kept when they are needed a second time, larger
+            ones built again every time. Whoever goes through all rows once, attribute by
+            attribute, holds a few attributes' tables only.
     """
 
     def __init__(self, law: "GatedSum", memory: int = MEMORY) -> None:
@@ -170,14 +175,14 @@ class SumSampler:
         # G_i at every √k-th attribute, from which the tables between can be built in order.
         self._checkpoints: dict[int, FloatArray] = {}
         self._tables: list[tuple[Choice, Choice | None]] | None = None
+        self._used = False
         back = self.backward.last()
         for i in range(k, 0, -1):
             if i % stride == 0 or i == k:
                 self._checkpoints[i] = back
             back = self.backward.joined(i - 1, *self.backward.parts(i - 1, back))
         n_states = sum(high - low + 1 for low, high in map(self.backward.bounds, range(k)))
-        if n_states * _BYTES_PER_STATE <= memory:
-            self._tables = list(self.tables())
+        self._keeps = n_states * _BYTES_PER_STATE <= memory
 
     def tables(self, *, backwards: bool = False) -> Iterator[tuple[Choice, Choice | None]]:
         """Yield, attribute by attribute, the choice to change it, and that to dither if kept.
@@ -185,9 +190,15 @@ class SumSampler:
         Args:
             backwards: from the last attribute to the first.
         """
-        if self._tables is not None:
+        if self._tables is None and self._keeps and self._used:
+            self._tables = list(self._built(backwards=False))
+        self._used = True
+        if self._tables is None:
+            yield from self._built(backwards=backwards)
+        else:
             yield from reversed(self._tables) if backwards else self._tables
-            return
+
+    def _built(self, *, backwards: bool) -> Iterator[tuple[Choice, Choice | None]]:
         ends = sorted(self._checkpoints)
         blocks = list(pairwise([0, *ends]))
         for first, end in reversed(blocks) if backwards else blocks:
@@ -214,21 +225,28 @@ class SumSampler:
         """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         state = np.zeros(count, dtype=np.int64)
         for i, (changes, dither) in enumerate(self.tables()):
-            changed = changes.draw(state, source)
-            kept = ~changed
-            gain = np.multiply(kept, self.backward.weights[i], dtype=np.int64)
-            if dither is not None:  # drawn for all, so that the work is the same for every pattern
-                gain += dither.draw(state, source) & kept
-            state = self._after(i, state, gain)
+            changed = np.empty(count, dtype=np.bool_)
+            for start in range(0, count, _PIECE):
+                rows = slice(start, start + _PIECE)
+                changed[rows] = changes.draw(state[rows], source)
+                kept = ~changed[rows]
+                gain = np.multiply(kept, self.backward.weights[i], dtype=np.int64)
+                if dither is not None:  # for all, so that the work is the same for every pattern
+                    gain += dither.draw(state[rows], source) & kept
+                gain += state[rows]
+                state[rows] = self._within(i, gain)
             yield changed
 
     def _after(self, i: int, state: IntArray, gain: IntArray | int) -> IntArray:
         """Return the states before attribute i + 1, from those before i and what i added."""
-        low = self.backward.bounds(i)[0]
-        next_low, next_high = self.backward.bounds(i + 1)
-        after = state + gain
-        after += low - next_low
-        return np.clip(after, 0, next_high - next_low, out=after)
+        return self._within(i, state + gain)
+
+    def _within(self, i: int, after: IntArray) -> IntArray:
+        """Count sums that contain attribute i from the least that is told apart, in place."""
+        low, high = self.backward.bounds(i + 1)
+        after += self.backward.bounds(i)[0] - low
+        np.maximum(after, 0, out=after)
+        return np.minimum(after, high - low, out=after)
 
     def words_agree(self) -> bool:
         """Return whether all choices are made by their own probabilities."""

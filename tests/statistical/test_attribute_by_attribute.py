@@ -1,0 +1,91 @@
+"""All rows' draws of one attribute after the other: what is remembered of a row is the law's state.
+
+A vote of ten attributes of different weights, dither and retention: keep probabilities, pairs, and
+how many attributes of a row are kept, against their exact law; and a state that is one too high
+after every attribute, whose law is known exactly too and must be seen.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.sampling import SumSampler
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.schema import Schema
+from laws import brute_force as oracle
+from statistical.budget import BUDGET
+from statistical.channels import attribute_by_attribute, count_patterns
+from statistical.counting import Expectation, expectation
+
+K, ROWS = 10, 150_000
+VOTE = GatedSum(
+    (3,) * K,
+    5 + np.arange(K) % 4,
+    np.where(np.arange(K) % 3 == 1, 0.4, 0.0),
+    "vote",
+    2.4 * K,
+    1.0,
+    3.0,
+    np.ones(K),
+)
+MECHANISM = Mechanism(Schema.anonymous((3,) * K), (Block(tuple(range(K)), VOTE),))
+CHANGED = np.array(list(oracle.patterns(K)), dtype=bool)
+Summary = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+SUMMARIES: dict[str, Summary] = {
+    "keep probabilities": lambda of: np.array([of[~CHANGED[:, i]].sum() for i in range(K)]),
+    "pairs": lambda of: np.array(
+        [of[CHANGED[:, i] & CHANGED[:, j]].sum() for i, j in combinations(range(K), 2)]
+    ),
+    "number kept": lambda of: np.bincount(K - CHANGED.sum(axis=1), weights=of, minlength=K + 1),
+}
+
+
+def variance(of: NDArray[np.float64]) -> float:
+    kept, share = np.arange(K + 1), SUMMARIES["number kept"](of) / of.sum()
+    return float(share @ kept**2 - (share @ kept) ** 2)
+
+
+def probabilities() -> NDArray[np.float64]:
+    return np.array([float(p) for p in oracle.pattern_probabilities(VOTE).values()])
+
+
+def off_by_one(self: SumSampler, i: int, after: NDArray[np.int64]) -> NDArray[np.int64]:
+    low, high = self.backward.bounds(i + 1)
+    return np.clip(after + self.backward.bounds(i)[0] - low + 1, 0, high - low)
+
+
+@pytest.fixture(scope="module")
+def exact() -> NDArray[np.float64]:
+    return probabilities()
+
+
+def expected(exact: NDArray[np.float64], what: str, share: float) -> Expectation:
+    return expectation(ROWS, SUMMARIES[what](exact), share)
+
+
+def test_the_law_is_drawn(exact: NDArray[np.float64]) -> None:
+    counts = count_patterns(attribute_by_attribute(MECHANISM), VOTE.n_categories, ROWS)
+    for what, summary in SUMMARIES.items():
+        share = BUDGET.spend(f"attribute by attribute: {what}")
+        assert not expected(exact, what, share).alarms(summary(counts)).size
+    # The number kept varies far less than if attributes were independent. (Of so many rows the
+    # variance is known to 0.4 %, so that a wrong alarm is out of the question.)
+    keep = SUMMARIES["keep probabilities"](exact)
+    assert variance(exact) < 0.6 * (keep * (1 - keep)).sum()
+    assert variance(counts.astype(float)) == pytest.approx(variance(exact), rel=0.05)
+
+
+def test_a_state_that_is_one_too_high_is_seen(
+    exact: NDArray[np.float64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SumSampler, "_within", off_by_one)
+    wrong = np.array([float(p) for p in SumSampler(VOTE).exact_patterns()])
+    counts = count_patterns(attribute_by_attribute(MECHANISM), VOTE.n_categories, ROWS)
+    for what, summary in SUMMARIES.items():
+        check = expected(exact, what, 1e-9)
+        assert check.miss_probability(summary(wrong)) < BUDGET.spend(f"state off by one: {what}")
+        assert check.alarms(summary(counts)).size
