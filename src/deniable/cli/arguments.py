@@ -151,10 +151,10 @@ Force = Annotated[
         "someone has still counts.",
     ),
 ]
-INPUT = "A .csv, .csv.gz or .parquet table, or - for CSV on standard input."
+INPUT = "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input."
 INPUTS = (
-    "A .csv, .csv.gz or .parquet table, or - for CSV on standard input. Several tables, a folder "
-    "of tables or a pattern in quotes ('people/*.parquet') are released together."
+    "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input. Several "
+    "tables, a folder of tables or a pattern in quotes ('people/*.parquet') are released together."
 )
 Jobs = Annotated[
     int | None,

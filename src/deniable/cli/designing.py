@@ -365,7 +365,8 @@ def init(
     """
     from deniable.cli import console
     from deniable.outputs import write_file
-    from deniable.tables.drafting import WARNING, draft_schema
+    from deniable.tables import is_fileset
+    from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 
     with console.progress("Reading") as advance:
         text = draft_schema(source, (file or FileOptions()).file_format(), advance)
@@ -373,4 +374,4 @@ def init(
         sys.stdout.write(text)
     else:
         write_file(Path(output), text.encode(), overwrite=force)
-    console.note(WARNING)
+    console.note(OF_GENOTYPES if is_fileset(source) else WARNING)

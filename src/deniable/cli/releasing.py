@@ -171,7 +171,21 @@ def _show(
             f"With --method forms, {times:.2g} times fewer rows would give the same errors of "
             "shares; its rows are not complete."
         )
+    if record["release"].get("beside"):
+        console.say(_people(record["release"]["columns"]))
     console.say(f"Read {output / 'report.html'} before you publish {output}")
+
+
+def _people(columns: list[str]) -> str:
+    """Return what a released .fam file says of people."""
+    from deniable.tables.plink import PEOPLE
+
+    named = [name for name in PEOPLE if name in columns]
+    if {"FID", "IID"} & set(named):
+        return f"The .fam file says of people what the schema names: {', '.join(named)}"
+    return (
+        'People are numbered in the .fam file; keep = ["IID"] in the schema would name them there'
+    )
 
 
 def _say_begun(job: Any, *, as_json: bool) -> None:

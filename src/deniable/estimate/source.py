@@ -152,6 +152,9 @@ def released_files(folder: Path) -> list[Path]:
         raise InputError(f"{record}: this is not the record of a release")
     parts = release.get("parts")
     if not parts:
+        beside = release.get("beside")
+        for name, digest in (beside if isinstance(beside, dict) else {}).items():
+            _of_digest(folder / name, digest, record)
         return [_of_digest(folder / str(release.get("file")), release.get("sha256"), record)]
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise InputError(f"{record}: the record has been altered: its parts are not a list")

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -92,6 +92,7 @@ class Released:
         standing: how many releases of the population there are with this one, and ε in nats of a
             person in all of them, if a ledger knows; inf for no bound.
         parts: the parts in order, if there are several.
+        beside: the digests of files that belong to it, by name.
     """
 
     file: str
@@ -107,6 +108,7 @@ class Released:
     numeric: tuple[str, ...] = ()
     standing: tuple[int, float] | None = None
     parts: tuple[Part, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
@@ -193,6 +195,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
             **({"parts": [asdict(part) for part in released.parts]} if released.parts else {}),
+            **({"beside": dict(released.beside)} if released.beside else {}),
         },
         "guarantee": _guarantee(strata, released),
         "attenuation": _attenuations(designs),
@@ -405,7 +408,7 @@ def _check_rows(files: Sequence[Path], released: Released, designs: Designs, fil
     sizes: Counter[str] = Counter()
     n_rows = 0
     for number, data in enumerate(files):
-        if column_names(data, AS_RELEASED) != released.columns:
+        if column_names(data, AS_RELEASED, released.columns) != released.columns:
             raise InputError(f"{file}: the record's columns are not those of {data}")
         before = n_rows
         with open_table(
@@ -462,6 +465,7 @@ class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
     parts: list[StoredPart] = []
+    beside: dict[Literal["data.bim", "data.fam"], Digest] = {}
 
 
 class StoredPerson(msgspec.Struct, forbid_unknown_fields=True):
@@ -599,6 +603,7 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
             expost=self.expost is not None,
             numeric=() if self.expost is None else self.expost.numeric,
             parts=tuple(Part(p.file, p.rows, p.sha256) for p in release.parts),
+            beside={str(name): digest for name, digest in release.beside.items()},
         )
 
 

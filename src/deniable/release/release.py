@@ -5,7 +5,6 @@ those rows: `record.json`, and the report and the codebook, which are functions 
 Nothing else in it can depend on the true values.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,10 +33,20 @@ from deniable.outputs import (
 )
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
+from deniable.release.by_attribute import digest_of, digests_beside, write_by_attribute
 from deniable.release.record import Released, release_to_plain, told
 from deniable.report import render_codebook, render_report
 from deniable.schema import FileFormat, Schema
-from deniable.tables import FORMATS, Batch, Forms, TableWriter, open_table, released_columns
+from deniable.tables import (
+    FORMATS,
+    Batch,
+    Forms,
+    TableReader,
+    TableWriter,
+    is_fileset,
+    open_table,
+    released_columns,
+)
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.reading import AS_FOUND, Reader, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
@@ -47,7 +56,7 @@ _BATCH_ROWS = 1 << 16
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
 
-_FILES = {*BESIDE_ROWS, "data", *(f"data.{kind}" for kind in FORMATS)}
+_FILES = {*BESIDE_ROWS, "data", *(f"data.{kind}" for kind in (*FORMATS, "bed", "bim", "fam"))}
 """What a release consists of."""
 
 Progress = Callable[[float | None], None]
@@ -138,7 +147,9 @@ def share(
         def count(rows_of: Counter[Any]) -> None:
             count_release(entry, spending, rows_of)
 
-        released = write_rows(source, layout, folder, options, bits, progress, randomized, count)
+        released = write_rows(
+            source, layout, folder, options, bits, progress, randomized, count, randomizer
+        )
         released = with_standing(released, entry)
         page = write_statements(designs, released, folder, account, options.signer)
         if entry is not None:
@@ -350,6 +361,7 @@ def write_rows(
     progress: Progress,
     transform: Callable[[Iterator[Batch], str], Iterator[Rows]],
     count: Callable[[Counter[Any]], None],
+    randomizer: Randomizer | None = None,
 ) -> Released:
     """Write the rows of a release into its folder.
 
@@ -362,6 +374,8 @@ def write_rows(
         progress: called with the fraction of the table that is done, after every batch.
         transform: batches in, released codes and other columns out; also gets the table's name.
         count: called with the rows by person when all are read, before the file gets its name.
+        randomizer: what the transformation randomizes with, if that is all it does: a fileset is
+            then released as one.
 
     Raises:
         InputError: if the table does not fit the schema, or has no rows.
@@ -387,39 +401,55 @@ def write_rows(
             layout.numeric,
             layout.forms,
         )
-        file = folder / f"data.{format_like(reader)}"
+        # Forms have empty cells, for which there is no genotype.
+        by_attribute = is_fileset(source) and layout.forms is None
+        if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
+            file = folder / "data.bed"
+            for name in person:
+                count_rows(reader.whole_column(name), rows_of, reader.table, 1)
+            n_rows = write_by_attribute(
+                reader,
+                columns,
+                randomizer,
+                file,
+                shuffle=options.shuffle,
+                before_seen=lambda: count(rows_of),
+                progress=progress,
+            )
+        else:
+            file = folder / f"data.{format_like(reader)}"
 
-        def counted() -> Iterator[Batch]:
-            for batch in reader:
-                for name in person:
-                    count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
-                yield batch
-                progress(reader.fraction)
+            def counted() -> Iterator[Batch]:
+                for batch in reader:
+                    for name in person:
+                        count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
+                    yield batch
+                    progress(reader.fraction)
 
-        batches = transform(counted(), reader.table)
-        if options.shuffle:
-            batches = _shuffled(batches, bits)
+            batches = transform(counted(), reader.table)
+            if options.shuffle:
+                batches = _shuffled(batches, bits)
 
-        def complete() -> None:
-            if not writer.n_rows:
-                raise InputError(f"{reader.table} has no rows; there is nothing to release")
-            count(rows_of)
+            def complete() -> None:
+                if not writer.n_rows:
+                    raise InputError(f"{reader.table} has no rows; there is nothing to release")
+                count(rows_of)
 
-        with TableWriter(file, columns, before_seen=complete) as writer:
-            for codes, kept in batches:
-                writer.write(codes, kept)
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
+            with TableWriter(file, columns, before_seen=complete) as writer:
+                for codes, kept in batches:
+                    writer.write(codes, kept)
+            n_rows = writer.n_rows
     return Released(
         file=file.name,
-        sha256=digest,
+        sha256=digest_of(file),
         columns=tuple(column.name for column in columns),
-        n_rows=writer.n_rows,
+        n_rows=n_rows,
         shuffled=options.shuffle,
         secure=bits.secure,
         person=options.person,
         most_rows=max(rows_of.values()) if person else None,
         command=options.command,
+        beside=digests_beside(file),
     )
 
 
@@ -532,6 +562,21 @@ def randomize_table(
                 mechanism.output_labels,
                 forms=forms_of(mechanism),
             )
+            if path is not None and is_fileset(path):
+                if not (is_fileset(source) and isinstance(reader, TableReader)):
+                    raise InputError(
+                        f"{output}: only a PLINK fileset becomes one; name the output .parquet or "
+                        ".csv"
+                    )
+                return write_by_attribute(
+                    reader,
+                    columns,
+                    randomizer,
+                    path,
+                    overwrite=options.overwrite,
+                    before_seen=count,
+                    progress=progress,
+                )
             with TableWriter(
                 output, columns, overwrite=options.overwrite, before_seen=count
             ) as writer:

@@ -7,6 +7,7 @@ or :func:`randomize_frame` makes the table that is released.
 
 from deniable.tables.columns import Column, Forms, released_columns
 from deniable.tables.frames import randomize_frame, released_frame
+from deniable.tables.plink import FilesetWriter, is_fileset
 from deniable.tables.reading import Batch, TableReader, open_table
 from deniable.tables.writing import FORMATS, TableWriter, table_format
 
@@ -14,9 +15,11 @@ __all__ = [
     "FORMATS",
     "Batch",
     "Column",
+    "FilesetWriter",
     "Forms",
     "TableReader",
     "TableWriter",
+    "is_fileset",
     "open_table",
     "randomize_frame",
     "released_columns",

@@ -1,6 +1,6 @@
 """What a released table consists of: its columns, in order, and the types they keep."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,12 +43,12 @@ class Column:
         """The column of the input whose place it takes."""
         return self.source or self.name
 
-    def codes(self, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    def codes(self, arrays: Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]]) -> NDArray[Any]:
         """Return the codes that a randomized column shows, shape (n,); of an empty cell the number
         of the labels.
 
         Args:
-            arrays: the released codes, one array per attribute.
+            arrays: the released codes, one array per attribute, or those that it needs by number.
         """
         assert self.position is not None
         codes = arrays[self.position]

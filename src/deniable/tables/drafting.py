@@ -31,6 +31,7 @@ from deniable.tables.encode import (
     number_texts,
     numbers_in,
 )
+from deniable.tables.plink import MISSING_BITS, Fileset, is_fileset
 from deniable.tables.reading import AS_FOUND, column_names, open_table
 from deniable.tables.rows import groups_of
 
@@ -39,6 +40,12 @@ WARNING = (
     "lie, is itself information about the people in the table, and a schema is published. Replace "
     "every list of categories and every bin edge by the public codebook, and take drafted = true "
     "away from what you have replaced, before you release anything"
+)
+OF_GENOTYPES = (
+    "The categories are the format's: how often a person has the first allele of the .bim file. "
+    "Whether genotypes are missing was read off the data; and if the .bim lists only variants that "
+    "were chosen by looking at these people, or the allele that is rarer among them first, it is "
+    "information about them, and is released as it is"
 )
 MOST_CATEGORIES = 50
 """A column with more distinct values is left for a person to decide about."""
@@ -92,6 +99,8 @@ def draft_schema(
     Raises:
         InputError: if the table cannot be read or has no rows, or its first row holds no names.
     """
+    if is_fileset(source):
+        return _draft_of_genotypes(source, progress)
     if source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
     names = column_names(source, file_format)
@@ -121,6 +130,32 @@ def draft_schema(
     parts += _file_table(told)
     for name, column in columns.items():
         parts += ["", *_declaration(name, column, told.decimal or ".")]
+    return "\n".join(parts) + "\n"
+
+
+def _draft_of_genotypes(source: Any, progress: Callable[[float | None], None]) -> str:
+    """Return a schema of all variants of a fileset, which share one declaration."""
+    with open_table(source, [], other_columns="drop") as reader:
+        fileset = reader.source
+        assert isinstance(fileset, Fileset)
+        missing = False
+        for done, name in enumerate(fileset.variants, 1):
+            missing = missing or bool(fileset.bits_found(name)[MISSING_BITS])
+            progress(done / len(fileset.variants))
+    names = ", ".join(map(_quoted, fileset.variants))
+    parts = ["# " + line for line in textwrap.wrap(OF_GENOTYPES, 96)]
+    parts += [
+        f"title = {_quoted(Path(fileset.table).stem)}",
+        "# People are numbered in the release. To say who is who, which nothing protects:",
+        '# keep = ["FID", "IID"]',
+        "",
+        "[[attribute]]",
+        *textwrap.wrap(f"names = [{names}]", 96, break_long_words=False, break_on_hyphens=False),
+        'categories = ["0", "1", "2"]',
+        "ordered = true",
+        "scores = [0, 1, 2]",
+        'missing = "category:NA"' if missing else 'missing = "error"',
+    ]
     return "\n".join(parts) + "\n"
 
 

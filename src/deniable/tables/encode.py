@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -333,11 +333,16 @@ class AttributeEncoder:
         Raises:
             InputError: naming table, row and column of the first value that is no category.
         """
-        first, *others = self.columns
-        codes = first.encode(batch.column(first.attribute.name), first_row)
-        for encoder in others:
+        return self.combined(
+            [c.encode(batch.column(c.attribute.name), first_row) for c in self.columns]
+        )
+
+    def combined(self, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the codes of the attribute from those of its columns, shapes (n,)."""
+        codes, *others = columns
+        for encoder, column in zip(self.columns[1:], others, strict=True):
             codes = codes.astype(self._code_type, copy=False) * encoder.attribute.n_categories
-            codes += encoder.encode(batch.column(encoder.attribute.name), first_row)
+            codes += column
         return codes
 
 

@@ -25,6 +25,7 @@ from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder
 from deniable.tables.files import Unit, files_of
 from deniable.tables.frames import frame_can_be_read_again, open_frame
 from deniable.tables.parquet_source import ParquetSource
+from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes."""
@@ -126,6 +127,7 @@ class TableReader:
         names = [name for name in source.names if name in needed]
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
+        self._of_bits: dict[Any, NDArray[Any]] = {}
         self._encoders = [
             AttributeEncoder(
                 a,
@@ -159,6 +161,42 @@ class TableReader:
                 yield Batch(codes, kept, batch.num_rows, first_row)
                 first_row += batch.num_rows
 
+    def genotypes(self, place: int) -> NDArray[Any]:
+        """Return all rows' codes of one attribute of a fileset, shape (n,).
+
+        Args:
+            place: which attribute.
+
+        Raises:
+            InputError: as when the rows are gone through.
+        """
+        assert isinstance(self.source, Fileset)
+        encoder = self._encoders[place]
+        return encoder.combined([self._attribute_column(column) for column in encoder.columns])
+
+    def whole_column(self, name: str) -> Any:
+        """Return a column of a fileset, a pyarrow array of shape (n,)."""
+        assert isinstance(self.source, Fileset)
+        return self.source.column(name)
+
+    def _attribute_column(self, encoder: ColumnEncoder) -> NDArray[Any]:
+        source, name = self.source, encoder.attribute.name
+        assert isinstance(source, Fileset)
+        code_of = None if name in source.people else self._codes_of_bits(encoder)
+        if code_of is not None and code_of.max() < 255:
+            codes = source.codes(name, np.where(code_of < 0, 255, code_of).astype(np.uint8))
+            if code_of.min() >= 0 or codes.max() < 255:
+                return codes
+        return encoder.encode(source.column(name))  # which says what does not fit, and where
+
+    def _codes_of_bits(self, encoder: ColumnEncoder) -> NDArray[Any]:
+        """Return the code of each pair of bits, shape (4,); variants declared alike share it."""
+        a = encoder.attribute
+        declared = (a.categories, a.bins, a.missing, a.missing_codes, a.dates)
+        if declared not in self._of_bits:
+            self._of_bits[declared] = encoder.look(genotype_values())
+        return self._of_bits[declared]
+
     def look(
         self,
         filled: Sequence[str] = (),
@@ -174,11 +212,21 @@ class TableReader:
             InputError: naming every kind of mismatch, with its count and its first row.
         """
         columns = {c.attribute.name: c for e in self._encoders for c in e.columns}
+        names = [name for name, _ in self.columns]
+        if isinstance(self.source, Fileset):
+            # What values a variant has is known without looking at the rows one by one.
+            columns = {
+                name: encoder
+                for name, encoder in columns.items()
+                if name in self.source.people
+                or self._codes_of_bits(encoder)[self.source.bits_found(name)].min() < 0
+            }
+            names = [name for name in names if name in columns or name in filled]
+            if not names:
+                return self.source.n_rows
         found: dict[tuple[str, int], Mismatch] = {}
         n_rows = self._rows_before
-        with closing(
-            _read_ahead(self.source.batches([name for name, _ in self.columns]))
-        ) as batches:
+        with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 for name, encoder in columns.items():
                     column = batch.column(name)
@@ -332,10 +380,11 @@ def open_table(
 
     Args:
         source: the path of a .csv, .csv.gz or .parquet file (what it contains decides, not how it
-            is called); a list of such paths, a folder of such files or a pattern for their names;
-            "-" for CSV on standard input; an open binary file with CSV; a pandas, Polars or other
-            dataframe known to narwhals, lazy ones too; a DuckDB relation; a pyarrow dataset; or
-            anything that hands out Arrow record batches.
+            is called), or of a .bed file with its .bim and .fam beside it; a list of such paths, a
+            folder of such files or a pattern for their names; "-" for CSV on standard input; an
+            open binary file with CSV; a pandas, Polars or other dataframe known to narwhals, lazy
+            ones too; a DuckDB relation; a pyarrow dataset; or anything that hands out Arrow record
+            batches.
         attributes: which columns to encode, and how; they may be some of a schema's. Of a merged
             one the parts' columns are read, and their codes combined.
         keep: columns to hand over as they are.
@@ -392,7 +441,9 @@ def open_unit(
             opened = open_frame(source, batch_rows)
         else:
             file, table = _open_file(source)
-            if _is_parquet(file, table):
+            if is_fileset(source):
+                opened = Fileset(file, table, expected)
+            elif _is_parquet(file, table):
                 text = [
                     column.name
                     for attribute in attributes
@@ -411,13 +462,21 @@ def open_unit(
         raise
 
 
-def column_names(source: Any, file_format: FileFormat = AS_FOUND) -> tuple[str, ...]:
+def column_names(
+    source: Any, file_format: FileFormat = AS_FOUND, asked: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return the names of all columns of a table, in order.
+
+    Args:
+        source: what :func:`open_table` reads.
+        file_format: how a text file holds the table.
+        asked: columns that are asked for; of a fileset's people there are only these.
 
     Raises:
         InputError: if it cannot be opened.
     """
-    with open_table(source, [], other_columns="drop", file_format=file_format) as reader:
+    people = [name for name in asked if name in PEOPLE] if is_fileset(source) else []
+    with open_table(source, [], people, other_columns="drop", file_format=file_format) as reader:
         return reader.all_names
 
 

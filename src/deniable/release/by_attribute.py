@@ -1,0 +1,87 @@
+"""Genotypes in, genotypes out: a fileset is randomized variant by variant.
+
+A biobank's table is wider than memory and stored by columns. So the rows are not gone through: an
+attribute's codes of all people are read, randomized and written, then the next one's, and of a
+person no more is kept than what later attributes need.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from deniable.mechanism.randomizer import Randomizer
+from deniable.randomness import permutation
+from deniable.tables import Column, FilesetWriter, TableReader
+from deniable.tables.plink import COMPANIONS, Fileset
+
+
+def write_by_attribute(
+    reader: TableReader,
+    columns: tuple[Column, ...],
+    randomizer: Randomizer,
+    path: Path,
+    *,
+    shuffle: bool = False,
+    overwrite: bool = False,
+    before_seen: Callable[[], None] = lambda: None,
+    progress: Callable[[float | None], None] = lambda _fraction: None,
+) -> int:
+    """Randomize a fileset into another; return how many people it has.
+
+    Args:
+        reader: the open fileset.
+        columns: the columns of the release.
+        randomizer: what to draw with.
+        path: the ``.bed`` file to make; its companions come beside it.
+        shuffle: write the people in random order, one order for all variants.
+        overwrite: whether existing files may be replaced.
+        before_seen: called once, before anybody can see a row.
+        progress: called with the fraction of the attributes that is done.
+
+    Raises:
+        InputError: if a genotype is none of its attribute's categories, or what is released is no
+            genotype, or a file cannot be written.
+    """
+    source = reader.source
+    assert isinstance(source, Fileset)
+    order = permutation(source.n_rows, randomizer.source) if shuffle else None
+    shown: dict[int, list[Column]] = {}
+    for column in columns:
+        if column.position is not None:
+            shown.setdefault(column.position, []).append(column)
+
+    def codes_of(place: int) -> NDArray[Any]:
+        codes = reader.genotypes(place)
+        return codes if order is None else codes[order]
+
+    with FilesetWriter(
+        path, source, columns, overwrite=overwrite, before_seen=before_seen
+    ) as writer:
+        for column in columns:
+            if column.position is None:
+                writer.copy(column, order)
+        drawn = randomizer.by_attribute(source.n_rows, codes_of)
+        for done, (place, codes) in enumerate(drawn, 1):
+            for column in shown.get(place, []):
+                writer.write(column, {place: codes})
+            progress(done / len(reader.attributes))
+    return source.n_rows
+
+
+def digests_beside(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of a released file's companions, by name; none if it has none."""
+    if path.suffix != ".bed":
+        return {}
+    return {
+        beside.name: digest_of(beside)
+        for beside in (path.with_suffix(suffix) for suffix in COMPANIONS)
+    }
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
