@@ -52,8 +52,8 @@ ROOMS: dict[str, set[str]] = {
     # at work on a release in parts: processes, and what schedules for a user
     "engines": {"design", "errors", "release", "tables"},
     "collect": {
-        *("_checks", "design", "errors", "estimate", "laws", "mechanism", "outputs", "randomness"),
-        *("release", "schema", "tables"),
+        *("_checks", "design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs"),
+        *("randomness", "release", "schema", "tables"),
     },
     "audit": {"errors", "estimate", "laws", "mechanism", "randomness", "schema", "tables"},
     "api": {

@@ -34,9 +34,11 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
+from deniable.release.curator import check_budget as check_budget_of_treatment
 from deniable.release.curator import pram as write_treated
 from deniable.release.release import (
     Options,
+    check_budget,
     forms_of,
     look_at,
     refuse_drafted,
@@ -207,6 +209,8 @@ def randomize(
     schema = mechanism.schema
     options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
     refuse_drafted(schema, options)
+    whose = _population(ledger, population)
+    check_budget(mechanism, whose)
     with open_table(
         frame,
         schema.attributes,
@@ -222,7 +226,7 @@ def randomize(
         )
         draw = Randomizer(mechanism, SystemRandomness()).randomize
         spending = Spending.of(Strata.one(mechanism))
-        with remembered(_population(ledger, population), spending, "randomize") as entry:
+        with remembered(whose, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)
             released = randomize_frame(frame, columns, rows, draw)
             if entry is not None:
@@ -294,6 +298,7 @@ def share(
         command="deniable.share(…)",
     )
     made = _design(plan)
+    check_budget(made.mechanism, options.population)
     if (parts := parts_of(table)) is not None:
         return share_parts(parts, made, Path(output), options, jobs=jobs)
     look_at(table, made.mechanism.schema, options)
@@ -378,6 +383,7 @@ def pram(
         signer=_signer(sign),
         command="deniable.pram(…)",
     )
+    check_budget_of_treatment(treatment, options)
     look_at(table, schema, options, list(treatment.numeric))
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
 

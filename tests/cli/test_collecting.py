@@ -55,6 +55,18 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     )  # fmt: skip
     assert opened.status == 0, opened.err
     assert "Next: deniable collect serve study" in opened.out
+    deniable("ledger", "budget", "l", "--epsilon", "4")
+    again = ["collect", "open", "--mechanism", "mechanism.json", "--ledger", "l",
+             "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
+    assert deniable(*again, "counted").status == 0
+    (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
+    assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))
+    assert deniable("ledger", "check", "l", "--json").json["remarks"] == []
+    questions = tmp_path / "example" / "questionnaire.toml"
+    questions.write_text(questions.read_text().replace('title = "', 'title = "Again: ', 1))
+    refused = deniable(*again, "beyond")
+    assert (refused.status, "does not allow this release" in refused.err) == (2, True)
+    assert not (tmp_path / "beyond").exists()
     assert (tmp_path / "study" / "study.json").is_file()
 
 

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 
+import pyarrow
 import pytest
 
+import deniable as library
 from deniable.ledger import Ledger, balances, stored_releases
 from deniable.release import release
 from deniable.schema import Schema
@@ -45,6 +47,25 @@ def test_a_release_beyond_the_budget_is_refused_before_a_row_is_read(deniable, p
     assert refused.status == 2
     assert "of 5 nats 0.5 are left after 1 release (l)" in refused.err
     assert not (people / "r2").exists()
+
+
+def test_the_budget_comes_before_the_rows_in_pram_and_in_python(deniable, people):
+    deniable("ledger", "budget", "l", "--epsilon", "1")
+    schema = Schema.from_toml("people.toml")
+    plan = library.design(schema, attribute_epsilon=[1, 1, 1], method="kronecker")
+    wishes = library.StrengthWishes(attenuation=0.5)
+    (people / "people.csv").write_text("no,such,table\n")
+    words = ["pram", "people.csv", "--schema", "people.toml", "--ledger", "l", "--output", "r"]
+    refused = deniable(*words, "--lambda", "0.5")
+    assert (refused.status, "does not allow this release" in refused.err) == (2, True)
+    for attempt in (
+        lambda: library.share("people.csv", plan, "r", ledger="l"),
+        lambda: library.pram("people.csv", schema, "r", wishes=wishes, ledger="l"),
+        lambda: library.randomize(pyarrow.table({"no": ["1"]}), plan, ledger="l"),
+    ):
+        with pytest.raises(library.InputError, match="does not allow this release"):
+            attempt()
+    assert stored_releases(Ledger("l").events()) == []
 
 
 def test_rows_of_one_person_count_each(deniable, people):
@@ -106,8 +127,6 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     deniable, people, monkeypatch, tmp_path
 ):
     import pandas
-
-    import deniable as library
 
     monkeypatch.setenv("DENIABLE_LEDGER", "l")
     assert deniable(*SHARE[:-2], "--output", "r1").status == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, Force, SignOptions
+from deniable.cli.arguments import AsJson, Force, LedgerOptions, SignOptions
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def open_study(
         str | None,
         Parameter(help="Database instead of a file in the folder: postgresql+psycopg://…"),
     ] = None,
+    memory: LedgerOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Freeze a study: law, questions and texts, an empty store, the steward's secret.
@@ -57,11 +58,18 @@ def open_study(
     from deniable.cli import console
     from deniable.collect.folder import StudyFolder
     from deniable.collect.page import page_bytes
+    from deniable.collect.releasing import remembered_study
     from deniable.collect.study import new_study
+    from deniable.release import release
 
+    population = (memory or LedgerOptions()).remember(seeded=False)
+    release.refuse_ledger_in(output, population)
     study = new_study(mechanism, questionnaire, date.today())
     page = len(page_bytes(study))
+    release.check_budget(study.design.mechanism, population)
     StudyFolder.make(output, study, store)
+    if population is not None:
+        remembered_study(study, population)
     epsilon = study.design.epsilon
     if as_json:
         print_json({"study": study.identity, "epsilon": epsilon, "page_bytes": page})
@@ -358,6 +366,7 @@ def export(
     *,
     output: Annotated[Path, Parameter(help="Folder to make.")],
     signing: SignOptions | None = None,
+    memory: LedgerOptions | None = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -371,14 +380,22 @@ def export(
     from deniable.collect.releasing import export as write_release
 
     command = f"deniable collect export {study.name} --output {output.name}"
+    population = (memory or LedgerOptions()).remember(seeded=False)
     signer = (signing or SignOptions()).signer()
     record = write_release(
-        folder, output, bits_from(None), overwrite=force, command=command, signer=signer
+        folder,
+        output,
+        bits_from(None),
+        overwrite=force,
+        command=command,
+        signer=signer,
+        population=population,
     )
     if as_json:
         print_json(record)
         return
     console.show_release(record)
+    console.show_standing(record, population)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 

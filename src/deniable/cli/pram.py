@@ -75,6 +75,7 @@ def pram(
         numeric=options.numbers_by_column(numeric, "--numeric"),
     )
     told = publish.options(_without_factors(repeatable([source], schema, output)))
+    curator.check_budget(treatment, told)
     with read_twice(source) as table:
         with console.progress("Looking at the data") as advance:
             release.look_at(table, chosen, told, list(treatment.numeric), advance)

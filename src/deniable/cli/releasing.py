@@ -77,8 +77,6 @@ def share(
     from deniable.cli import console
     from deniable.design.worth import rows_saved_by_forms
     from deniable.engines import processes
-    from deniable.ledger import Spending
-    from deniable.mechanism.strata import Strata
     from deniable.release import release
     from deniable.release.parts import finish
     from deniable.tables.reading import read_twice
@@ -95,7 +93,7 @@ def share(
     declared, result = _given(schema, mechanism, request)
     if options.population is not None:
         result = result or find_design(declared, request)
-        options.population.check(Spending.of(Strata.one(result.mechanism)))
+        release.check_budget(result.mechanism, options.population)
     if files is None:
         with read_twice(source) as table:
             with console.progress("Looking at the data") as advance:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from deniable.collect.study import Study
 from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
+from deniable.ledger import Population, Spending, StoredRelease, stored_releases
+from deniable.mechanism.strata import Strata
 from deniable.outputs import replaced_folder
 from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
-from deniable.release.release import check_output, write_statements
+from deniable.release.release import check_output, refuse_ledger_in, write_statements
 from deniable.release.signing import Signer
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns
@@ -68,6 +71,7 @@ def export(
     overwrite: bool = False,
     command: str = "",
     signer: Signer | None = None,
+    population: Population | None = None,
 ) -> dict[str, Any]:
     """Write a release of what has been collected, as ``share`` does, always shuffled.
 
@@ -78,6 +82,7 @@ def export(
         overwrite: replace an existing release.
         command: how the record says it was made.
         signer: the key to sign the release with, if it is to be signed.
+        population: whose answers they are, and the ledger that remembers the study.
 
     Returns:
         All that is told of the release: the record as it is in ``record.json``, and sentences.
@@ -86,6 +91,7 @@ def export(
         InputError: if nothing has been collected, or the folder cannot be made.
     """
     check_output(output, overwrite=overwrite)
+    refuse_ledger_in(output, population)
     study, store = folder.study, folder.open_store()
     design = study.design
     mechanism = design.mechanism
@@ -96,6 +102,7 @@ def export(
             f"{folder.path}: nothing has been collected yet; there is nothing to export"
         )
     codes = [np.concatenate([batch[i] for batch in batches]) for i in batches[0]]
+    known = None if population is None else remembered_study(study, population)
     order = permutation(len(codes[0]), bits)
     columns = text_columns(mechanism.schema.attributes, mechanism.output_labels)
     with replaced_folder(output, overwrite=overwrite) as made:
@@ -114,7 +121,46 @@ def export(
             most_rows=None,
             command=command,
         )
+        if known is not None:
+            assert population is not None
+            standing = population.ledger.publish_again(known, released.sha256)
+            released = replace(released, standing=standing)
         return write_statements(Designs.one(design), released, made, signer=signer)
+
+
+def remembered_study(study: Study, population: Population) -> StoredRelease:
+    """Enter a study into the ledger, unless it is there: its draws are made once, by those who
+    answer, however often they are exported.
+
+    Args:
+        study: which.
+        population: of those who are asked.
+
+    Returns:
+        What the ledger says of it.
+
+    Raises:
+        InputError: if the budget does not allow it, or the ledger has the study under another
+            population.
+    """
+    ledger, what = population.ledger, f"collect {study.identity}"
+
+    def found() -> StoredRelease | None:
+        known = stored_releases(ledger.events()) if ledger.exists else []
+        return next((r for r in known if r.what == what and r.counted and not r.withdrawn), None)
+
+    if (before := found()) is None:
+        spending = Spending.of(Strata.one(study.design.mechanism))
+        with ledger.release(population.name, spending, what) as entry:
+            entry.count(seen=True)
+        before = found()
+        assert before is not None
+    if before.population != population.name:
+        raise InputError(
+            f"the ledger has this study under population '{before.population}', not "
+            f"'{population.name}'; name that one with --population"
+        )
+    return before
 
 
 def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:

@@ -136,6 +136,24 @@ class Ledger:
         """
         return Entry(self, population, spending, what, traceless)
 
+    def publish_again(self, release: StoredRelease, sha256: str) -> tuple[int, float]:
+        """Enter that draws which are counted already were written to another file.
+
+        Args:
+            release: that has them.
+            sha256: of the file, in hexadecimal.
+
+        Returns:
+            How many releases of the population there are, and ε of all of them together in nats.
+
+        Raises:
+            InputError: if the ledger cannot be written.
+        """
+        with self._writing() as connection:
+            content = {"release": release.number, "sha256": sha256}
+            self._append(connection, "published", release.population, content)
+            return _standing(self._events(connection), release.population)
+
     def digest_of(self, people: Iterable[Any]) -> str:
         """Return a digest of a set of persons, which nobody can compute without this file."""
         with self._writing() as connection:
@@ -341,11 +359,6 @@ class Entry:
                 "people": digest,
             }
             events.append(ledger._append(connection, "counted", self._population, content))
-            counted = [
-                release
-                for release in balances(events)[self._population].releases
-                if release.counted
-            ]
         self._stays = seen
         others = [] if digest is None else _same_people(events, self._population, digest)
         if others:
@@ -355,7 +368,7 @@ class Entry:
                 Notice,
                 stacklevel=2,
             )
-        self.standing = len(counted), Balance("", tuple(counted)).epsilon
+        self.standing = _standing(events, self._population)
 
     def publish(self, sha256: str) -> None:
         """Enter that the released file is complete; from here on the release counts for good."""
@@ -376,6 +389,12 @@ class Entry:
                 content = {"release": self._number, "why": why}
                 self._ledger._append(connection, "withdrawn", self._population, content)
         self._lock.remove()
+
+
+def _standing(events: Iterable[Event], population: str) -> tuple[int, float]:
+    """Return how many releases of a population somebody can have seen, and ε of all of them."""
+    counted = [release for release in balances(events)[population].releases if release.counted]
+    return len(counted), Balance("", tuple(counted)).epsilon
 
 
 def _refuse_beyond_budget(

@@ -63,6 +63,8 @@ class StoredRelease:
         token: names the file that is locked while the release is being made.
         traceless: whether nothing of it is left on the disk if its process dies before it counts.
         people: keyed digest of the persons in it, if a column said whose rows they are.
+        published_before: the files that were published before the last one: of a study that is
+            collected, whose draws are the same in each.
     """
 
     number: int
@@ -77,6 +79,7 @@ class StoredRelease:
     published: str | None = None
     withdrawn: bool = False
     people: str | None = None
+    published_before: tuple[str, ...] = ()
 
     @property
     def of_person(self) -> Spending:
@@ -146,7 +149,12 @@ def _read(event: Event, found: dict[int, StoredRelease]) -> None:
                 people=content["people"],
             )
         elif event.kind == "published":
-            release = replace(release, published=str(content["sha256"]))
+            earlier = () if release.published is None else (release.published,)
+            release = replace(
+                release,
+                published=str(content["sha256"]),
+                published_before=(*release.published_before, *earlier),
+            )
         else:
             release = replace(release, withdrawn=True)
         found[number] = release

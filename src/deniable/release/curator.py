@@ -138,6 +138,7 @@ def pram(
             strongly to randomize it, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
+    check_budget(treatment, options)
     schema = treatment.schema
     labels = [attribute.categories for attribute in schema.attributes]
     layout = Layout(schema, labels, tuple(treatment.numeric))
@@ -146,7 +147,7 @@ def pram(
     curator = _Curator(treatment, bits, decimal)
     numeric = tuple(treatment.numeric)
     traceless = leaves_nothing(output)
-    foreseen = Spending(0.0) if options.population is None else curator.foreseen()
+    foreseen = Spending(0.0) if options.population is None else _foreseen(treatment)
     with (
         remembered(options.population, foreseen, "pram", traceless=traceless) as entry,
         replaced_folder(output, overwrite=options.overwrite) as folder,
@@ -165,6 +166,43 @@ def pram(
     return page
 
 
+def check_budget(treatment: Treatment, options: Options) -> None:
+    """Refuse, before any row is read, what the budget of the population does not allow now.
+
+    Raises:
+        InputError: if the most that the release can come to is beyond it.
+    """
+    if options.population is not None:
+        options.population.check(_foreseen(treatment))
+
+
+def _foreseen(treatment: Treatment) -> Spending:
+    """Return levels that the release will not exceed, whatever is in the table."""
+    levels = Spending(0.0)
+    for stratum, wishes in [(None, treatment.wishes), *treatment.strata.items()]:
+        if wishes:
+            mechanism = _design(treatment, wishes, stratum).mechanism
+            levels = levels.largest(Spending.of(Strata.one(mechanism)))
+    if treatment.invariant:
+        levels = replace(levels, epsilon=math.inf)
+    return levels
+
+
+def _design(treatment: Treatment, wishes: StrengthWishes, stratum: str | None) -> Design:
+    try:
+        return design(
+            treatment.schema,
+            method=STRENGTH_METHOD,
+            attenuation=wishes.attenuation,
+            strength=wishes.strength,
+            preserve=wishes.preserve,
+            matrices=wishes.matrices,
+        )
+    except InputError as error:
+        where = f"stratum '{stratum}': " if stratum in treatment.strata else ""
+        raise InputError(f"{where}{error}") from None
+
+
 class _Curator:
     """Someone who holds the whole table.
 
@@ -178,18 +216,6 @@ class _Curator:
         self._bits = bits
         self._decimal = decimal
         self._designs: dict[int, Design] = {}
-
-    def foreseen(self) -> Spending:
-        """Return levels that the release will not exceed, whatever is in the table."""
-        treatment = self._treatment
-        levels = Spending(0.0)
-        for stratum, wishes in [(None, treatment.wishes), *treatment.strata.items()]:
-            if wishes:
-                mechanism = self._design(wishes, stratum).mechanism
-                levels = levels.largest(Spending.of(Strata.one(mechanism)))
-        if treatment.invariant:
-            levels = replace(levels, epsilon=math.inf)
-        return levels
 
     def treat(self, batches: Iterator[Batch], table: str) -> Iterator[Rows]:
         """Yield the whole table, randomized, as one batch."""
@@ -252,18 +278,7 @@ class _Curator:
         # Most strata have the same strengths, as one object, and so the same design.
         key = id(wishes)
         if key not in self._designs:
-            try:
-                self._designs[key] = design(
-                    self._treatment.schema,
-                    method=STRENGTH_METHOD,
-                    attenuation=wishes.attenuation,
-                    strength=wishes.strength,
-                    preserve=wishes.preserve,
-                    matrices=wishes.matrices,
-                )
-            except InputError as error:
-                where = f"stratum '{stratum}': " if stratum in self._treatment.strata else ""
-                raise InputError(f"{where}{error}") from None
+            self._designs[key] = _design(self._treatment, wishes, stratum)
         return self._designs[key]
 
 

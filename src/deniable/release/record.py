@@ -365,7 +365,8 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     person = stored.guarantee.person
     own = stored.guarantee.epsilon if person is None else person.epsilon
     for release in releases:
-        if release.published == stored.release.sha256 and not release.withdrawn:
+        published = (release.published, *release.published_before)
+        if stored.release.sha256 in published and not release.withdrawn:
             if (math.inf if own is None else own) > release.of_person.epsilon:
                 raise InputError(f"{folder}: the ledger knows this release with a smaller level")
             return release

@@ -157,6 +157,16 @@ def share(
     return page
 
 
+def check_budget(mechanism: Mechanism, population: Population | None) -> None:
+    """Refuse, before any row is read, what the budget of the population does not allow now.
+
+    Raises:
+        InputError: if so.
+    """
+    if population is not None:
+        population.check(Spending.of(Strata.one(mechanism)))
+
+
 def refuse_ledger_in(output: Path, population: Population | None) -> None:
     """Stop before any work if the ledger would stand in, or be, what is made to be published.
 

@@ -8,11 +8,12 @@ import pytest
 
 from deniable.collect.client import draw
 from deniable.collect.collector import submission_of
-from deniable.collect.releasing import add, export, stored_codes, unpacked
+from deniable.collect.releasing import add, export, remembered_study, stored_codes, unpacked
 from deniable.errors import InputError
 from deniable.estimate.source import open_release
-from deniable.randomness import SeededRandomness
-from deniable.release.record import verify
+from deniable.ledger import Ledger, Population, stored_releases
+from deniable.randomness import SeededRandomness, SystemRandomness
+from deniable.release.record import in_ledger, verify
 from unit.collect.studies import ANSWERS, TODAY, body_of, example_folder
 
 
@@ -40,6 +41,28 @@ def test_a_release_of_what_was_collected_holds_together(tmp_path: Path) -> None:
     assert [row.replace('"', "") for row in rows[1:]] != written
     with pytest.raises(InputError, match="exists already"):
         export(folder, tmp_path / "release", SeededRandomness(1))
+
+
+def test_a_study_counts_once_however_often_it_is_exported(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    population = Population(Ledger(tmp_path / "l"), "pupils")
+    population.ledger.set_budget("pupils", 4.0)
+    store = folder.open_store()
+    submission = submission_of(folder.study, body_of(folder.study, seed=1))
+    store.submit([submission], TODAY)
+    store.dispose()
+    for name in ("first", "second"):
+        made = export(folder, tmp_path / name, SystemRandomness(), population=population)
+        assert made["population"] == {"release": 1, "epsilon": folder.study.design.epsilon}
+    (entered,) = stored_releases(population.ledger.events())
+    assert entered.what == f"collect {folder.study.identity}"
+    for name in ("first", "second"):
+        assert in_ledger(tmp_path / name, [entered]) is entered
+    with pytest.raises(InputError, match="under population 'pupils', not 'staff'"):
+        remembered_study(folder.study, Population(population.ledger, "staff"))
+    inside = Population(Ledger(tmp_path / "third"), "pupils")
+    with pytest.raises(InputError, match="never stands in"):
+        export(folder, tmp_path / "third", SystemRandomness(), population=inside)
 
 
 def test_nothing_collected_is_nothing_to_export(tmp_path: Path) -> None:
