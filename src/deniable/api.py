@@ -19,6 +19,7 @@ from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
+from deniable.estimate.foreign import check_origin
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores
@@ -426,6 +427,7 @@ def estimate(
     weights: str | None = None,
     method: EstimationMethod = "inversion",
     target: Target = "table",
+    anyway: bool = False,
 ) -> Estimate:
     """Estimate a marginal, a joint table, or shares within subgroups.
 
@@ -438,6 +440,7 @@ def estimate(
         weights: a kept column with a weight per row.
         method: ``inversion``, ``em`` or ``projected``.
         target: ``table`` or ``population``, what the standard errors are for.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         The estimate, with ``.table()`` and ``.confidence_interval(level)``; ``.interval_method``
@@ -457,7 +460,15 @@ def estimate(
         yes  0.240 ± 0.030
     """
     tables = estimate_groups(
-        released, plan, of=of, by=by, where=where, weights=weights, method=method, target=target
+        released,
+        plan,
+        of=of,
+        by=by,
+        where=where,
+        weights=weights,
+        method=method,
+        target=target,
+        anyway=anyway,
     )
     if len(tables) != 1:
         raise InputError(
@@ -479,12 +490,14 @@ def estimate_groups(
     weights: str | None = None,
     method: EstimationMethod = "inversion",
     target: Target = "table",
+    anyway: bool = False,
 ) -> Answers[Estimate]:
     """Estimate as :func:`estimate` does, a table for each group of rows.
 
     Args:
-        released, plan, of, by, where, weights, method, target: as there; a kept column among ``by``
-            that the schema does not declare forms a group of rows for each of its values.
+        released, plan, of, by, where, weights, method, target, anyway: as there; a kept column
+            among ``by`` that the schema does not declare forms a group of rows for each of its
+            values.
 
     Returns:
         One estimate per group, whose ``.group`` says which; one without such columns.
@@ -501,7 +514,7 @@ def estimate_groups(
         >>> [(dict(table.group), table.n_records) for table in found]
         [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
     """
-    release = _release(released, plan)
+    release = _release(released, plan, anyway=anyway)
     schema = release.strata.schema
     question = Shares(
         _names(of, "of", schema),
@@ -524,6 +537,7 @@ def estimate_mean(
     scores: Scores = None,
     target: Target = "table",
     level: float = 0.95,
+    anyway: bool = False,
 ) -> Answers[Summary]:
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
@@ -537,6 +551,7 @@ def estimate_mean(
             is between ``low`` and ``high`` of its summary, and ``estimate`` is None.
         target: ``table`` or ``population``.
         level: probability that an interval holds.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
@@ -554,7 +569,7 @@ def estimate_mean(
         >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
         between 15.1 and 48.4
     """
-    release = _release(released, plan)
+    release = _release(released, plan, anyway=anyway)
     schema = release.strata.schema
     question = Mean(
         _names(of, "of", schema),
@@ -577,6 +592,7 @@ def estimate_quantile(
     interpolate: bool = False,
     target: Target = "table",
     level: float = 0.95,
+    anyway: bool = False,
 ) -> Answers[Summary]:
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
 
@@ -590,6 +606,7 @@ def estimate_quantile(
             default the answer is the category, or the bin, that contains the quantile.
         target: ``table`` or ``population``.
         level: probability that an interval holds.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
@@ -603,7 +620,7 @@ def estimate_quantile(
         >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
         [0,30) with probability 1.000
     """
-    release = _release(released, plan)
+    release = _release(released, plan, anyway=anyway)
     schema = release.strata.schema
     question = Quantile(
         _names(of, "of", schema),
@@ -626,6 +643,7 @@ def estimate_covariance(
     where: Mapping[str, str] | None = None,
     weights: str | None = None,
     target: Target = "table",
+    anyway: bool = False,
 ) -> CovarianceEstimate:
     """Estimate the original covariance of two attributes, without bias.
 
@@ -638,6 +656,7 @@ def estimate_covariance(
         where: the value that selects rows, by kept column.
         weights: a kept column with a weight per row.
         target: ``table`` or ``population``, what the standard error is for.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         The estimate, with ``.confidence_interval(level)`` and what the mechanism left of it.
@@ -657,7 +676,7 @@ def estimate_covariance(
         >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
         0.060, between 0.050 and 0.071
     """
-    release = _release(released, plan)
+    release = _release(released, plan, anyway=anyway)
     question = Covariance(
         _names(of, "of", release.strata.schema),
         where=_where(where),
@@ -676,6 +695,7 @@ def independence_test(
     *,
     of: str | Sequence[str],
     where: Mapping[str, str] | None = None,
+    anyway: bool = False,
 ) -> IndependenceTest:
     """Test whether two attributes are independent in the population the rows were drawn from.
 
@@ -684,6 +704,7 @@ def independence_test(
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes; one may be a kept column.
         where: the value that selects rows, by kept column.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the
@@ -702,14 +723,17 @@ def independence_test(
         >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
         p = 0.011, V = 0.10
     """
-    release = _release(released, plan)
+    release = _release(released, plan, anyway=anyway)
     names = _names(of, "of", release.strata.schema)
     (test,) = Independence(names, where=_where(where)).ask(release)
     return test
 
 
-def _release(released: Any, plan: Plan | None) -> Release:
+def _release(released: Any, plan: Plan | None, *, anyway: bool) -> Release:
     if plan is None or isinstance(plan, str | Path):
-        return open_release(released, plan)
-    rows = plan.released_rows if isinstance(plan, Design) else None
-    return open_release(released, Strata.one(_mechanism(plan)), n_released=rows)
+        release = open_release(released, plan)
+    else:
+        rows = plan.released_rows if isinstance(plan, Design) else None
+        release = open_release(released, Strata.one(_mechanism(plan)), n_released=rows)
+    check_origin(release, anyway=anyway)
+    return release

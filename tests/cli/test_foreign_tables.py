@@ -30,6 +30,9 @@ def test_true_values_are_no_release(deniable, people, mechanism, words):
 def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, people, mechanism):
     assert deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r").status == 0
     assert deniable("inspect", "r").status == 0
+    origin = deniable("inspect", "r", "--json").json["origin"]
+    assert (origin["rows"], 0 < origin["p_value"] <= 1) == (3000, True)
+    assert deniable("inspect", "m.json", "--json").json["origin"] is None
     content = (people / "raw.csv").read_bytes()
     (people / "r" / "data.csv").write_bytes(content)
     assert "SHA-256" in deniable("inspect", "r").err
@@ -38,3 +41,15 @@ def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, peopl
     (people / "r" / "record.json").write_text(json.dumps(record))
     assert "is not what this mechanism releases" in deniable("inspect", "r").err
     assert deniable("inspect", "r", "--anyway").status == 0
+
+
+def test_standard_input_and_counts_are_looked_at_too(deniable, people, mechanism):
+    asked = ["estimate", "-", "--mechanism", "m.json", "--of", "sex"]
+    raw = (people / "raw.csv").read_text()
+    assert "is not what this mechanism releases" in deniable(*asked, stdin=raw).err
+    insisted = deniable(*asked, "--anyway", "--json", stdin=raw)
+    assert insisted.json["n"] == 3000
+    (people / "counts.csv").write_text("sex,count\nf,3000\n")
+    counted = ["estimate", "--counts", "counts.csv", "--mechanism", "m.json", "--of", "sex"]
+    assert "is not what this mechanism releases" in deniable(*counted).err
+    assert deniable(*counted, "--anyway").status == 0

@@ -181,4 +181,4 @@ def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
         deniable.estimate(rows, plan, of="smokes", where={"town": town})
     for given in (plan, tmp_path / "r" / "record.json"):
         with pytest.warns(Notice, match="of the 400 rows that were released"):
-            deniable.estimate(rows[rows["smokes"] == rows["smokes"].iloc[0]], given, of="age")
+            deniable.estimate(rows.iloc[:300], given, of="age")

@@ -1,7 +1,8 @@
 """Options of several commands, singly and in groups that go together."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -261,8 +262,9 @@ class RowOptions:
 
         return options.pairs(self.where or [], "--where")
 
-    def open(self, source: str | None, *, show_values: bool) -> "Release":
-        """Return the release at ``source``.
+    @contextmanager
+    def open(self, source: str | None, *, show_values: bool) -> "Iterator[Release]":
+        """Yield the release at ``source``.
 
         Raises:
             InputError: if it cannot be read, nothing says what randomized it, or it cannot have
@@ -270,6 +272,7 @@ class RowOptions:
         """
         from deniable.estimate.foreign import check_origin
         from deniable.estimate.source import open_release
+        from deniable.tables.reading import read_twice
 
         if source is not None and (Path(source) / "study.json").is_file():
             if self.mechanism is not None or self.counts is not None:
@@ -282,10 +285,15 @@ class RowOptions:
             check_installed()
             from deniable.collect.counting import open_collected
 
-            return open_collected(Path(source))
+            release: Release = open_collected(Path(source))
+            check_origin(release, anyway=self.anyway)
+            yield release
+            return
         release = open_release(source, self.mechanism, self.counts, show_values=show_values)
-        check_origin(release, anyway=self.anyway)
-        return release
+        with read_twice(release.rows) as rows:
+            release = replace(release, rows=rows)
+            check_origin(release, anyway=self.anyway)
+            yield release
 
 
 @Parameter(name="*")

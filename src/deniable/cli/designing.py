@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -234,18 +235,20 @@ def inspect(
     unchecked = verify(source)
     if signature is None and is_signed(source):
         unchecked["signature"] = "the signature (--signed-by)"
+    origin = None
     if source.is_dir() and (source / "record.json").exists():
-        check_origin(open_release(source), anyway=anyway)
+        origin = check_origin(open_release(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):
         for one in designs.designs.values():
             one.mechanism.check_samplers()
     if designs.column is not None:
-        _inspect_strata(designs, subset, covariance, unchecked, signature, as_json)
+        _inspect_strata(designs, subset, covariance, unchecked, signature, origin, as_json)
         return
     (design,) = designs.designs.values()
     statements = {**record.design_to_plain(design), "verified": True}
     statements["unchecked"] = sorted(unchecked)
     statements["signed_by"] = signature
+    statements["origin"] = None if origin is None else asdict(origin)
     if as_json:
         statements["certificate"] = record.proof_to_plain(design)
     if subset is not None:
@@ -300,6 +303,7 @@ def _inspect_strata(
     covariance: str | None,
     unchecked: Mapping[str, str],
     signature: str | None,
+    origin: Any,
     as_json: bool,
 ) -> None:
     """Print what was recomputed for every stratum of an ex-post release."""
@@ -323,6 +327,7 @@ def _inspect_strata(
         parts.append(part)
     if as_json:
         shown = {"column": designs.column, "strata": parts, "verified": True}
+        shown["origin"] = None if origin is None else asdict(origin)
         print_json(shown | {"unchecked": sorted(unchecked), "signed_by": signature})
         return
     for part in parts:

@@ -121,7 +121,8 @@ def estimate(
 
     if len(tables) == 1 and not pairs:
         asked = question(tables[0])  # what is wrong with it is said before any file is opened
-        answers = print_answers(asked, rows.open(source, show_values=show_values), level, as_json)
+        with rows.open(source, show_values=show_values) as release:
+            answers = print_answers(asked, release, level, as_json)
     else:
         if compare is not None or wide or plot is not None:
             raise InputError(
@@ -129,11 +130,11 @@ def estimate(
             )
         if not tables and not pairs:
             raise InputError("name the attributes to estimate with --of, or ask for all --pairs")
-        release = rows.open(source, show_values=show_values)
-        if pairs:
-            schema = release.strata.schema
-            tables += combinations([schema.names[i] for i in schema.protected], 2)
-        answers = _print_tables([question(names) for names in tables], release, level, as_json)
+        with rows.open(source, show_values=show_values) as release:
+            if pairs:
+                schema = release.strata.schema
+                tables += combinations([schema.names[i] for i in schema.protected], 2)
+            answers = _print_tables([question(names) for names in tables], release, level, as_json)
     if output is not None:
         _write(answers, output, level, wide=wide, force=force)
     if plot is not None:

@@ -41,4 +41,5 @@ def independence(
         where=rows.selected(),
         level=level,
     )
-    print_answers(question, rows.open(source, show_values=show_values), level, as_json)
+    with rows.open(source, show_values=show_values) as release:
+        print_answers(question, release, level, as_json)

@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable.collect.folder import StudyFolder
 from deniable.collect.releasing import stored_codes
 from deniable.collect.store import Store
 from deniable.collect.study import Study
 from deniable.errors import InputError
+from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
@@ -74,6 +79,27 @@ class Collected(Release):
         for codes in stored_codes(study, store, places):
             tabulator.add(channel.released_codes(codes))
         return tabulator.tabulation()
+
+    def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
+        """Return the codes of the first records."""
+        assert self.folder is not None
+        study, store = self.folder.study, self.store or self.folder.open_store()
+        places = [study.design.mechanism.schema.position(name) for name in names]
+        pieces: list[list[NDArray[Any]]] = []
+        rows = 0
+        try:
+            for codes in stored_codes(study, store, places):
+                pieces.append([codes[i] for i in places])
+                rows += len(pieces[-1][0])
+                if rows >= most:
+                    break
+        finally:
+            if self.store is None:
+                store.dispose()
+        if not pieces:
+            return {}
+        joined = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        return {"": Rows(tuple(names), joined)}
 
 
 def open_collected(path: Path) -> Collected:

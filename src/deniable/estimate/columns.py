@@ -44,7 +44,8 @@ class Answers(list[_Answer]):
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
         >>> plan = deniable.design(schema, epsilon=2)
-        >>> released = pyarrow.table({"age": ["[0,30)"] * 500 + ["[30,60)"] * 300})
+        >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
+        >>> released = pyarrow.table({"age": ages})
         >>> means = deniable.estimate_mean(released, plan, of="age", scores="middle")
         >>> len(means.to_pandas()) == len(means.to_polars()) == len(means) == 1
         True

@@ -1,6 +1,7 @@
 """From a released table to counts: what an estimate starts from."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from deniable.mechanism.published import PublishedChannel, WrongFormError, chann
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute
 from deniable.tables import Batch, open_table
+from deniable.tables.reading import as_it_was, column_names
 from deniable.tables.rows import groups_of, numbers_of
 
 MAX_GROUPS = 10_000
@@ -306,3 +308,74 @@ def _groups(
         places = np.unravel_index(group, shape)
         values = (labels[int(p)] for (_, labels), p in zip(encoded, places, strict=True))
         yield tuple(values), np.flatnonzero(selected & (combined == group))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Released rows as they are.
+
+    Args:
+        names: attributes.
+        codes: their released codes, shape (n,) each.
+        counts: how many rows each of these stands for, shape (n,); None for one each.
+    """
+
+    names: tuple[str, ...]
+    codes: list[NDArray[Any]]
+    counts: NDArray[np.float64] | None = None
+
+
+def first_rows(
+    source: Any,
+    strata: Strata,
+    names: Sequence[str],
+    most: int,
+    count: str | None = None,
+) -> dict[str, Rows]:
+    """Read the first rows of a released table, without forms.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        strata: what randomized it.
+        names: attributes; those of which the table has no columns are left out.
+        most: rows to stop after, to the next batch; all if there are counts.
+        count: the column that says how many rows one stands for, if there is one.
+
+    Returns:
+        By stratum its rows; no stratum without any.
+
+    Raises:
+        InputError: if a value cannot be read.
+    """
+    with as_it_was(source):
+        present = set(column_names(source))
+    schema = strata.schema
+    own = {a.name: {column.name for column in a.columns} for a in schema.attributes}
+    found = tuple(name for name in names if own[name] <= present)
+    kept = [column for column in (strata.column, count) if column is not None]
+    if not found or not present.issuperset(kept):
+        return {}
+    pieces: dict[str, list[list[NDArray[Any]]]] = {}
+    n_rows = 0
+    attributes = released_attributes(strata, found)
+    with as_it_was(source), open_table(source, attributes, kept, other_columns="drop") as reader:
+        for batch in reader:
+            columns = list(batch.codes)
+            if count is not None:
+                values = numbers_of(batch.kept[count], count, reader.table, batch.first_row)
+                columns.append(values)
+            stratum = np.zeros(batch.n_rows, dtype=np.int64)
+            labels = [""]
+            if strata.column is not None:
+                stratum, labels = groups_of(batch.kept[strata.column])
+            for place, label in enumerate(labels):
+                chosen = [column[stratum == place] for column in columns]
+                pieces.setdefault(label, []).append(chosen)
+            n_rows += batch.n_rows
+            if n_rows >= most and count is None:
+                break
+    rows = {}
+    for label, parts in pieces.items():
+        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        rows[label] = Rows(found, joined) if count is None else Rows(found, joined[:-1], joined[-1])
+    return rows

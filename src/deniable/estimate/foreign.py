@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import released_attributes
 from deniable.estimate.source import Release
 from deniable.laws.law import PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.tables import open_table
+from deniable.tables.reading import can_be_read_again
 
 Floats = NDArray[np.float64]
 
@@ -80,16 +79,7 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     Raises:
         InputError: if the p-value is below 1e-6, unless ``anyway``.
     """
-    if release.counts is not None or release.rows is None or release.strata.column is not None:
-        return None
-    if isinstance(release.rows, str) and release.rows == "-":
-        return None  # it can be read once
-    (mechanism,) = release.strata.mechanisms.values()
-    try:
-        names, codes = _codes(release, mechanism)
-    except InputError:
-        return None  # columns are missing, or hold other values; what is asked for may be there
-    origin = origin_of(mechanism, names, codes)
+    origin = find_origin(release)
     if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
         raise InputError(
             f"{origin.sentence()}; give the table and the mechanism that belong together, or "
@@ -100,28 +90,34 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     return origin
 
 
-def _codes(release: Release, mechanism: Mechanism) -> tuple[list[str], list[NDArray[Any]]]:
-    """Return the names of the attributes that are looked at, and their first rows."""
-    names = looked_at(mechanism)
-    if not names:
-        return [], []
-    attributes = released_attributes(release.strata, names)
-    pieces: list[list[NDArray[Any]]] = []
-    rows = 0
-    with open_table(
-        release.rows,
-        attributes,
-        other_columns="drop",
-        show_values=release.show_values,
-    ) as reader:
-        for batch in reader:
-            pieces.append(batch.codes)
-            rows += batch.n_rows
-            if rows >= MOST_ROWS:
-                break
-    if not pieces:
-        return [], []
-    return names, [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+def find_origin(release: Release) -> Origin | None:
+    """Return the origin of a release's rows, or of what a file counts; None where nothing can be
+    told: of rows with forms, of rows that are gone once they are read, and where no column fits.
+
+    Args:
+        release: rows and what is said to have randomized them. Of strata the one that is farthest
+            off decides, and the p-value is multiplied by their number.
+    """
+    strata = release.strata
+    by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
+    names = [name for name in strata.schema.names if all(name in own for own in by_stratum)]
+    if not names or (release.counts is None and not can_be_read_again(release.rows)):
+        return None
+    try:
+        rows = release.first_rows(names, MOST_ROWS)
+    except InputError:
+        return None  # some column holds other values; what is asked for may be there
+    origins = [
+        origin_of(strata.mechanism_of(stratum), list(part.names), part.codes, part.counts)
+        for stratum, part in rows.items()
+        if stratum in strata.mechanisms
+    ]
+    found = [origin for origin in origins if origin is not None]
+    if not found:
+        return None
+    worst = min(found, key=lambda origin: origin.p_value)
+    p_value = min(1.0, worst.p_value * len(found))
+    return Origin(p_value, worst.where, sum(origin.rows for origin in found))
 
 
 def looked_at(mechanism: Mechanism) -> list[str]:
@@ -135,13 +131,19 @@ def looked_at(mechanism: Mechanism) -> list[str]:
     ]
 
 
-def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]]) -> Origin | None:
+def origin_of(
+    mechanism: Mechanism,
+    names: list[str],
+    codes: list[NDArray[Any]],
+    weights: Floats | None = None,
+) -> Origin | None:
     """Return the origin of some released rows.
 
     Args:
         mechanism: what is said to have released them.
         names: attributes under pattern laws or response matrices.
         codes: their released codes, one array of shape (n,) each.
+        weights: how many rows each stands for, shape (n,); None for one each.
 
     >>> from deniable import Schema, design
     >>> mechanism = design(Schema.anonymous((2,)), epsilon=1).mechanism
@@ -150,7 +152,9 @@ def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]])
     """
     if not names or not len(codes[0]):
         return None
-    n = len(codes[0])
+    n = len(codes[0]) if weights is None else round(weights.sum())
+    if not n:
+        return None
     found: list[tuple[float, tuple[str, ...]]] = []
     questions = 0
     pattern: list[int] = []
@@ -158,7 +162,8 @@ def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]])
         position = mechanism.schema.position(name)
         block, own = mechanism.block_of(position)
         size = block.law.n_categories[own]
-        counts = np.bincount(codes[place].astype(np.int64), minlength=block.law.n_outputs[own])
+        n_outputs = block.law.n_outputs[own]
+        counts = np.bincount(codes[place].astype(np.int64), weights, minlength=n_outputs)
         questions += size
         if isinstance(block.law, MatrixChannel):
             found.append((_matrix_bound(block.law, counts), (name,)))
@@ -175,10 +180,11 @@ def origin_of(mechanism: Mechanism, names: list[str], codes: list[NDArray[Any]])
         least = float(((counts - n * change) / phi).min())
         found.append((_bound(scores, truths, least, n), (name,)))
     pairs = list(combinations(pattern, 2))[:_MOST_PAIRS]
-    rows = min(n, max(10_000, _WORK // max(1, len(pairs))))
+    rows = min(len(codes[0]), max(10_000, _WORK // max(1, len(pairs))))
+    part = None if weights is None else weights[:rows]
     for i, j in pairs:
         both = (codes[i][:rows], codes[j][:rows])
-        bound, cells = _pair_bound(mechanism, (names[i], names[j]), both)
+        bound, cells = _pair_bound(mechanism, (names[i], names[j]), both, part)
         questions += cells
         found.append((bound, (names[i], names[j])))
     if not found:
@@ -195,7 +201,10 @@ def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
 
 
 def _pair_bound(
-    mechanism: Mechanism, names: tuple[str, str], codes: tuple[NDArray[Any], NDArray[Any]]
+    mechanism: Mechanism,
+    names: tuple[str, str],
+    codes: tuple[NDArray[Any], NDArray[Any]],
+    weights: Floats | None,
 ) -> tuple[float, int]:
     """Return the log of the bound for the least cell of a pair, and how many cells there are."""
     (block, i), (other, j) = (mechanism.block_of(mechanism.schema.position(name)) for name in names)
@@ -208,7 +217,6 @@ def _pair_bound(
         phi = np.multiply.outer(block.law.eigenvalues((i,)), other.law.eigenvalues((j,)))
     if np.abs(phi).min() < _LEAST_PHI:
         return 0.0, 0
-    n = len(codes[0])
     # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
     # even share is divided by its φ, and their product by that of the pair.
     first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
@@ -226,7 +234,9 @@ def _pair_bound(
     truths = sum(
         patterns[s, t] * np.kron(kernels[0][s], kernels[1][t]) for s in (0, 1) for t in (0, 1)
     )
-    table = np.bincount(codes[0].astype(np.int64) * b + codes[1], minlength=a * b).reshape(a, b)
+    cells = codes[0].astype(np.int64) * b + codes[1]
+    table = np.bincount(cells, weights, minlength=a * b).reshape(a, b)
+    n = round(float(table.sum()))
     rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
     totals = (
         scores[0, 0] * table

@@ -11,7 +11,7 @@ from deniable.design.record import released_rows
 from deniable.design.stored import read_json
 from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import count_tables
+from deniable.estimate.counting import Rows, count_tables, first_rows
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.tables.files import files_of
@@ -78,6 +78,23 @@ class Release:
         if not where and self.counts is None:
             self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
         return counted
+
+    def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
+        """Return released codes as they are, of those attributes of which there are columns.
+
+        Args:
+            names: attributes.
+            most: rows to stop after; counts are read whole.
+
+        Returns:
+            By stratum the rows of each (see :class:`~deniable.estimate.counting.Rows`).
+
+        Raises:
+            InputError: if a value cannot be read.
+        """
+        if self.counts is not None:
+            return first_rows(self.counts, self.strata, names, most, count="count")
+        return first_rows(self.rows, self.strata, names, most)
 
     def _warn_of_selection(self, n_records: int) -> None:
         if self.n_released is None or n_records >= self.n_released:

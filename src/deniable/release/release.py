@@ -7,7 +7,6 @@ Nothing else in it can depend on the true values.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -48,7 +47,7 @@ from deniable.tables import (
     released_columns,
 )
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.reading import AS_FOUND, Reader, can_be_read_again
+from deniable.tables.reading import AS_FOUND, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
 
 _BATCH_ROWS = 1 << 16
@@ -315,7 +314,7 @@ def look_at(
         return None
     person = [] if options.person is None else [options.person]
     with (
-        _as_it_was(source),
+        as_it_was(source),
         open_table(
             source,
             schema.attributes,
@@ -329,19 +328,6 @@ def look_at(
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     return n_rows
-
-
-@contextmanager
-def _as_it_was(source: Any) -> Iterator[None]:
-    """Go back in an open file to where it was."""
-    if not hasattr(source, "seek"):
-        yield
-        return
-    place = source.tell()
-    try:
-        yield
-    finally:
-        source.seek(place)
 
 
 def with_all_mismatches(

@@ -576,6 +576,19 @@ def can_be_read_again(source: Any) -> bool:
 
 
 @contextmanager
+def as_it_was(source: Any) -> Iterator[None]:
+    """Go back in an open file to where it was."""
+    if not hasattr(source, "seek"):
+        yield
+        return
+    place = source.tell()
+    try:
+        yield
+    finally:
+        source.seek(place)
+
+
+@contextmanager
 def read_twice(source: Any) -> Iterator[Any]:
     """Yield a source that gives its rows each time it is opened.
 

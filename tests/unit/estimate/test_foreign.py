@@ -6,9 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable import Attribute, InputError, Schema, design
+from deniable import (
+    Attribute,
+    InputError,
+    Schema,
+    design,
+    estimate,
+    estimate_covariance,
+    estimate_mean,
+    estimate_quantile,
+    independence_test,
+)
 from deniable.errors import Notice
-from deniable.estimate.foreign import Origin, _bound, check_origin, origin_of
+from deniable.estimate.foreign import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.source import Release
 from deniable.laws import MatrixChannel
 from deniable.mechanism.channel import Channel
@@ -114,4 +124,62 @@ def test_a_foreign_table_is_refused_or_warned_of():
     with pytest.warns(Notice, match="it may be that"):
         check_origin(table(797), anyway=False)
     assert check_origin(Release(Strata.one(mechanism), "-"), anyway=False) is None
+    assert check_origin(Release(Strata.one(mechanism), pa.table({"x": [1]})), anyway=False) is None
+    odd = pa.table({"smokes": ["no", "perhaps"]})
+    assert check_origin(Release(Strata.one(mechanism), odd), anyway=False) is None
+    none = pa.table({"smokes": pa.array([], pa.string())})
+    assert check_origin(Release(Strata.one(mechanism), none), anyway=False) is None
     assert Origin(0.5, ("a", "b"), 3).sentence().count("have shares") == 1
+
+
+def test_counts_are_looked_at_like_the_rows_they_count(tmp_path):
+    smokes = Attribute("smokes", ("no", "yes"))
+    plan = design(Schema((smokes, Attribute("age", ("1", "2", "3")))), epsilon=2)
+    strata = Strata.one(plan.mechanism)
+    rows = pa.table({"smokes": ["no"] * 900 + ["yes"] * 100, "age": ["1", "2"] * 500})
+    of_rows = find_origin(Release(strata, rows))
+    file = tmp_path / "counts.csv"
+    lines = ["no,1,450", "no,2,450", "yes,1,50", "yes,2,50"]
+    file.write_text("\n".join(["smokes,age,count", *lines]))
+    of_counts = find_origin(Release(strata, counts=file))
+    assert (of_counts, of_counts.p_value < 1e-6) == (of_rows, True)
+    # Counts of one attribute have only that to look at.
+    file.write_text("smokes,count\nno,900\nyes,100\n")
+    alone = find_origin(Release(strata, counts=file))
+    assert (alone.where, alone.rows) == (("smokes",), 1000)
+    for text in ("smokes,count\nno,0\n", "smokes,n\nno,1\n", "smokes,count\nno,x\n"):
+        file.write_text(text)
+        assert find_origin(Release(strata, counts=file)) is None
+
+
+def test_strata_are_looked_at_each_by_its_own_mechanism():
+    schema = Schema((Attribute("smokes", ("no", "yes")),), keep=("region",))
+    strong, weak = (design(schema, epsilon=e).mechanism for e in (0.5, 3))
+    strata = Strata({"north": strong, "south": weak}, "region")
+
+    def origin(north: int, south: int):
+        smokes = ["no"] * north + ["yes"] * (1000 - north) + ["no"] * south
+        regions = ["north"] * 1000 + ["south"] * 1000
+        rows = pa.table({"smokes": smokes + ["yes"] * (1000 - south), "region": regions})
+        return find_origin(Release(strata, rows))
+
+    assert origin(600, 950).p_value == 1.0
+    assert origin(950, 600).p_value < 1e-6
+    assert origin(600, 999).rows == 2000
+    other = pa.table({"smokes": ["no"], "region": ["east"]})
+    assert find_origin(Release(strata, other)) is None
+    assert find_origin(Release(strata, pa.table({"smokes": ["no"]}))) is None
+
+
+def test_in_python_a_foreign_table_is_refused_too():
+    schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("old", ("no", "yes"))))
+    plan = design(schema, epsilon=2)
+    true = pa.table({"smokes": ["no"] * 1000, "old": ["no", "yes"] * 500})
+    for ask in (estimate, estimate_mean, estimate_quantile):
+        with pytest.raises(InputError, match=r"or anyway to go on"):
+            ask(true, plan, of="smokes")
+    for ask in (estimate_covariance, independence_test):
+        with pytest.raises(InputError, match="is not what this mechanism releases"):
+            ask(true, plan, of=("smokes", "old"))
+    with pytest.warns(Notice, match="it may be that"):
+        assert estimate(true, plan, of="smokes", anyway=True).n_records == 1000
