@@ -33,6 +33,10 @@ test-all:
 kill:
     KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 
+# A hundred thousand requests made from the contract of the collector; a few minutes.
+fuzz:
+    REQUESTS=100000 {{bin}}/pytest -m slow -n 0 -k "posted_breaks" tests/unit/collect/test_collector.py
+
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:
     AUDITS=91 {{bin}}/pytest -m slow -k "every_family" tests/statistical/test_audit.py

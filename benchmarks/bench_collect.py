@@ -1,27 +1,34 @@
-"""Submissions a second, durable and not stored at all, and a pair from a million stored records.
+"""Submissions a second, durable and not stored at all; latency at a steady rate; a pair from a
+million stored records.
 
-    python benchmarks/bench_collect.py [--seconds 5] [--records 1000000]
+    python benchmarks/bench_collect.py [--seconds 5] [--records 1000000] [--store postgresql+psycopg://…]
 
-The server runs in a process of its own; the load comes from this one, on the same machine.
+The server runs in a process of its own; the load comes from this one, on the same machine. Rates
+depend on how long the disk takes to flush, which is printed beside them.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import resource
+import sqlite3
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from multiprocessing import Process, Queue
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 
 from deniable.collect.collector import Collector, today
-from deniable.collect.counting import open_collected
+from deniable.collect.counting import collected_by
 from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, run, server_for
 from deniable.collect.store import Outcome, Store, Submission
@@ -32,6 +39,10 @@ from deniable.estimate.shares import Shares
 from deniable.schema import Schema
 
 CONNECTIONS = 32
+HEAD = (
+    "POST /submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    "Content-Length: {}\r\n\r\n"
+)
 
 
 class Nowhere:
@@ -46,88 +57,193 @@ class Nowhere:
     def check(self) -> None: ...
 
 
-def serve(path: Path, durable: bool, ports: "Queue[int]") -> None:
+def serve(path: Path, durable: bool, ports: "Queue[Any]") -> None:
     folder = StudyFolder(path)
     store: Any = folder.open_store()
     collector = Collector(folder.study, store if durable else Nowhere(store), per_minute=10**9)
     bound = bound_socket("127.0.0.1", 0)
-    run([(server_for(collector.app()), bound)], lambda: ports.put(bound.getsockname()[1]))
+    before: list[float] = []
+
+    def ready() -> None:
+        before.append(time.process_time())
+        ports.put(bound.getsockname()[1])
+
+    run([(server_for(collector.app()), bound)], ready)
+    ports.put(time.process_time() - before[0])
 
 
-async def load(port: int, bodies: list[bytes], seconds: float) -> tuple[float, list[float]]:
-    """Post bodies on 32 connections; return how many a second, and how long each took."""
-    took: list[float] = []
-    end = time.perf_counter() + seconds
-    waiting = iter(bodies)
+class Client(asyncio.Protocol):
+    """A connection that posts one body after another, or one whenever it is told to."""
 
-    async def client() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while time.perf_counter() < end and (body := next(waiting, None)) is not None:
+    def __init__(self, requests: Iterator[bytes], until: float, steady: bool) -> None:
+        self.requests, self.until, self.steady = requests, until, steady
+        self.received, self.took = b"", []
+        self.waiting: list[float] = []
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        if not self.steady:
+            self.post(time.perf_counter())
+
+    def post(self, began: float) -> None:
+        self.waiting.append(began)
+        if len(self.waiting) == 1:
+            self.transport.write(next(self.requests))
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        if not self.received.endswith(b'"stored"}'):
+            return
+        assert self.received.startswith(b"HTTP/1.1 201"), self.received
+        self.received = b""
+        now = time.perf_counter()
+        self.took.append(now - self.waiting.pop(0))
+        if not self.steady and now < self.until:
+            self.post(now)
+        elif self.waiting:
+            self.transport.write(next(self.requests))
+        elif now >= self.until:
+            self.transport.close()
+            self.ended.set_result(None)
+
+
+async def load(
+    ports: list[int], requests: Iterator[bytes], seconds: float, rate: float | None
+) -> list[float]:
+    """Post on 32 connections, as fast as answers come, or so many a second: a request that waits
+    for an earlier one of its connection counts from when it was due. Return how long each took."""
+    loop = asyncio.get_running_loop()
+    until = time.perf_counter() + seconds
+    made = [
+        await loop.create_connection(
+            lambda: Client(requests, until, rate is not None), "127.0.0.1", ports[i % len(ports)]
+        )
+        for i in range(CONNECTIONS)
+    ]
+    clients = [client for _, client in made]
+    if rate is None:
+        await asyncio.gather(*(client.ended for client in clients))
+    else:
+        began = time.perf_counter()
+        for number in range(int(seconds * rate)):
+            due = began + number / rate
+            if (ahead := due - time.perf_counter()) > 0:
+                await asyncio.sleep(ahead)
+            clients[number % CONNECTIONS].post(due)
+        while any(client.waiting for client in clients):
+            await asyncio.sleep(0.01)
+    return [took for client in clients for took in client.took]
+
+
+@contextmanager
+def serving(path: Path, durable: bool, processes: int, spent: list[float]) -> Iterator[list[int]]:
+    queues: list[Queue[Any]] = [Queue() for _ in range(processes)]
+    servers = [Process(target=serve, args=(path, durable, queue)) for queue in queues]
+    for server in servers:
+        server.start()
+    yield [queue.get() for queue in queues]
+    for server in servers:
+        server.terminate()
+    spent += [queue.get() for queue in queues]
+    for server in servers:
+        server.join()
+
+
+def flush() -> float:
+    """Seconds that the disk takes to flush a page, on average."""
+    took = []
+    with tempfile.TemporaryFile() as file:
+        for _ in range(50):
+            file.write(b"x" * 4096)
+            file.flush()
             began = time.perf_counter()
-            head = "POST /submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            assert answer.startswith(b"HTTP/1.1 201"), answer
-            length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-            await reader.readexactly(length)
+            os.fdatasync(file.fileno())
             took.append(time.perf_counter() - began)
-        writer.close()
-
-    began = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
-    return len(took) / (time.perf_counter() - began), took
+    return statistics.fmean(took)
 
 
-def submissions(path: Path, seconds: float) -> None:
+def submissions(path: Path, seconds: float, processes: int) -> None:
     study = StudyFolder(path).study
     record = "0" * sum(study.digits)
-    rates = {}
-    for durable in (False, True):
-        bodies = [
-            json.dumps(
-                {"study": study.identity, "token": "", "receipt": os.urandom(32).hex(),
-                 "record": record},
-                separators=(",", ":"),
-            ).encode()
-            for _ in range(int(20_000 * seconds))
-        ]  # fmt: skip
-        ports: Queue[int] = Queue()
-        server = Process(target=serve, args=(path, durable, ports))
-        server.start()
-        rate, took = asyncio.run(load(ports.get(), bodies, seconds))
-        server.terminate()
-        server.join()
-        rates[durable] = rate
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            sent = {
+                "study": study.identity,
+                "token": "",
+                "receipt": os.urandom(32).hex(),
+                "record": record,
+            }
+            body = json.dumps(sent, separators=(",", ":")).encode()
+            yield HEAD.format(len(body)).encode() + body
+
+    rates: dict[bool, float] = {}
+    for durable, rate in ((False, None), (True, None), (True, 1000.0)):
+        spent: list[float] = []
+        with serving(path, durable, processes, spent) as ports:
+            began, own = time.perf_counter(), time.process_time()
+            took = uvloop.run(load(ports, endless(), seconds, rate))
+            found = len(took) / (time.perf_counter() - began)
+            own = time.process_time() - own
+        rates.setdefault(durable, found)
         centiles = statistics.quantiles(took, n=100)
         what = "stored, on the disk" if durable else "not stored"
-        print(f"{what}: {rate:,.0f}/s, median {centiles[49] * 1000:.1f} ms, "
-              f"p99 {centiles[98] * 1000:.1f} ms")  # fmt: skip
-    print(f"ratio {rates[True] / rates[False]:.2f}")
+        print(
+            f"{what}{' at a steady rate' if rate else ''}: {found:,.0f}/s, "
+            f"median {centiles[49] * 1000:.1f} ms, p99 {centiles[98] * 1000:.1f} ms; "
+            f"{sum(spent) / len(took) * 1e6:.0f} µs of the server's processor each, "
+            f"{own / len(took) * 1e6:.0f} µs of the load's"
+        )
+    print(f"ratio {rates[True] / rates[False]:.2f}; a flush of this disk: {flush() * 1000:.1f} ms")
+
+
+def fill(path: Path, records: int) -> None:
+    folder = StudyFolder(path)
+    width = folder.study.record_size
+    sizes = np.array(folder.study.design.mechanism.n_outputs)
+    folder.open_store().dispose()
+    with sqlite3.connect(path / "store.sqlite") as raw:
+        raw.execute("PRAGMA synchronous=OFF")
+        ids = np.sort(np.frombuffer(os.urandom(32 * records), dtype="S32"))
+        for start in range(0, records, 100_000):
+            part = ids[start : start + 100_000]
+            codes = np.random.default_rng(start).integers(0, sizes, (len(part), len(sizes)))
+            digits = np.pad(codes, ((0, 0), (0, 2 * width - len(sizes)))).astype(np.uint8)
+            packed = (digits[:, 0::2] << 4 | digits[:, 1::2]).tobytes()
+            rows = (
+                (bytes(part[i]).ljust(32, b"\0"), packed[width * i : width * (i + 1)])
+                for i in range(len(part))
+            )
+            raw.executemany("INSERT INTO submission (id, record) VALUES (?, ?)", rows)
+        raw.execute("INSERT INTO total VALUES (?, ?, 0)", (today().isoformat(), records))
+    raw.close()
 
 
 def pair(path: Path, records: int) -> None:
     folder = StudyFolder(path)
-    study, store = folder.study, folder.open_store()
-    width = study.record_size
-    sizes = np.array(study.design.mechanism.n_outputs)
-    for start in range(0, records, 50_000):
-        codes = np.random.default_rng(start).integers(0, sizes, (50_000, len(sizes)))
-        text = ["".join(f"{c:x}" for c in row) + "0" * (2 * width - len(row)) for row in codes]
-        ids = sorted(os.urandom(32) for _ in text)
-        group = [Submission(i, bytes.fromhex(t)) for i, t in zip(ids, text, strict=True)]
-        for at in range(0, len(group), 10_000):
-            store.submit(group[at : at + 10_000], today())
-    store.dispose()
-    for _ in range(3):
-        began = time.perf_counter()
-        Shares(tuple(study.design.mechanism.schema.names[:2])).ask(open_collected(path))
-        print(f"a pair with intervals of {records:,} records: {time.perf_counter() - began:.2f} s")
+    names = tuple(folder.study.design.mechanism.schema.names[:2])
+    for what in ("cold", "cold, again"):
+        store = folder.open_store()
+        release = collected_by(folder, store)
+        for state in (what, "unchanged"):
+            began, spent = time.perf_counter(), time.process_time()
+            (found,) = Shares(names, target="population").ask(release)
+            found.confidence_interval()
+            print(
+                f"a pair with intervals of {found.n_records:,} records, {state}: "
+                f"{time.perf_counter() - began:.3f} s, {time.process_time() - spent:.3f} s of CPU"
+            )
+        store.dispose()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"most memory of the process with {records:,} records: {most:.0f} MB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--records", type=int, nargs="*", default=[1_000_000])
+    parser.add_argument("--store", help="an empty PostgreSQL database: two collectors serve it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -139,10 +255,17 @@ def main() -> None:
         plan = design(Schema.anonymous((5,) * 12), epsilon=4.0, method="kronecker")
         (folder / "m.json").write_bytes(to_json(mechanism_to_plain(plan)))
         study = new_study(folder / "m.json", folder / "q.toml", date.today())
-        StudyFolder.make(folder / "one", study)
-        submissions(folder / "one", options.seconds)
-        StudyFolder.make(folder / "two", study)
-        pair(folder / "two", options.records)
+        if options.seconds:
+            StudyFolder.make(folder / "one", study, options.store)
+            submissions(folder / "one", options.seconds, 2 if options.store else 1)
+        for records in options.records:
+            StudyFolder.make(folder / str(records), study)
+            writer = Process(target=fill, args=(folder / str(records), records))
+            writer.start()
+            writer.join()
+            reader = Process(target=pair, args=(folder / str(records), records))
+            reader.start()
+            reader.join()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 """The other end without a browser: answers in, a draw out; and the check from outside."""
 
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
@@ -65,3 +69,49 @@ def test_the_receipt_is_what_the_record_lies_under(folder: StudyFolder) -> None:
 def test_an_address_that_is_none_is_said(url: str) -> None:
     with pytest.raises(InputError, match="give the address of a study"):
         fetch_study(url)
+
+
+class _Odd(BaseHTTPRequestHandler):
+    """Answers with what the test has put into `answers`, by path."""
+
+    answers: ClassVar[dict[str, tuple[int, bytes]]] = {}
+
+    def _answer(self) -> None:
+        status, content = self.answers.get(self.path, (404, b""))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = _answer  # noqa: N815
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def odd() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Odd) as server:
+        running = Thread(target=server.serve_forever)
+        running.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        running.join()
+
+
+def test_servers_that_are_not_ours_are_said(odd: str, folder: StudyFolder) -> None:
+    _Odd.answers = {}
+    with pytest.raises(InputError, match=r"has no study \(it answered 404\)"):
+        fetch_study(odd)
+    with pytest.raises(InputError, match="answered 404, not with a page"):
+        page_at(odd)
+    _Odd.answers["/study.json"] = (200, folder.study.content)
+    for content, said in (
+        (b'{"error": "the study is closed"}', "the study is closed"),
+        (b"<html>", "it answered 410"),
+        (b"[]", "it answered 410"),
+    ):
+        _Odd.answers["/submissions"] = (410, content)
+        with pytest.raises(InputError, match=f"did not take the record: {said}"):
+            answer(odd, ANSWERS)
+    with pytest.raises(InputError, match=r"https://127\.0\.0\.1:1 cannot be reached"):
+        fetch_study("https://127.0.0.1:1/")
