@@ -3,11 +3,13 @@
 import json
 import re
 import time
+import zipfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 import quickjs
+from hatchling.builders.wheel import WheelBuilder
 
 from deniable.collect import scripts
 from deniable.laws import FAMILIES, law_from_plain
@@ -142,3 +144,16 @@ def test_every_module_comes_after_what_it_imports() -> None:
         imported = scripts._IMPORT.findall(scripts.read(f"{module}.js"))
         assert set(imported) <= set(scripts.PAGE[:place]), module
     assert len(imported) > 3
+
+
+@pytest.mark.slow
+def test_the_wheel_has_all_that_the_page_and_the_store_are_made_of(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as packed:
+        held = {name: packed.read(name) for name in packed.namelist()}
+    source = root / "src" / "deniable" / "collect"
+    files = [path for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert {".js", ".css", ".json", ".toml", ".mako", ".py"} == {path.suffix for path in files}
+    for path in files:
+        assert held[str(path.relative_to(root / "src"))] == path.read_bytes()
