@@ -272,7 +272,7 @@ def _limit_levels(
     Two nested bisections of monotone functions: over ln const, and within it over all ln ε_i.
     """
     a = np.asarray(n_categories, dtype=np.float64)
-    largest = np.minimum(caps, MAX_LEVEL)
+    largest = np.minimum(caps, epsilon)  # no attribute's level is above the record's
 
     def at(log_constant: float) -> FloatArray:
         low, high = np.full(len(a), math.log(1e-12)), np.log(largest)
@@ -296,14 +296,27 @@ def _limit_levels(
 
 
 def limit_epsilon(problem: Problem) -> float:
-    """Return the optimum's level in the limit of many attributes, in nats; see the heading."""
+    """Return the optimum's level in the limit of many attributes, in nats; see the heading.
+
+    At large levels the limit is far away: what is returned lies between the largest level and the
+    sum of all, like every optimum.
+
+    >>> limit_epsilon(checked_problem([5] * 20, [40.0] * 20)) >= 40.0
+    True
+    """
     a, level = problem.n_categories, problem.attribute_epsilon
     kept = problem.keep_probability * np.log1p(problem.keep_excess * a)
     # Zero where nothing changes any more.
-    changed = xlog1py(problem.change_probability, -problem.keep_excess * a / (a - 1.0))
+    changed = xlog1py(
+        problem.change_probability, np.maximum(-problem.keep_excess * a / (a - 1.0), -1.0)
+    )
     entropy = math.fsum((kept + changed).tolist())
     variance = float(level**2 @ (problem.keep_probability * problem.change_probability))
     deviation = math.sqrt(variance)
     # e^{σ²/2} Φ(−σ) = erfcx(σ/√2)/2
     tail = deviation / math.sqrt(2 * math.pi) - 0.5 * variance * float(erfcx(deviation / 2**0.5))
-    return float(np.logaddexp(0.0, entropy + math.log(float(level @ problem.keep_excess) / tail)))
+    largest, total = float(level.max()), math.fsum(level.tolist())
+    if not tail > 0.0:  # nothing changes: all levels together are needed for that
+        return total
+    found = float(np.logaddexp(0.0, entropy + math.log(float(level @ problem.keep_excess) / tail)))
+    return min(max(found, largest), total)

@@ -7,6 +7,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers.patterns import importance, optimal
+from deniable.solvers.problem import checked_problem
 
 ADULT = np.array([7, 16, 7, 14, 6, 5, 2, 41, 2])
 
@@ -103,3 +104,18 @@ def test_many_attributes_get_levels_that_use_up_the_budget_in_the_limit() -> Non
 def test_impossible_requests_are_refused(arguments: tuple, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         importance.solve(*arguments)
+
+
+@pytest.mark.parametrize("k", [3, 20, 60])
+@pytest.mark.parametrize("level", [0.1, 3.0, 12.0, 40.0, 100.0, 300.0])
+def test_the_limit_lies_between_the_largest_level_and_the_sum_of_all(k: int, level: float) -> None:
+    found = importance.limit_epsilon(checked_problem([5] * k, [level] * k))
+    assert level <= found <= k * level * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("total", [0.5, 4.0, 100.0])
+def test_no_level_of_a_division_is_above_the_total(total: float) -> None:
+    counts = [10_000, *[4] * 24]
+    levels = importance.solve(counts, total, [1.0] * 25).attribute_epsilon
+    assert levels.max() <= total
+    assert levels.min() > 0.0
