@@ -272,6 +272,7 @@ class _Search:
         self._apart = bool((interactions.members == 1).all())
         self._odds = math.expm1(epsilon)
         self._most = most
+        self._pairs = np.triu_indices(most, 1)
         self._random = np.random.default_rng(_SEED)
         patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
         self._kept = (patterns & 1) == 0
@@ -406,7 +407,7 @@ class _Search:
         if key not in self._uniform:
             r = (1 / self.of.n)[asked]
             hits = (self._kept - r) / np.sqrt(r * (1 - r))
-            first, second = np.triu_indices(self._most, 1)
+            first, second = self._pairs
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
             if len(self._uniform) >= _HELD:
                 self._uniform.clear()
@@ -416,7 +417,9 @@ class _Search:
             for one in np.unique(asked[:-1][asked[1:] == asked[:-1]]):
                 changed[:, asked == one] = np.sort(changed[:, asked == one], axis=1)
             alike = changed @ (1 << np.arange(self._most)[::-1])
-            self._uniform[key] = _Space(uniform, hits, alike, capped if self._capped else None)
+            numbers = self.of.of(asked)
+            used = capped if self._capped else None
+            self._uniform[key] = _Space(uniform, hits, numbers, alike, used)
         return self._uniform[key]
 
     def _densities(self, asked: IntArray, yes: BoolArray, *, wide: bool = False) -> FloatArray:
@@ -426,13 +429,13 @@ class _Search:
         density: FloatArray = 1 + self._odds * yes.astype(np.float64)
         return density if capped is None else capped.sloped(density, wide=wide)
 
-    def _means(self, asked: IntArray, density: FloatArray) -> FloatArray:
-        """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), before largest
-        levels."""
+    def _means(self, asked: IntArray, density: FloatArray, first: int | None = None) -> FloatArray:
+        """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), or of the first
+        T only, before largest levels."""
         space = self._space(asked)
         # The hits have mean 0; from a density of least 1 that much can be taken.
         law = space.uniform * (density - 1)
-        return np.asarray((law @ space.hits) / (1 + law.sum(axis=1, keepdims=True)))
+        return np.asarray((law @ space.hits[:, :first]) / (1 + law.sum(axis=1, keepdims=True)))
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
@@ -440,7 +443,7 @@ class _Search:
         limit = np.where(single > 0, self._high[asked], self._low[asked])
         above = np.abs(single) > np.abs(limit)
         factor = np.where(above, limit / np.where(above, single, 1.0), 1.0)
-        first, second = np.triu_indices(self._most, 1)
+        first, second = self._pairs
         return np.concatenate([factor, factor[:, first] * factor[:, second]], axis=1)
 
     def _information(self, asked: IntArray, density: FloatArray) -> FloatArray:
@@ -450,9 +453,9 @@ class _Search:
             means = means * self._damping(asked, means)
         table = density.reshape((2,) * self._most)
         depends = np.array([(table != np.flip(table, i)).any() for i in range(self._most)])
-        first, second = np.triu_indices(self._most, 1)
+        first, second = self._pairs
         means = np.where(np.concatenate([depends, depends[first] & depends[second]]), means[0], 0.0)
-        numbers = self.of.of(asked)
+        numbers = self._space(asked).numbers
         told = np.zeros(len(self.of.dimension))
         np.add.at(told, numbers, means**2 / (self.of.dimension * self.of.size)[numbers])
         return told
@@ -482,11 +485,15 @@ class _Search:
     ) -> tuple[FloatArray, FloatArray]:
         """Return Σ C_T I_T of columns on the same attributes, shape (n,), and the scores of the
         patterns, shape (n, 2^m), whose mean under the column it is."""
-        space, numbers = self._space(asked), self.of.of(asked)
-        paid = (prices / (self.of.dimension * self.of.size))[numbers]
-        means = self._means(asked, density)
-        damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
-        scores = (damped * means) @ space.hits.T
+        space = self._space(asked)
+        paid = (prices / (self.of.dimension * self.of.size))[space.numbers]
+        # Nothing is paid for pairs where they do not count.
+        counted = len(paid) if paid[self._most :].any() else self._most
+        means = self._means(asked, density, counted)
+        damped = paid[:counted]
+        if self._limited:
+            damped = damped * self._damping(asked, means)[:, :counted] ** 2
+        scores = (damped * means) @ space.hits[:, :counted].T
         return (damped * means**2).sum(axis=1), scores[:, space.alike]
 
     def _polished(
@@ -552,6 +559,7 @@ class _Space(NamedTuple):
     Attributes:
         uniform: the uniform law of the patterns, shape (2^m,).
         hits: their normalised hits and products of two, shape (2^m, m + m(m − 1)/2).
+        numbers: of the sets T that these belong to.
         alike: for every pattern the number of the one in whose place it stands, shape (2^m,); of
             attributes of one class only how many are changed counts.
         capped: the densities under the caps, if there are any.
@@ -559,6 +567,7 @@ class _Space(NamedTuple):
 
     uniform: FloatArray
     hits: FloatArray
+    numbers: IntArray
     alike: IntArray
     capped: CappedDensities | None
 
