@@ -1,7 +1,6 @@
 """The joint channel as one dense matrix, and mechanisms of every kind to hold estimates against."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,12 +9,12 @@ from numpy.typing import NDArray
 from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
-from laws.brute_force import Channel, channel_of_mechanism, seen_through
+from laws.brute_force import Scaled, channel_of_mechanism, scaled, seen_through
 
 _KNOWN: dict[tuple[int, tuple[str, ...]], tuple[Mechanism, NDArray[np.float64]]] = {}
 """Matrices by the mechanism's id, each with its mechanism, so that no id comes back."""
-_WHOLE: dict[int, tuple[Mechanism, Channel]] = {}
-"""The same on all attributes."""
+_WHOLE: dict[int, tuple[Mechanism, Scaled]] = {}
+"""The same on all attributes, in whole numbers."""
 
 
 def dense_channel(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray[np.float64]:
@@ -36,7 +35,7 @@ def _from_definition(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray
     if id(mechanism) not in _WHOLE:
         if len(_WHOLE) == 100:
             _WHOLE.clear()
-        _WHOLE[id(mechanism)] = mechanism, channel_of_mechanism(mechanism)
+        _WHOLE[id(mechanism)] = mechanism, scaled(channel_of_mechanism(mechanism))
     channel = seen_through(_WHOLE[id(mechanism)][1], positions)
     k = len(mechanism.schema.attributes)
     columns = []
@@ -46,8 +45,9 @@ def _from_definition(mechanism: Mechanism, attributes: Sequence[str]) -> NDArray
         for position, value in zip(positions, x, strict=True):
             whole[position] = value
         row = channel[tuple(whole)]
+        total = sum(row.values())
         outputs = product(*(range(mechanism.n_outputs[i]) for i in positions))
-        columns.append([float(row.get(y, Fraction(0))) for y in outputs])
+        columns.append([row.get(y, 0) / total for y in outputs])
     return np.array(columns).T
 
 

@@ -107,12 +107,13 @@ def test_errors_and_covariances_are_those_of_the_whole_table_added_up(
         # A quadratic form that is wrong somewhere is wrong at almost every vector: every cell by
         # itself and twelve random mixtures tell as much as every pair of cells.
         mixtures = np.random.default_rng(5).normal(size=(12, len(rows)))
-        for weights in (*np.eye(len(rows)), *mixtures):
-            variance = weights @ covariance @ weights
-            if variance <= 1e-12:  # by noise; then that of the population is taken
-                continue
-            value = found.linear(weights.reshape(found.values.shape))
-            assert value.standard_error == pytest.approx(variance**0.5, rel=1e-6)
+        weights = np.concatenate([np.eye(len(rows)), mixtures])
+        variances = np.einsum("ij,jk,ik->i", weights, covariance, weights)
+        clear = variances > 1e-12  # else by noise; then that of the population is taken
+        errors = [
+            found.linear(w.reshape(found.values.shape)).standard_error for w in weights[clear]
+        ]
+        np.testing.assert_allclose(errors, np.sqrt(variances[clear]), rtol=1e-6)
 
 
 @every_mechanism
