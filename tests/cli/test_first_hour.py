@@ -211,3 +211,27 @@ def test_a_headerless_file_shows_nobodys_values(deniable, people):
     assert "there is no column 'sex'; the table has 1 of the schema's columns and 2" in refused.err
     assert SECRET not in refused.err
     assert SECRET in deniable(*SHARE, "--show-values").err
+
+
+def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
+    days = [f"{1 + i % 12}.{1 + i % 11}.{1960 + i % 47}" for i in range(60)]
+    rows = "".join(f"{day},{'fm'[i % 2]}\n" for i, day in enumerate(days))
+    (tmp_path / "t.csv").write_text(f"born,sex\n{rows}")
+    init = deniable("schema", "init", "t.csv", "--output", "s.toml", "--dates", "31.12.2025")
+    assert init.status == 0, init.err
+    assert 'dates = "31.12.2025"' in (tmp_path / "s.toml").read_text()
+    accepted = ["t.csv", "--schema", "s.toml", "--accept-drafted"]
+    levels = ["--attribute-epsilon", "40,40", "--method", "kronecker"]
+    done = deniable("share", *accepted, *levels, "--output", "r")
+    assert done.status == 0, done.err
+    text = (tmp_path / "s.toml").read_text().replace('dates = "31.12.2025"\n', "")
+    (tmp_path / "s.toml").write_text(text)
+    refused = deniable("share", *accepted, *levels, "--output", "q")
+    assert "or say with --dates how dates are written" in refused.err
+    told = ["--dates", "31.12.2025"]
+    assert deniable("share", *accepted, *levels, "--output", "q", *told).status == 0
+    assert deniable("pram", *accepted, "--lambda", "0.5", "--output", "p", *told).status == 0
+    drawn = ["randomize", "t.csv", "--mechanism", "r", "--output", "o.csv", "--accept-drafted"]
+    assert deniable(*drawn, *told).status == 0
+    wrong = deniable("share", *accepted, *levels, "--output", "z", "--dates", "12.31.25")
+    assert "the last day of 2025, such as 31.12.2025" in wrong.err

@@ -227,7 +227,7 @@ def test_a_prior_is_read_from_files_of_every_form(deniable, place):
     ask = ["frontier", "--privacy", "0.2", "--methods", "bound", "--output", "f"]
     odd = [*ask, "--column", "odd.csv:age"]
     told = ["--separator", ";", "--encoding", "latin-1", "--no-header", "--columns", "sex,age"]
-    done = deniable(*odd, *told, "--decimal", ",")
+    done = deniable(*odd, *told, "--decimal", ",", "--dates", "31.12.2025")
     assert done.status == 0, done.err
     about = json.loads((place / "f" / "about.json").read_text())
     assert np.allclose(about["prior"], [1 / 3, 2 / 3])

@@ -227,6 +227,18 @@ def tables() -> dict[str, Table]:
             of("gain", [0 if i % 5 else 100 + 31 * i for i in range(N)]),
         ),
         "dates": Table(text(of("born", DAYS)).encode(), of("born", DAYS)),
+        "dates of Germany": Table(
+            text(
+                of("born", DAYS), write=lambda v: f"{v:%d.%m.%Y}" if isinstance(v, date) else v
+            ).encode(),
+            of("born", DAYS),
+        ),
+        "dates of America": Table(
+            text(
+                of("born", DAYS), write=lambda v: f"{v:%m/%d/%Y}" if isinstance(v, date) else v
+            ).encode(),
+            of("born", DAYS),
+        ),
         "moments": Table(text(of("seen", MOMENTS)).encode(), of("seen", MOMENTS)),
         "categories of pandas": Table(
             parquet(pa.Table.from_pandas(pd.DataFrame(PLAIN).astype({"sex": "category"}))), PLAIN

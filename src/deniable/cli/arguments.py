@@ -199,6 +199,13 @@ class FileOptions:
         str | None,
         Parameter(help="The columns' names, a,b,…, of a file without a row that holds them."),
     ] = None
+    dates: Annotated[
+        str | None,
+        Parameter(
+            help="How dates are written, by the example of the last day of 2025: 31.12.2025 or "
+            "12/31/2025."
+        ),
+    ] = None
 
     def file_format(self) -> "FileFormat":
         """Return what was said.
@@ -210,7 +217,9 @@ class FileOptions:
         from deniable.schema.names import split_names
 
         names = () if self.columns is None else tuple(split_names(self.columns))
-        return FileFormat(self.separator, self.decimal, self.encoding, self.header, names)
+        return FileFormat(
+            self.separator, self.decimal, self.encoding, self.header, names, self.dates
+        )
 
 
 InsecureSeed = Annotated[

@@ -121,6 +121,7 @@ class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     encoding: str | None = None
     header: bool | None = None
     columns: tuple[str, ...] = ()
+    dates: str | None = None
 
     def file_format(self) -> FileFormat:
         return FileFormat(**msgspec.structs.asdict(self))

@@ -1,6 +1,7 @@
 """How a text file holds a table: what stands between fields, and in what letters."""
 
 import codecs
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -9,6 +10,11 @@ from deniable.errors import InputError
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
 """What is looked for between the fields of a file that does not say, and what it is called."""
+
+DATE_FORM = re.compile(
+    r"(?=.*2025)(?=.*12)(?=.*31)(2025|12|31)([./-]?)(2025|12|31)(\2)(2025|12|31)"
+)
+"""The last day of 2025 in the order and with the signs in which a file writes its dates."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,9 @@ class FileFormat:
         header: whether the first row holds the columns' names; by default it does, unless
             ``columns`` are given.
         columns: the columns' names, in order, in the place of a first row that holds them.
+        dates: how dates are written, by the example of the last day of 2025: ``31.12.2025``,
+            ``12/31/2025``, ``20251231``; besides ``2025-12-31``, which is always understood. Where
+            there are signs, day and month may have one digit.
 
     Raises:
         InputError: if one of them is impossible, or two contradict each other.
@@ -43,6 +52,7 @@ class FileFormat:
     encoding: str | None = None
     header: bool | None = None
     columns: tuple[str, ...] = ()
+    dates: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -54,6 +64,11 @@ class FileFormat:
             raise InputError("the separator is a single character, such as ; or tab")
         if self.decimal not in (None, ".", ","):
             raise InputError("the decimal point is . or ,")
+        if self.dates is not None and not DATE_FORM.fullmatch(self.dates):
+            raise InputError(
+                "how dates are written is shown by the last day of 2025, such as 31.12.2025, "
+                f"12/31/2025 or 20251231, not '{self.dates}'"
+            )
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)

@@ -54,6 +54,7 @@ class CsvSource:
         names: the columns' names, in order.
         separator: what stands between fields.
         decimal: the decimal point of numbers.
+        dates: the form of dates, besides 2025-12-31.
         surely_named: whether the names are known to be no data.
 
     Raises:
@@ -69,6 +70,7 @@ class CsvSource:
     ) -> None:
         self.table = table
         self.decimal = file_format.decimal or "."
+        self.dates = file_format.dates
         self._counted = _Replayed(file)
         self._rows = 0
         with self._explained():

@@ -22,10 +22,9 @@ from deniable.schema import FileFormat
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
 from deniable.tables.csv_source import CsvSource
+from deniable.tables.date_texts import FORMS, ISO, days_written
 from deniable.tables.encode import (
-    DATE,
     NUMBER,
-    days_of,
     is_fractional,
     is_single_valued,
     number_texts,
@@ -107,7 +106,10 @@ def draft_schema(
     with open_table(source, [], names, file_format=file_format) as reader:
         text = reader.source if isinstance(reader.source, CsvSource) else None
         commas = text is not None and (text.separator != "," or file_format.decimal == ",")
-        columns = {name: _Column(commas=commas) for name in names}
+        forms: Sequence[str] = [ISO] if text is None else FORMS
+        if file_format.dates is not None:
+            forms = [ISO, file_format.dates]
+        columns = {name: _Column(commas=commas, forms=forms) for name in names}
         _refuse_numbers_as_names(reader.table, names, surely_named=reader.source.surely_named)
         n_rows = 0
         for batch in reader:
@@ -120,16 +122,21 @@ def draft_schema(
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
     told = file_format
+    for column in columns.values():
+        column.settle()
     if text is not None:
         decimal = file_format.decimal or _decimal(reader.table, columns)
-        told = replace(file_format, separator=text.separator, decimal=decimal)
+        dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
+        told = replace(file_format, separator=text.separator, decimal=decimal, dates=dates)
+        for column in columns.values():
+            column.settle(dates)
         if told.columns == () and not told.has_header:
             told = replace(told, columns=names)
     parts = ["# " + line for line in textwrap.wrap(WARNING, 96)]
     parts.append(f"title = {_quoted(Path(reader.table).stem)}")
     parts += _file_table(told)
     for name, column in columns.items():
-        parts += ["", *_declaration(name, column, told.decimal or ".")]
+        parts += ["", *_declaration(name, column, told)]
     return "\n".join(parts) + "\n"
 
 
@@ -162,8 +169,19 @@ def _draft_of_genotypes(source: Any, progress: Callable[[float | None], None]) -
 def _refuse_numbers_as_names(table: str, names: Sequence[str], *, surely_named: bool) -> None:
     number = NUMBER.replace(r"\.", "[.,]")
     for place, name in enumerate(names, 1):
-        if not surely_named and (re.match(number, name) or re.match(DATE, name)):
+        if not surely_named and (re.match(number, name) or _is_date(name)):
             raise _looks_like_data(f"{table}: column {place} would be called by a number or a date")
+
+
+def _is_date(name: str) -> bool:
+    text = pa.array([name])
+    return any(not np.isnan(days_written(text, form)[0]) for form in FORMS)
+
+
+def _date_form(column: "_Column") -> str | None:
+    """Return the form of a column's dates if it has to be told."""
+    (form,) = column.forms if len(column.forms) == 1 else (ISO,)
+    return None if form == ISO or not _has_date_bins(column) else form
 
 
 def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> None:
@@ -213,9 +231,10 @@ class _Column:
 
     Args:
         commas: whether numbers may have a decimal comma.
+        forms: how dates may be written.
     """
 
-    def __init__(self, *, commas: bool) -> None:
+    def __init__(self, *, commas: bool, forms: Sequence[str] = (ISO,)) -> None:
         self.counts: Counter[str] = Counter()
         """Rows by value, while there are few values."""
         self.many = False
@@ -229,9 +248,11 @@ class _Column:
         """Whether a value begins with a zero that no number needs."""
         self.point = self.comma = self.other = False
         """Whether there are numbers with a point, with a comma, and what is no number."""
-        self.dates = True
+        self._days: dict[str, Counter[float]] = {form: Counter() for form in forms}
+        """Rows by day, for every form in which all values are dates."""
+        self._dated = False
         self.times = False
-        """Whether all values are dates, and whether they are stored as moments in time."""
+        """Whether all values are stored as moments in time."""
         self.fractions = False
         self.histogram: Counter[float] = Counter()
         """Rows by number, or day; rounded once there are many."""
@@ -272,19 +293,17 @@ class _Column:
     def _add_numbers(self, values: Any, rows: NDArray[np.int64]) -> None:
         if not len(values):
             return
-        dates = _matches(values, DATE)
-        if self.dates and dates.all():
-            try:
-                days = pc.utf8_slice_codeunits(values, 0, 10).cast(pa.string()).cast(pa.date32())
-            except pa.ArrowInvalid:
-                self.dates = False
-            else:
-                self._count(days_of(days), rows)
-                return
-        if self.dates and self.histogram:  # dates until now, and no longer
-            self.histogram.clear()
-            self.other = True
-        self.dates = False
+        for form, seen in list(self._days.items()):
+            days = days_written(values, form)
+            if np.isnan(days).any():
+                del self._days[form]
+                continue
+            for day, count in zip(days.tolist(), rows.tolist(), strict=True):
+                seen[day] += count
+        if self._days:
+            self._dated = True
+            return
+        self.other = self.other or self._dated  # dates until now, and no longer
         self.padded = self.padded or bool(_matches(values, r"^[+-]?0[0-9]").any())
         by_point = _matches(values, NUMBER)
         by_comma = _matches(values, _WITH_COMMA) if self._commas else np.zeros_like(by_point)
@@ -308,7 +327,7 @@ class _Column:
         for number, count in zip(numbers.tolist(), rows.tolist(), strict=True):
             self.histogram[number] += count
         limit = _MOST_ROUNDED if self._rounded else _DISTINCT
-        if len(self.histogram) > limit and not self.dates:
+        if len(self.histogram) > limit:
             self._rounded = True
             seen = np.array(list(self.histogram))
             self._unit = 10.0 ** np.floor(np.log10((seen.max() - seen.min()) / 400))
@@ -323,14 +342,26 @@ class _Column:
         unit = np.minimum(10.0 ** (digits - 2), self._unit)
         return np.asarray(np.round(numbers / unit) * unit)
 
+    def settle(self, form: str | None = None) -> None:
+        """Count days, when all values have been seen and they are dates: of this form, if it fits
+        and they are not as they should be."""
+        if self.forms:
+            chosen = form if form in self.forms and ISO not in self.forms else self.forms[0]
+            self.histogram = self._days[chosen]
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms of dates that all values have; none if they are no dates."""
+        return tuple(self._days) if self._dated else ()
+
     def is_number(self, decimal: str) -> bool:
         """Whether all values are numbers with this decimal point."""
         wrong = self.point if decimal == "," else self.comma
-        return bool(self.histogram) and not (self.other or self.dates or self.padded or wrong)
+        return bool(self.histogram) and not (self.other or self.is_date or self.padded or wrong)
 
     @property
     def is_date(self) -> bool:
-        return self.dates and bool(self.histogram)
+        return bool(self.forms)
 
     @property
     def few(self) -> bool:
@@ -358,12 +389,12 @@ def _matches(values: Any, pattern: str) -> NDArray[np.bool_]:
     return np.asarray(pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False))
 
 
-def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
+def _declaration(name: str, column: _Column, told: FileFormat) -> list[str]:
     if not column.single:
         return [
             f"# column {_quoted(name)} does not hold single values: leave it out, or convert it"
         ]
-    number = column.is_number(decimal)
+    number = column.is_number(told.decimal or ".")
     if why := _identifies(name, column, number=number):
         return [
             f"# column {_quoted(name)} {why}:",
@@ -372,6 +403,8 @@ def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
         ]
     if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
         return [f"# column {_quoted(name)} has fewer than two values: leave it out"]
+    if _has_date_bins(column) and not {ISO, told.dates} & set(column.forms):
+        return _undated(name, column)
     lines = ["[[attribute]]", f"name = {_quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
     isolated = _isolated(column) if number else []
@@ -400,6 +433,14 @@ def _declaration(name: str, column: _Column, decimal: str) -> list[str]:
     elif column.missing:
         lines.append('missing = "category:NA"')
     return lines
+
+
+def _undated(name: str, column: _Column) -> list[str]:
+    shown = " or ".join(column.forms)
+    return [
+        f"# column {_quoted(name)} has dates, written as {shown} is:",
+        "# say with --dates how the dates of this file are written, one form for all its columns",
+    ]
 
 
 def _has_date_bins(column: _Column) -> bool:

@@ -14,6 +14,7 @@ from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, category_text
 from deniable.tables.arrays import booleans, common_form, from_numpy, from_values, to_numpy
+from deniable.tables.date_texts import ISO, days_written
 
 _UNKNOWN = -1
 _MISSING = -2
@@ -25,9 +26,6 @@ REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """What a number looks like as text, with a decimal point."""
-
-DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]*(Z|[+-][0-9:]+)?)?$"
-"""What a date looks like as text, alone or before a time."""
 
 
 class ColumnEncoder:
@@ -45,6 +43,7 @@ class ColumnEncoder:
         show_values: whether messages may contain the offending value.
         column_type: the type of the column, if it is already known.
         decimal: the decimal point of numbers that are written as text.
+        dates: the form of dates that are written as text, besides 2025-12-31.
 
     Raises:
         InputError: if a column of that type can never hold this attribute.
@@ -58,11 +57,13 @@ class ColumnEncoder:
         show_values: bool = False,
         column_type: Any = None,
         decimal: str = ".",
+        dates: str | None = None,
     ) -> None:
         self.attribute = attribute
         self.table = table
         self.show_values = show_values
         self._decimal = decimal
+        self._dates = dates
         self._code_type = code_type(attribute.n_categories)
         self._categories: dict[Any, tuple[Any, NDArray[np.int32]]] = {}
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
@@ -220,14 +221,10 @@ class ColumnEncoder:
         return codes
 
     def _date_codes(self, texts: Any) -> NDArray[np.int32]:
-        written = to_numpy(pc.match_substring_regex(texts, DATE))
-        days = np.full(len(texts), math.inf)
-        try:
-            dates = pc.utf8_slice_codeunits(texts.filter(booleans(written)), 0, 10)
-            days[written] = days_of(dates.cast(pa.string()).cast(pa.date32()))
-        except pa.ArrowInvalid:  # the thirtieth of February
-            return np.full(len(texts), _UNKNOWN, dtype=np.int32)
-        return np.where(written, self._place(days), np.int32(_UNKNOWN))
+        days = days_written(texts)
+        if self._dates is not None:
+            days = np.where(np.isnan(days), days_written(texts, self._dates), days)
+        return np.where(np.isnan(days), np.int32(_UNKNOWN), self._place(days))
 
     def _check_type(self, kind: Any) -> None:
         if pa.types.is_dictionary(kind):
@@ -279,7 +276,10 @@ class ColumnEncoder:
             what = "{0} {1} fractional and the attribute has no bins"
             advice = "declare bins in the schema, or correct the table"
         elif self.attribute.dates:
-            what = "{0} {1} neither a date such as 2025-12-31 nor the label of an interval"
+            form = f"{self._dates} or {ISO}" if self._dates else ISO
+            what = f"{{0}} {{1}} neither a date such as {form} nor the label of an interval"
+            if not self._dates:
+                advice += ", or say with --dates how dates are written"
         elif self._edges is not None:
             what = "{0} {1} neither a number nor the label of an interval"
         else:
@@ -297,6 +297,7 @@ class AttributeEncoder:
         show_values: whether messages may contain the offending value.
         column_types: the types of the columns, by name.
         decimal: the decimal point of numbers that are written as text.
+        dates: the form of dates that are written as text, besides 2025-12-31.
 
     Raises:
         InputError: if a column of its type can never hold what is declared for it.
@@ -310,6 +311,7 @@ class AttributeEncoder:
         show_values: bool = False,
         column_types: Mapping[str, Any],
         decimal: str = ".",
+        dates: str | None = None,
     ) -> None:
         self._code_type = code_type(attribute.n_categories)
         self.columns = [
@@ -319,6 +321,7 @@ class AttributeEncoder:
                 show_values=show_values,
                 column_type=column_types[c.name],
                 decimal=decimal,
+                dates=dates,
             )
             for c in attribute.columns
         ]

@@ -91,6 +91,7 @@ class StreamSource:
 
     table = "the table"
     decimal = "."
+    dates: str | None = None
     surely_named = True
     fraction = None
 
@@ -132,6 +133,7 @@ class FrameSource:
 
     table = _TABLE
     decimal = "."
+    dates: str | None = None
     surely_named = True
 
     def __init__(self, data: Any, batch_rows: int) -> None:

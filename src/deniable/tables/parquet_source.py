@@ -25,6 +25,7 @@ class ParquetSource:
     """
 
     decimal = "."
+    dates: str | None = None
     surely_named = True
 
     def __init__(

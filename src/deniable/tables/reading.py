@@ -46,12 +46,14 @@ class Source(Protocol):
         table: its name, for messages.
         names: its columns' names, in order.
         decimal: the decimal point of numbers that are written as text.
+        dates: the form of dates that are written as text, besides 2025-12-31.
         surely_named: whether the names are known to be names, and not the first person's values.
     """
 
     table: str
     names: tuple[str, ...]
     decimal: str
+    dates: str | None
     surely_named: bool
 
     @property
@@ -135,6 +137,7 @@ class TableReader:
                 show_values=show_values,
                 column_types=types,
                 decimal=source.decimal,
+                dates=source.dates,
             )
             for a in attributes
         ]

@@ -37,3 +37,14 @@ def test_what_an_option_says_goes_before_what_the_schema_says():
 def test_what_contradicts_itself_is_refused(said, problem):
     with pytest.raises(InputError, match=problem):
         Schema.from_plain({"attribute": [ATTRIBUTE], "file": said})
+
+
+@pytest.mark.parametrize("form", ["31.12.2025", "12/31/2025", "2025-12-31", "20251231"])
+def test_dates_are_shown_by_the_last_day_of_2025(form: str) -> None:
+    assert FileFormat(dates=form).to_plain() == {"dates": form}
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "31.12", "31.12.25", "31.31.2025", "31.12/2025", ""])
+def test_another_example_of_a_date_is_refused(form: str) -> None:
+    with pytest.raises(InputError, match="is shown by the last day of 2025"):
+        FileFormat(dates=form)

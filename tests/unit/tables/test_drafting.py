@@ -261,3 +261,57 @@ def test_one_number_or_date_beside_missing_values_is_a_category(tmp_path: Path) 
         ("2020-01-01", "NA"),
         ("a", "b"),
     ]
+
+
+def dated(tmp_path: Path, *written: str, days: int = 60) -> tuple[str, Schema]:
+    """The draft of a table with a column of dates for each way of writing them."""
+    shown = [date(1960, 1, 1) + timedelta(days=301 * i) for i in range(days)]
+    columns: dict[str, list[str | None]] = {"sex": ["f", "m"] * (days // 2)}
+    for place, form in enumerate(written):
+        columns[f"day{place}"] = [one.strftime(form) for one in shown]
+    text, schema, path = draft(tmp_path, columns)
+    with open_table(
+        path, schema.attributes, [], other_columns="drop", file_format=schema.file
+    ) as r:
+        assert sum(batch.n_rows for batch in r) == days
+    return text, schema
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [
+        ("%d.%m.%Y", "31.12.2025"),
+        ("%d/%m/%Y", "31/12/2025"),
+        ("%m/%d/%Y", "12/31/2025"),
+        ("%m-%d-%Y 10:30", "12-31-2025"),
+        ("%Y/%m/%d", "2025/12/31"),
+        ("%Y-%m-%d", None),
+    ],
+)
+def test_dates_are_read_as_they_are_written(tmp_path: Path, written: str, form: str) -> None:
+    _, schema = dated(tmp_path, written)
+    assert schema.file.dates == form
+    assert schema.attributes[1].dates
+    assert schema.attributes[1].bins == dated(tmp_path, "%Y-%m-%d")[1].attributes[1].bins
+
+
+def test_which_number_is_the_day_is_not_guessed_at(tmp_path: Path) -> None:
+    days: list[str | None] = [f"{1 + i % 12:02}/{1 + i % 11:02}/{1960 + i % 47}" for i in range(60)]
+    text, schema, path = draft(tmp_path, {"sex": ["f", "m"] * 30, "day": list(days)})
+    assert schema.names == ("sex",)
+    assert "written as 31/12/2025 or 12/31/2025 is:" in text
+    assert "say with --dates" in text
+    told = tomllib.loads(draft_schema(path, FileFormat(dates="12/31/2025")))
+    assert told["file"] == {"dates": "12/31/2025"}
+    assert [one["name"] for one in told["attribute"]] == ["sex", "day"]
+
+
+def test_one_form_is_for_all_columns_and_another_is_left_for_a_person(tmp_path: Path) -> None:
+    text, schema = dated(tmp_path, "%d.%m.%Y", "%Y-%m-%d", "%m/%d/%Y")
+    assert schema.names == ("sex", "day0", "day1")
+    assert "written as 12/31/2025 is:" in text
+    numbers = [int(f"{1950 + i}0101") for i in range(60)]
+    path = tmp_path / "numbers.csv"
+    pc.write_csv(pa.table({"day": numbers, "sex": ["f", "m"] * 30}), path)
+    assert "bins = [0, " in draft_schema(path)
+    assert "1970-01-01" in draft_schema(path, FileFormat(dates="20251231"))

@@ -1,0 +1,67 @@
+"""Dates as people write them. A form is how they write the last day of 2025: ``31.12.2025``."""
+
+import math
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from deniable.schema.attribute import EPOCH
+from deniable.schema.file_format import DATE_FORM
+from deniable.tables.arrays import to_numpy
+
+ISO = "2025-12-31"
+"""The form of dates in schemas and in columns of dates, which is always understood."""
+
+FORMS = (
+    *(ISO, "31.12.2025", "31/12/2025", "12/31/2025", "31-12-2025", "12-31-2025"),
+    *("2025/12/31", "2025.12.31"),
+)
+"""What is looked for in a file that does not say. Eight digits alone are a number."""
+
+_PARTS = {"2025": "(?P<year>[0-9]{4})", "12": "(?P<month>%s)", "31": "(?P<day>%s)"}
+_TIME = "(?:[ T][0-9:.]*(?:Z|[+-][0-9:]+)?)?"
+
+
+def days_written(texts: Any, form: str = ISO) -> NDArray[np.float64]:
+    """Return the days since 1970-01-01 of dates of a form, alone or before a time, shape (n,); NaN
+    for what is none.
+
+    >>> days_written(pa.array(["1.2.1970", "1970-02-01", "30.2.1970"]), "31.12.2025").tolist()
+    [31.0, nan, nan]
+    """
+    parts = pc.extract_regex(texts, _pattern(form))
+    year, month, day = (
+        pc.utf8_lpad(pc.struct_field(parts, name), 2, "0").cast(pa.string())
+        for name in ("year", "month", "day")
+    )
+    iso = pc.binary_join_element_wise(year, month, day, "-")
+    try:
+        days = iso.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+        return to_numpy(days, null=math.nan)
+    except pa.ArrowInvalid:  # the thirtieth of February
+        return np.array([_days(text) for text in iso.to_pylist()], dtype=float)
+
+
+def _pattern(form: str) -> str:
+    found = DATE_FORM.fullmatch(form)
+    assert found is not None
+    first, separator, second, _, third = found.groups()
+    # Without separators the digits are counted; ISO has two of month and day.
+    digits = "[0-9]{1,2}" if separator and form != ISO else "[0-9]{2}"
+    parts = [_PARTS[part].replace("%s", digits) for part in (first, second, third)]
+    return f"^{_escaped(separator).join(parts)}{_TIME}$"
+
+
+def _escaped(separator: str) -> str:
+    return "[.]" if separator == "." else separator
+
+
+def _days(text: str | None) -> float:
+    try:
+        return math.nan if text is None else float((date.fromisoformat(text) - EPOCH).days)
+    except ValueError:
+        return math.nan
