@@ -128,6 +128,12 @@ def tables() -> dict[str, Table]:
         "letters of all kinds": Table(text(island).encode(), island),
         "ends of lines of Windows": Table(text(PLAIN, end="\r\n").encode(), PLAIN),
         "ends of lines of old Macs": Table(text(PLAIN, end="\r").encode(), PLAIN),
+        "a blank last column": Table(
+            (b"\xef\xbb\xbf" + text(PLAIN, ";", ";\r\n", comma).encode()), PLAIN
+        ),
+        "two blank last columns with blanks": Table(
+            text(PLAIN, end=", ,\n").replace("hours, ,", "hours,,").encode(), PLAIN
+        ),
         "no end of the last line": Table(plain.rstrip("\n").encode(), PLAIN),
         "blank lines between": Table(plain.replace("\n", "\n\n").encode(), PLAIN),
         "blanks around": Table(text(PLAIN, " , ").replace("\n", " \n ").strip().encode(), PLAIN),
@@ -299,7 +305,10 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "no header, a word twice": (b"yes,yes,f\nno,yes,m\n", "(1 and 2) have one name"),
         "a column twice": (b"sex,sex\nf,m\n", "have one name"),
         "a column without a name": (b",sex\n1,f\n2,m\n", "column 1 has no name"),
-        "a separator too many": (b"sex,region,\nf,north,\n", "column 3 has no name"),
+        "a value without a name": (
+            b"sex,region,,\nf,north,,\nm,south,,x\n",
+            "data row 2: column 4 holds a value and has no name",
+        ),
         "a field too many": (plain + b"f,north,1,2\n", "4 fields instead of 3"),
         "a field too few": (plain + b"f\n", "1 fields instead of 3"),
         "letters of Latin-1": ("sex\nmän\n".encode("latin-1"), "line 2: not UTF-8 text"),

@@ -42,7 +42,8 @@ class CsvSource:
 
     Every column is text. Blanks around a field do not count. Only the empty field, quoted or not,
     is missing: ``NA``, ``null`` and ``nan`` are texts like any others. Blank lines are skipped,
-    except in a table of one column, where such a line is a row whose value is missing.
+    except in a table of one column, where such a line is a row whose value is missing. Columns at
+    the end without a name and without a value, as spreadsheets leave them, are none.
 
     Args:
         file: an open binary file at its beginning; compressed content is recognised.
@@ -73,6 +74,7 @@ class CsvSource:
         self.dates = file_format.dates
         self._counted = _Replayed(file)
         self._rows = 0
+        self._unnamed = 0
         with self._explained():
             stream = self._counted
             if stream.peek(2)[:2] == b"\x1f\x8b":
@@ -120,7 +122,8 @@ class CsvSource:
         Raises:
             InputError: if a row has too many or too few fields, or is not text in the encoding.
         """
-        single = len(self.names) == 1
+        single = len(self.names) + self._unnamed == 1
+        unnamed = [f"\0{place}" for place in range(self._unnamed)]
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
@@ -137,7 +140,9 @@ class CsvSource:
                 # Threads of our own overlap reading and writing; with pyarrow's, the number of a
                 # ragged row is not known.
                 read_options=pc_csv.ReadOptions(
-                    use_threads=False, block_size=BLOCK_BYTES, column_names=list(self.names)
+                    use_threads=False,
+                    block_size=BLOCK_BYTES,
+                    column_names=[*self.names, *unnamed],
                 ),
                 parse_options=pc_csv.ParseOptions(
                     delimiter=self.separator,
@@ -146,8 +151,8 @@ class CsvSource:
                     invalid_row_handler=refuse,
                 ),
                 convert_options=pc_csv.ConvertOptions(
-                    include_columns=list(columns),
-                    column_types={name: pa.string() for name in columns},
+                    include_columns=[*columns, *unnamed],
+                    column_types={name: pa.string() for name in (*columns, *unnamed)},
                     null_values=[""],
                     strings_can_be_null=True,
                     check_utf8=False,  # the stream has been decoded
@@ -159,7 +164,7 @@ class CsvSource:
             try:
                 with reader:
                     for batch in reader:
-                        yield _trimmed(batch) if self._text.blanks else batch
+                        yield self._named(_trimmed(batch) if self._text.blanks else batch, unnamed)
                         self._rows += batch.num_rows
             finally:
                 del reader
@@ -168,6 +173,19 @@ class CsvSource:
                 raise InputError(
                     f"{self.table}, data row {self._rows}: a quote is opened and never closed"
                 )
+
+    def _named(self, batch: Any, unnamed: Sequence[str]) -> Any:
+        """Return a batch without the columns that have no name, in which there is nothing."""
+        for place, name in enumerate(unnamed, len(self.names) + 1):
+            column = batch.column(name)
+            if column.null_count < len(column):
+                row = self._rows + column.is_null().to_pylist().index(False) + 1
+                raise InputError(
+                    f"{self.table}, data row {row}: column {place} holds a value and has no name; "
+                    "give it one, or leave it out of the table"
+                )
+        kept = batch.num_columns - len(unnamed)
+        return batch.select(list(range(kept))) if unnamed else batch
 
     def _refuse_other_kinds(self, start: bytes) -> None:
         for magic, what in _OTHER_KINDS.items():
@@ -222,7 +240,11 @@ class CsvSource:
                 )
             return given or tuple(f"column{i}" for i in range(1, len(fields) + 1))
         self._stream.take_record(_HEADER_BYTES)
-        return given or tuple(field.strip() for field in fields)
+        names = tuple(field.strip() for field in fields)
+        if not given:
+            named = [place for place, name in enumerate(names, 1) if name]
+            self._unnamed = len(names) - max(named, default=len(names))
+        return given or names[: len(names) - self._unnamed]
 
     def _explained(self, ragged: Sequence[Any] = ()) -> "_Explained":
         return _Explained(self, ragged)

@@ -74,6 +74,7 @@ class Fileset:
     """
 
     decimal = "."
+    dates: str | None = None
     surely_named = True
 
     def __init__(self, file: BinaryIO, table: str, expected: Collection[str] = ()) -> None:
