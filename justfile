@@ -37,6 +37,10 @@ kill:
 fuzz:
     REQUESTS=100000 {{bin}}/pytest -m slow -n 0 -k "posted_breaks" tests/unit/collect/test_collector.py
 
+# A hundred pairs of opposite answers through the page: when their requests start; ten minutes.
+opposite:
+    PAIRS=100 {{bin}}/pytest -m slow -n 0 -s -k "starts_tells_nothing" tests/unit/collect/test_in_a_browser.py
+
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:
     AUDITS=91 {{bin}}/pytest -m slow -k "every_family" tests/statistical/test_audit.py

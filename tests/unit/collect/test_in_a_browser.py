@@ -1,6 +1,7 @@
 """The page in Chromium: what is drawn, what leaves the browser, and what is shown."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -542,3 +543,77 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
         browser.delete_all_cookies()
         browser.get(url)
         assert "come in by the address" in browser.find_element(By.TAG_NAME, "body").text
+
+
+def test_the_form_works_enlarged_and_in_forced_colours(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    """200 % of a screen of 1,280 px is 640 px of twice the density; colours are the system's."""
+    folder, watch = example_folder(tmp_path), Watched()
+    size = {"width": 640, "height": 450, "deviceScaleFactor": 2, "mobile": False}
+    forced = {"features": [{"name": "forced-colors", "value": "active"}]}
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    colours = "const s = getComputedStyle(arguments[0]); return [s.backgroundColor, s.borderColor]"
+
+    def check() -> None:
+        fits = "return document.documentElement.scrollWidth <= innerWidth"
+        assert browser.execute_script(fits)
+        browser.execute_script(axe)
+        assert browser.execute_async_script(RULES) == []
+
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", forced)
+        with served(folder, watch) as url:
+            browser.get(url)
+            wait_for(browser, "introduction")
+            assert browser.execute_script("return matchMedia('(forced-colors: active)').matches")
+            check()
+            browser.find_element(By.ID, "agree").click()
+            browser.find_element(By.CSS_SELECTOR, "fieldset summary").click()
+            same, other = (
+                browser.execute_script(colours, browser.find_element(By.CSS_SELECTOR, dot))
+                for dot in (".dots .same", ".dots i:not(.same)")
+            )
+            assert same[0] != other[0]  # the dots differ without the page's own colours
+            assert other[1] == same[0]
+            check()
+            browser.get("about:blank")
+            browser.get(url)
+            fill(browser)
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "done")
+            check()
+        assert len(watch.posts()) == 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+PAIRS = int(os.environ.get("PAIRS", "0"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PAIRS < 30, reason="takes two seconds a pair: just opposite")
+def test_when_the_request_starts_tells_nothing_of_the_answers(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    """Pairs of opposite answers, in random order: which of them starts later is a fair coin, at a
+    false alarm in a million (Hoeffding), up to differences below what the browser's clock shows."""
+    folder, watch, starts = example_folder(tmp_path), Watched(), {0: [], -1: []}
+    with served(folder, watch) as url, first(browser, WATCHED_BITS):
+        for swapped in np.random.default_rng().integers(0, 2, PAIRS):
+            for choice in (0, -1) if swapped else (-1, 0):
+                browser.get(url)
+                fill(browser, choice, hours="4" if choice else "9")
+                clock = "document.getElementById('send').addEventListener('click', "
+                browser.execute_script(clock + "e => { globalThis.clicked = e.timeStamp; }, true)")
+                browser.find_element(By.ID, "send").click()
+                wait_for(browser, "done")
+                starts[choice].append(browser.execute_script("return left - clicked"))
+                browser.execute_script("localStorage.clear()")
+                browser.get("about:blank")
+    later = np.sign(np.array(starts[0]) - np.array(starts[-1]))
+    print(f"\n{PAIRS} pairs: {int((later > 0).sum())} later, {int((later < 0).sum())} sooner")
+    assert abs(later.sum()) <= np.sqrt(2 * PAIRS * np.log(2e6))
+    assert {len(body) for body in watch.posts()} == {module.submission_size(folder.study)}
