@@ -33,8 +33,10 @@ test-all:
 kill:
     KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 
-# A hundred thousand requests made from the contract of the collector; a few minutes.
-fuzz:
+# A million crafted inputs to every parser, and a hundred thousand requests to the collector: an hour
+# and more; an input that is a defect is written beside it.
+fuzz inputs="1000000":
+    {{bin}}/python tests/fuzzing.py --inputs {{inputs}}
     REQUESTS=100000 {{bin}}/pytest -m slow -n 0 -k "posted_breaks" tests/unit/collect/test_collector.py
 
 # A hundred pairs of opposite answers through the page: when their requests start; ten minutes.

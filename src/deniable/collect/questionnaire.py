@@ -60,6 +60,8 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
         raise InputError(f"{path}: not valid TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from None
+    except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists
+        raise InputError(f"{path}: a value in it is too long or too deep") from None
     try:
         return _checked(file, schema, today)
     except InputError as error:

@@ -43,6 +43,8 @@ _VERSION = 1
 _PATIENCE = 120.0
 """Seconds to wait for other writers; each takes milliseconds."""
 
+_DAMAGED = "this is not a ledger, or it is damaged; take it from a copy"
+
 _TABLES = """
 CREATE TABLE secret (key BLOB NOT NULL);
 CREATE TABLE events (
@@ -174,6 +176,8 @@ class Ledger:
             yield connection
         except sqlite3.Error as error:
             raise InputError(f"{self.path}: {_reason(error)}") from None
+        except UnicodeDecodeError:  # sqlite quotes what it cannot read
+            raise InputError(f"{self.path}: {_DAMAGED}") from None
         finally:
             if connection is not None:
                 connection.close()
@@ -493,7 +497,7 @@ def _said(path: Path) -> Iterator[None]:
 def _reason(error: sqlite3.Error) -> str:
     text = str(error)
     if "not a database" in text or "malformed" in text:
-        return "this is not a ledger, or it is damaged; take it from a copy"
+        return _DAMAGED
     if "locked" in text:
         return f"other programs have held the ledger for {_PATIENCE:g} seconds; try again"
     if "no such table" in text or "no such column" in text:

@@ -244,6 +244,8 @@ class Schema:
             raise InputError(f"{path}: not valid TOML: {error}") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+        except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists
+            raise InputError(f"{path}: a value in it is too long or too deep") from None
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Schema":

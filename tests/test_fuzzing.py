@@ -1,0 +1,79 @@
+"""No crafted input ends in a traceback, hangs, or takes a gigabyte (tests/fuzzing.py)."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import fuzzing
+from deniable.collect.questionnaire import read_questionnaire
+from deniable.errors import InputError
+from deniable.ledger import Ledger
+from deniable.schema import Schema
+
+SEED = time.time_ns() % 10**9
+
+
+@pytest.mark.slow
+def test_ten_thousand_crafted_inputs_are_accepted_or_refused() -> None:
+    found = fuzzing.fuzz(10_000, SEED, [])
+    assert found.defects == [], f"python tests/fuzzing.py --inputs 10000 --seed {SEED}"
+    for name in {name for name, _ in found.outcomes}:
+        assert found.outcomes[name, "accepted"] > 0, name
+
+
+def test_what_a_parser_should_not_do_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def crash(content: bytes, scratch: Path) -> None:
+        match content[:1]:
+            case b"0":
+                raise InputError("refused")
+            case b"1":
+                raise ValueError("a traceback")
+            case b"2":
+                while True:
+                    pass
+            case b"3":
+                bytearray(1 << 31)
+            case b"4":
+                os._exit(3)
+
+    parser = fuzzing.Parser(crash, [])
+    monkeypatch.setattr(fuzzing, "SECONDS", 0.1)
+    monkeypatch.setattr(fuzzing, "parsers", lambda _: {"it": parser})
+    monkeypatch.setattr(fuzzing, "made", lambda *given: b"%d" % (given[3] % 6))
+    found = fuzzing.fuzz(6, 1, [], tmp_path)
+    assert found.outcomes == {("it", "refused"): 1, ("it", "accepted"): 1}
+    said = ["a traceback", "seconds of CPU", "MemoryError", "ended with 3"]
+    assert len(found.defects) == 4
+    assert all(words in defect for words, defect in zip(said, found.defects, strict=True))
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == [b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("value", ["1" * 5000, "[" * 3000])
+def test_values_too_long_or_too_deep_are_one_sentence(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f"title = {value}")
+    with pytest.raises(InputError, match="too long or too deep"):
+        Schema.from_toml(file)
+    with pytest.raises(InputError, match="too long or too deep"):
+        read_questionnaire(file, Schema.anonymous((2,)), fuzzing.TODAY)
+
+
+def test_a_ledger_whose_damage_is_no_text_is_refused(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l")
+    ledger.set_budget("p", 1.0)
+    content = ledger.path.read_bytes()
+    ledger.path.write_bytes(content.replace(b"CREATE TABLE secret", b"CREATE TABLO s\xa8cret"))
+    with pytest.raises(InputError, match="damaged"):
+        ledger.events()
+
+
+def test_an_input_is_the_same_each_time_and_another_for_another_number() -> None:
+    parser = fuzzing.Parser(print, [json.dumps({"a": [1, "b"]}).encode()])
+    one = [fuzzing.made("x", parser, 7, number) for number in range(50)]
+    assert one == [fuzzing.made("x", parser, 7, number) for number in range(50)]
+    assert len(set(one)) > 25
