@@ -1,10 +1,12 @@
 """Codes in, codes out: batches, order and types."""
 
 import copy
+import multiprocessing
 import os
 import pickle
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -183,3 +185,20 @@ def test_a_forked_randomizer_draws_other_bits() -> None:
         theirs = answer.read()
     assert len(theirs) == 5000
     assert theirs != randomizer.randomize(given)[3].tobytes()
+
+
+_HANDED_OUT = [np.zeros(5000, dtype=np.uint16)] * 4
+
+
+def _in_a_worker(randomizer: Randomizer) -> tuple[int, bytes]:
+    time.sleep(0.05)  # so that the other workers get some too
+    return os.getpid(), b"".join(column.tobytes() for column in randomizer.randomize(_HANDED_OUT))
+
+
+def test_workers_of_a_pool_that_get_one_randomizer_draw_different_bits() -> None:
+    # As joblib does: copies of one object, pickled, several to a process that lives on.
+    randomizer = Randomizer(votes(), SystemRandomness())
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+        found = list(pool.map(_in_a_worker, [randomizer] * 6))
+    assert len({drawn for _, drawn in found}) == 6
+    assert os.getpid() not in {process for process, _ in found}
