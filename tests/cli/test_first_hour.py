@@ -143,7 +143,7 @@ def test_it_is_said_that_a_row_is_counted_without_the_header(deniable, people):
     (people / "people.csv").write_text("sex,age,blood\nf,25,A\nx,25,A\n")
     refused = deniable(*SHARE)
     assert "data row 2, column 'sex'" in refused.err
-    assert "(data rows are counted without the header)" in refused.err
+    assert "(data rows are counted from 1, without the header)" in refused.err
 
 
 def test_the_mechanism_that_is_given_is_looked_at_with_its_own_schema(deniable, people):

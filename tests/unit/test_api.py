@@ -182,3 +182,18 @@ def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
     for given in (plan, tmp_path / "r" / "record.json"):
         with pytest.warns(Notice, match="of the 400 rows that were released"):
             deniable.estimate(rows.iloc[:300], given, of="age")
+
+
+def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
+    schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),), keep=("town",))
+    with pytest.raises(deniable.InputError, match="error is a number, not '2pt'"):
+        deniable.plan(schema, rows=100, error="2pt")
+    with pytest.raises(deniable.InputError, match=r"schema is a deniable\.Schema, not str"):
+        deniable.plan("smokes.toml", rows=100, error=0.02)
+    with pytest.raises(deniable.InputError, match="'town' is released as it is, so that its"):
+        schema.position("town")
+    frame = pandas.DataFrame({"smokes": ["no", "maybe"], "town": ["A", "B"]})
+    plan = deniable.design(schema, epsilon=1)
+    with pytest.raises(deniable.InputError, match=r"counted from 1\)$") as raised:
+        deniable.randomize(frame, plan)
+    assert "header" not in str(raised.value)

@@ -8,6 +8,7 @@ levels. Who randomizes attributes together needs something between the two.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from deniable.design.account import Design
@@ -86,6 +87,11 @@ def plan(
     """
     if sum(given is None for given in (rows, error, epsilon)) != 1:
         raise InputError("give two of rows, error and epsilon; the third is what is found")
+    for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
+        if given is not None and not isinstance(given, Real):
+            raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
+    if not isinstance(schema, Schema):
+        raise InputError(f"schema is a deniable.Schema, not {type(schema).__name__}")
     if error is not None and not 0 < error < 1:
         raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
     if rows is not None and rows < 1:

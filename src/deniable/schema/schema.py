@@ -119,6 +119,11 @@ class Schema:
                     f"'{name}' is a part of '{whole.name}', which is randomized as one; name "
                     f"'{whole.name}' instead"
                 ) from None
+            if name in self.keep:
+                raise InputError(
+                    f"'{name}' is released as it is, so that its shares are those of the released "
+                    "rows; count them there, or use it to form groups"
+                ) from None
             known = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
             raise InputError(
                 f"there is no attribute '{name}' in the schema; it has {known}"

@@ -243,7 +243,10 @@ class TableReader:
                 n_rows += batch.num_rows
                 progress(self.fraction)
         if found:
-            raise _mismatches(self.table, columns, found, show_values=self._show_values)
+            header = isinstance(self.source, CsvSource)
+            raise _mismatches(
+                self.table, columns, found, show_values=self._show_values, header=header
+            )
         return n_rows - self._rows_before
 
     def __enter__(self) -> "TableReader":
@@ -537,7 +540,9 @@ def _mismatches(
     found: Mapping[tuple[str, int], Mismatch],
     *,
     show_values: bool,
+    header: bool,
 ) -> InputError:
+    counted = "data rows are counted from 1" + (", without the header" if header else "")
     sentences = []
     for (name, reason), mismatch in found.items():
         problem = "{0} {1} empty; fill in whose row it is, or leave the row out"
@@ -556,11 +561,10 @@ def _mismatches(
         first = "" if one else "the first in "
         sentences.append(f"{first}data row {mismatch.first_row}, column '{name}': {text}")
     if len(sentences) == 1:
-        return InputError(f"{table}, {sentences[0]} (data rows are counted without the header)")
+        return InputError(f"{table}, {sentences[0]} ({counted})")
     listed = "\n  ".join(sentences)
     return InputError(
-        f"{table}: {len(sentences)} kinds of values do not fit the schema; data rows are counted "
-        f"from 1, without the header\n  {listed}"
+        f"{table}: {len(sentences)} kinds of values do not fit the schema; {counted}\n  {listed}"
     )
 
 
