@@ -222,11 +222,6 @@ def _check_collectable(design: Design) -> None:
             f"a study asks at most {MOST_ATTRIBUTES} questions, and this mechanism has "
             f"{len(schema.columns)} attributes; keep those that are needed"
         )
-    if mechanism.forms is not None:
-        raise InputError(
-            "the page draws no forms of which each respondent gets one; use a mechanism of another "
-            "method, such as balanced"
-        )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(
             "the mechanism was made from a collected table, and gives its frequencies away; use "

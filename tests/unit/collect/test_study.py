@@ -127,11 +127,6 @@ def test_a_law_without_epsilon_is_refused(tmp_path: Path) -> None:
         new_study(GOLDEN / "designed-matrix.json", questionnaire, TODAY)
 
 
-def test_forms_are_refused_since_the_page_draws_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the page draws no forms"):
-        opened_with(Schema.anonymous((2, 3)), tmp_path, epsilon=2.0, method="forms", pairs=0)
-
-
 def test_more_questions_than_anybody_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at most 200 questions, and this mechanism has 201"):
         opened_with(Schema.anonymous((2,) * 201), tmp_path, epsilon=5.0, method="kronecker")
