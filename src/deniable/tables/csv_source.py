@@ -21,6 +21,11 @@ from deniable.schema.file_format import SEPARATORS, FileFormat
 BLOCK_BYTES = 1 << 21
 """Read and parsed at a time. The memory of a pipe is a few of these."""
 
+_WIDE = 64
+_WIDE_CELLS, _WIDE_ROWS = 1 << 22, 1 << 12
+"""From so many columns on, blocks of so many cells, or so many rows if that is less, where they are
+larger: every column of a block costs the same few calls, however short it is."""
+
 _HEADER_BYTES = 1 << 26
 _SAMPLE_BYTES = 1 << 16
 _SAMPLE_ROWS = 100
@@ -75,6 +80,7 @@ class CsvSource:
         self._counted = _Replayed(file)
         self._rows = 0
         self._unnamed = 0
+        self._block_bytes = BLOCK_BYTES
         with self._explained():
             stream = self._counted
             if stream.peek(2)[:2] == b"\x1f\x8b":
@@ -133,6 +139,7 @@ class CsvSource:
         with self._explained(ragged):
             if self._stream.at_end(skip_blank=not single):
                 return
+            self._block_bytes = self._block()
             lent = _Lent(self._stream)
             released = weakref.ref(lent)
             reader = pc_csv.open_csv(
@@ -141,7 +148,7 @@ class CsvSource:
                 # ragged row is not known.
                 read_options=pc_csv.ReadOptions(
                     use_threads=False,
-                    block_size=BLOCK_BYTES,
+                    block_size=self._block_bytes,
                     column_names=[*self.names, *unnamed],
                 ),
                 parse_options=pc_csv.ParseOptions(
@@ -186,6 +193,13 @@ class CsvSource:
                 )
         kept = batch.num_columns - len(unnamed)
         return batch.select(list(range(kept))) if unnamed else batch
+
+    def _block(self) -> int:
+        """Return how many bytes are parsed at a time."""
+        if len(self.names) < _WIDE:
+            return BLOCK_BYTES
+        row = 1 + len(self._stream.peek_record(_HEADER_BYTES))
+        return max(BLOCK_BYTES, row * min(_WIDE_ROWS, _WIDE_CELLS // len(self.names)))
 
     def _refuse_other_kinds(self, start: bytes) -> None:
         for magic, what in _OTHER_KINDS.items():
@@ -328,9 +342,10 @@ class _Explained:
                     "many as the header, and a field that holds the separator needs quotes"
                 )
             if "straddling" in str(error):
+                most = self._source._block_bytes >> 20
                 return (
-                    f"{after}: a row is longer than {BLOCK_BYTES >> 20} MiB; probably a quote is "
-                    "opened and never closed"
+                    f"{after}: a row is longer than {most} MiB; probably a quote is opened and "
+                    "never closed"
                 )
             return f"{after}: not valid CSV; check quotes and separators"
         if isinstance(error, EOFError | OSError) or type(error).__module__ == "zlib":

@@ -8,6 +8,7 @@ instead of twelve, and the buffer into which the pieces are fetched is the text 
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from deniable.tables.encode import is_single_valued
 
 _PIECES = 4096
 """At most this many ready pieces per group of columns: they should stay in the cache."""
+
+_ALL_PIECES = 1 << 18
+"""At most about this many in all groups together; groups of columns alike share theirs."""
 
 _EMPTY = text_scalar("")
 _QUOTE = text_scalar('"')
@@ -38,25 +42,25 @@ def row_text(fields: Sequence[str]) -> str:
 
 
 class _Group:
-    """Adjacent randomized columns and the text of each combination of their codes."""
+    """Adjacent randomized columns; a combination of their codes is a number below `size`."""
 
     def __init__(self) -> None:
         self.columns: list[Column] = []
-        self.sizes: list[int] = []
-        self.texts = [""]
+        self.fields: list[tuple[str, ...]] = []
+        self.size = 1
 
-    def add(self, column: Column, fields: Sequence[str]) -> None:
+    def add(self, column: Column, fields: tuple[str, ...]) -> None:
         self.columns.append(column)
-        self.sizes.append(len(fields))
-        self.texts = [text + field for text in self.texts for field in fields]
+        self.fields.append(fields)
+        self.size *= len(fields)
 
     def combine(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Return the place of each row's text, shape (n,)."""
         combined = self.columns[0].codes(codes)
         if len(self.columns) > 1:
             combined = combined.astype(np.uint16)
-            for column, size in zip(self.columns[1:], self.sizes[1:], strict=True):
-                combined *= np.uint16(size)
+            for column, fields in zip(self.columns[1:], self.fields[1:], strict=True):
+                combined *= np.uint16(len(fields))
                 combined += column.codes(codes).astype(np.uint16, copy=False)
         return combined
 
@@ -65,19 +69,34 @@ class _Run:
     """Groups with no kept column between them; together they are the text of part of a row."""
 
     def __init__(self) -> None:
+        self._columns: list[tuple[Column, tuple[str, ...]]] = []
         self.groups: list[_Group] = []
 
     def add(self, column: Column, fields: Sequence[str]) -> None:
-        if not self.groups or len(self.groups[-1].texts) * len(fields) > _PIECES:
-            self.groups.append(_Group())
-        self.groups[-1].add(column, fields)
+        self._columns.append((column, tuple(fields)))
 
     def freeze(self) -> None:
-        self._pieces = from_values(
-            [text for group in self.groups for text in group.texts], pa.string()
-        )
-        sizes = [len(group.texts) for group in self.groups]
-        self._starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        most = _PIECES
+        while True:
+            self.groups = self._grouped(most)
+            # Groups with the same fields have the same texts.
+            alike = {tuple(group.fields): group.size for group in self.groups}
+            if sum(alike.values()) <= _ALL_PIECES or most == 1:
+                break
+            most //= 4
+        starts = dict(zip(alike, accumulate(alike.values(), initial=0), strict=False))
+        self._starts = [starts[tuple(group.fields)] for group in self.groups]
+        pieces = (map("".join, product(*fields)) for fields in alike)
+        self._pieces = from_values(list(chain.from_iterable(pieces)), pa.string())
+
+    def _grouped(self, most: int) -> list[_Group]:
+        """Return the columns in groups of at most so many pieces, or of one column."""
+        groups: list[_Group] = []
+        for column, fields in self._columns:
+            if not groups or groups[-1].size * len(fields) > most:
+                groups.append(_Group())
+            groups[-1].add(column, fields)
+        return groups
 
     def pieces(self, codes: Sequence[NDArray[Any]]) -> Any:
         """Return the texts of all groups of the first row, then of the second, …

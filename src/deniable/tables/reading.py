@@ -30,6 +30,9 @@ from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes."""
 
+_BATCH_CELLS, _LEAST_ROWS = 1 << 23, 1 << 9
+"""Fewer rows where they would be more cells than that."""
+
 AS_FOUND = FileFormat()
 """Of a text file's form nothing is known."""
 
@@ -438,6 +441,7 @@ def open_unit(
         unit: which row groups of a Parquet file to read.
     """
     expected = {*keep, *(column.name for a in attributes for column in a.columns)}
+    batch_rows = min(batch_rows, max(_LEAST_ROWS, _BATCH_CELLS // max(1, len(expected))))
     file: BinaryIO | None = None
     opened: Source
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.schema import Attribute, FileFormat
-from deniable.tables import csv_source, open_table
+from deniable.tables import csv_source, open_table, reading
 from deniable.tables.reading import column_names
 
 A = Attribute("a", ("x", "y", "z"))
@@ -404,3 +404,23 @@ def test_the_values_of_a_table_without_a_header_row_are_not_shown(first, tmp_pat
     with pytest.raises(InputError, match="needs a header row") as caught:
         open_table(written(tmp_path, first + CSV), [A, B], ["k"])
     assert SECRET not in str(caught.value)
+
+
+def test_wide_tables_come_in_batches_of_cells(tmp_path, monkeypatch):
+    names = [f"c{i}" for i in range(70)]
+    lines = [",".join(names), *[",".join("xyz"[(r + i) % 3] for i in range(70)) for r in range(90)]]
+    path = written(tmp_path, "\n".join(lines) + "\n")
+    attributes = [Attribute(name, ("x", "y", "z")) for name in names]
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(csv_source, "_WIDE_CELLS", 70 * 30)
+    monkeypatch.setattr(reading, "_BATCH_CELLS", 70 * 30)
+    monkeypatch.setattr(reading, "_LEAST_ROWS", 5)
+    table = pa.table(
+        {name: [line.split(",")[i] for line in lines[1:]] for i, name in enumerate(names)}
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (path, tmp_path / "t.parquet", table):
+        with open_table(source, attributes) as reader:
+            batches = list(reader)
+        assert [b.n_rows for b in batches] == [30, 30, 30]
+        assert [c for b in batches for c in b.codes[69]] == [r % 3 for r in range(90)]

@@ -332,3 +332,28 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, name):
         "elsewhere"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pieces_of_text_are_bounded_and_shared_by_columns_alike(monkeypatch):
+    """Columns alike have the pieces of one group; where all differ, groups are smaller."""
+    kinds = {f"c{i}": pa.string() for i in range(40)}
+    alike = [Attribute(name, ("0", "1", "2")) for name in kinds]
+    differ = [Attribute(name, (f"{i}a", f"{i}b", f"{i}c")) for i, name in enumerate(kinds)]
+    codes = [np.arange(9) * (i + 1) % 3 for i in range(40)]
+    for attributes, few in ((alike, 2187 + 243), (differ, 500)):
+        monkeypatch.setattr(csv_text_module, "_ALL_PIECES", 1 << 18)
+        text = CsvText(released_columns(kinds.items(), attributes))
+        expected = bytes(text.render(codes, {}))
+        rows = [
+            ",".join(a.categories[c[r]] for a, c in zip(attributes, codes, strict=True))
+            for r in range(9)
+        ]
+        assert expected.decode() == "\n".join(rows) + "\n"
+        monkeypatch.setattr(csv_text_module, "_ALL_PIECES", few + 2187)
+        bounded = CsvText(released_columns(kinds.items(), attributes))
+        assert len(bounded._parts[0]._pieces) <= few + 2187
+        assert bytes(bounded.render(codes, {})) == expected
+    monkeypatch.setattr(csv_text_module, "_ALL_PIECES", 1)
+    least = CsvText(released_columns(kinds.items(), differ))
+    assert len(least._parts[0]._pieces) == 120
+    assert bytes(least.render(codes, {})) == expected
