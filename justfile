@@ -33,8 +33,7 @@ test-all:
 kill:
     KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 
-# A million crafted inputs to every parser, and a hundred thousand requests to the collector: an hour
-# and more; an input that is a defect is written beside it.
+# A million crafted inputs to the parsers, a hundred thousand requests to the collector: an hour and more.
 fuzz inputs="1000000":
     {{bin}}/python tests/fuzzing.py --inputs {{inputs}}
     REQUESTS=100000 {{bin}}/pytest -m slow -n 0 -k "posted_breaks" tests/unit/collect/test_collector.py
@@ -42,6 +41,10 @@ fuzz inputs="1000000":
 # A hundred pairs of opposite answers through the page: when their requests start; ten minutes.
 opposite:
     PAIRS=100 {{bin}}/pytest -m slow -n 0 -s -k "starts_tells_nothing" tests/unit/collect/test_in_a_browser.py
+
+# Up to 700 numbers of every family's record moved by a unit and by 1 %, counted by what came of them.
+altered:
+    ALTERED=700 {{bin}}/pytest -n 0 -s -m slow tests/cli/test_altered_records.py
 
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:
