@@ -76,3 +76,7 @@ bench:
 # kill -9 at twenty moments of releases in parts, plain and shuffled; a minute or two.
 parts:
     PART_KILLS=20 {{bin}}/pytest -k "whatever_moment" tests/unit/release/test_parts.py
+
+# Dask as it is, with a worker killed; half a minute.
+engines:
+    ENGINES=1 PYTHONPATH=src:tests {{bin}}/pytest -n 0 tests/unit/engines

@@ -97,7 +97,6 @@ DOORS: dict[str, set[str]] = {
     "clarabel": {"solvers", "solvers.patterns", "solvers.matrices"},
     "scipy": {"solvers", "solvers.patterns", "solvers.matrices", "estimate", "audit"},
     "sqlite3": {"ledger"},
-    "pyspark": {"engines"},
     "dask": {"engines"},
     "distributed": {"engines"},
     "matplotlib": {"report"},

@@ -1,0 +1,73 @@
+"""Dask: a task is a unit of rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from deniable.design.account import Design
+from deniable.engines.units import Task, share_by
+from deniable.release.release import Options
+
+
+def share(
+    client: Any,
+    source: Any,
+    plan: Design | str | Path,
+    output: str | Path,
+    *,
+    shuffle: bool = False,
+    person: str | None = None,
+    drop_other_columns: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Randomize tables by the workers of a Dask cluster, and write a folder to publish.
+
+    The workers see the tables and the folder of the output under the same names as this process,
+    and have this package.
+
+    Args:
+        client: a ``distributed.Client``.
+        source: the path of a table; several, as a list, a folder or a pattern.
+        plan: a design, or the file or folder that has it.
+        output: the folder to make.
+        shuffle: release the rows in random order.
+        person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        overwrite: replace an existing release.
+
+    Returns:
+        All that is told of the release; what was released is in the folder.
+
+    Raises:
+        InputError: as :func:`deniable.share`.
+
+    Example:
+        >>> import deniable, pyarrow.parquet
+        >>> from deniable.engines import dask
+        >>> class Client:  # as distributed.Client, and everything in this process
+        ...     def map(self, task, numbers, **_):
+        ...         return [task(number) for number in numbers]
+        ...     def gather(self, futures):
+        ...         return futures
+        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
+        >>> for name in ("1.csv", "2.csv"):
+        ...     _ = Path(name).write_text("smokes\\nno\\nyes\\n")
+        >>> plan = deniable.design(schema, epsilon=2)
+        >>> record = dask.share(Client(), ["1.csv", "2.csv"], plan, "release")
+        >>> record["release"]["rows"]
+        4
+    """
+
+    def run(task: Task, numbers: Sequence[int]) -> Sequence[str]:
+        # Not pure: Dask must not take what one task returned for another's.
+        futures = client.map(task, list(numbers), pure=False, retries=3)
+        return list(client.gather(futures))
+
+    options = Options(
+        shuffle=shuffle,
+        person=person,
+        drop_other_columns=drop_other_columns,
+        overwrite=overwrite,
+        command="deniable.engines.dask.share(…)",
+    )
+    return share_by(run, source, plan, output, options)

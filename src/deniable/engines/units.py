@@ -1,0 +1,93 @@
+"""The units of a release as tasks of an engine that somebody else runs.
+
+A task is told where the job is and which unit is its own. It returns nothing that was drawn: it
+commits a part, once, whatever the engine does with it. An engine may run a task twice, at once or
+again, and lose what it returned.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deniable.design.account import Design
+from deniable.design.record import read_design
+from deniable.errors import InputError
+from deniable.release.job import Stage, begin, open_job
+from deniable.release.parts import finish, work
+from deniable.release.release import Options
+from deniable.tables.files import files_of
+
+Task = Callable[[int], str]
+"""Does one piece of work; returns what went wrong, or nothing."""
+
+Run = Callable[[Task, Sequence[int]], Sequence[str]]
+"""Lets an engine do pieces of work; returns what their tasks returned."""
+
+_ROUNDS = 3
+"""How often work is handed out that comes back undone, since another process was at it."""
+
+
+def do_unit(folder: str, stage: Stage, number: int) -> str:
+    """Do one piece of work of a job; return what went wrong, or nothing.
+
+    Args:
+        folder: of the job, under the name that it has everywhere.
+        stage: which.
+        number: the piece of work.
+    """
+    try:
+        work(open_job(Path(folder)), stage, [number])
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def share_by(
+    run: Run, source: Any, plan: Design | str | Path, output: str | Path, options: Options
+) -> dict[str, Any]:
+    """Randomize tables by the workers of an engine, and write a folder to publish.
+
+    The workers see the tables and the folder of the output under the same names as this process.
+
+    Args:
+        run: lets the engine do pieces of work.
+        source: the path of a table; several, as a list, a folder or a pattern.
+        plan: a design, or the file or folder that has it.
+        output: the folder to make.
+        options: see :class:`~deniable.release.release.Options`.
+
+    Returns:
+        All that is told of the release (:func:`~deniable.release.record.told`). What was released
+        is read from the folder, as often as one likes.
+
+    Raises:
+        InputError: as :func:`~deniable.release.release.share`. What was begun by then is continued
+            by ``deniable share --resume``.
+    """
+    design = plan if isinstance(plan, Design) else read_design(plan)
+    files = files_of(source) or [Path(source)]
+    job = begin(files, design, Path(output), options)
+    with job.alone():
+        try:
+            _all(job.folder, "look", run)
+        except BaseException:
+            job.remove()
+            raise
+        for stage in job.stages:
+            _all(job.folder, stage, run)
+    return finish(open_job(job.folder), signer=options.signer)
+
+
+def _all(folder: Path, stage: Stage, run: Run) -> None:
+    for _ in range(_ROUNDS):
+        if not (left := open_job(folder).left(stage)):
+            return
+        for problem in run(partial(do_unit, str(folder), stage), left):
+            if problem:
+                raise InputError(problem)
+    if left := open_job(folder).left(stage):
+        raise InputError(
+            f"{folder}: other processes work on {len(left)} units; continue with --resume when "
+            "they are done"
+        )
