@@ -3,9 +3,11 @@
 The sampler, the accountant and the estimator all read this one description.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeVar
 
 from deniable.errors import InputError
@@ -267,6 +269,36 @@ class Mechanism:
         law = law if asked is None else law.given(asked)
         blocks = (Block(b.attributes, law) if b.law is self.forms else b for b in self.blocks)
         return replace(self, blocks=tuple(blocks), claim=None)
+
+    def form_for(self, text: str, salt: str) -> int:
+        """Return the form of a person by a public rule, so that whoever collects can assign it and
+        refuse a row with another one: people who choose their form move shares further.
+
+        Forms come out as often as their shares say, if texts do not repeat. Of a form that draws
+        what it asks, what is drawn is not decided by this.
+
+        Args:
+            text: what is unique to the person, such as the code of an invitation; no answer.
+            salt: of this collection, public, fixed before there are texts.
+
+        Returns:
+            The number of the form as it is released, from 1.
+
+        Raises:
+            InputError: if the mechanism has no forms.
+
+        >>> import deniable
+        >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
+        >>> [made.mechanism.form_for(f"invitation {i}", "spring survey") for i in range(8)]
+        [2, 2, 1, 2, 2, 1, 1, 2]
+        """
+        if self.forms is None:
+            raise InputError("the mechanism has no forms to assign")
+        first, second = salt.encode(), text.encode()
+        hashed = hashlib.sha256(len(first).to_bytes(8, "big") + first + second).digest()
+        drawn = int.from_bytes(hashed, "big") << self.forms.bits
+        ends = accumulate(self.forms.shares)
+        return 1 + sum(drawn >= end << 256 for end in ends)
 
     def promise(self) -> Claim:
         """Return the tightest claim that holds: what the accountant computes."""

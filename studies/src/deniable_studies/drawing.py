@@ -32,6 +32,9 @@ STYLES: dict[str, MethodStyle] = {
     "heuristic-requested": MethodStyle("heuristic, at the levels requested", SKY, "v", ":"),
     "rsfd": MethodStyle("RS+FD", SKY, "X", ":"),
     "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),
+    "smp-subset": MethodStyle("SMP with subset selection", GREY, "1", "-"),
+    "forms-shares": MethodStyle("forms, shares alone", SKY, "v", "-"),
+    "limit": MethodStyle("no mechanism is above", "#000000", "", ":"),
     "spl": MethodStyle("SPL", LIGHT_GREY, "x", ":"),
 }
 """The look of every method: of designs, of single attributes, and of what others offer."""

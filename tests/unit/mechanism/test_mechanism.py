@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw, PublishedForms
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.schema import Schema
 
@@ -162,3 +163,24 @@ def test_tables_that_are_not_the_laws_are_noticed(monkeypatch):
     monkeypatch.setattr(ProductLaw, "sampler", lambda _self: tables)
     with pytest.raises(InputError, match="what would be drawn of 'a1', 'a2'"):
         mechanism.check_samplers()
+
+
+def test_a_person_s_form_follows_from_text_and_salt_as_often_as_its_share() -> None:
+    halves = [((0,), np.array([0.7, 0.3])), ((1,), np.array([0.6, 0.4]))]
+    law = PublishedForms.from_probabilities((2, 2), [0.25, 0.75], halves)
+    mechanism = Mechanism(Schema.anonymous((2, 2)), (Block((0, 1), law),))
+    forms = [mechanism.form_for(f"code {i}", "spring") for i in range(4000)]
+    assert set(forms) == {1, 2}
+    assert abs(forms.count(1) / 4000 - 0.25) < 0.03  # fixed texts: this does not vary
+    again = [mechanism.form_for(f"code {i}", "spring") for i in range(50)]
+    other = [mechanism.form_for(f"code {i}", "autumn") for i in range(50)]
+    assert again == forms[:50] != other
+    # The salt's end and the text's start cannot be moved.
+    moved = [mechanism.form_for(f"e{i}", "cod") for i in range(50)]
+    assert moved != [mechanism.form_for(f"{i}", "code") for i in range(50)]
+
+
+def test_a_mechanism_without_forms_assigns_none() -> None:
+    mechanism = design(Schema.anonymous((2, 2)), epsilon=1).mechanism
+    with pytest.raises(InputError, match="no forms"):
+        mechanism.form_for("code", "salt")

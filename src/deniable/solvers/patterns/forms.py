@@ -68,7 +68,11 @@ DEFAULT_ASKED_CAPPED = 6
 DEFAULT_PAIRS = 0.2
 
 EACH_BY_ITSELF = 12
-"""Up to so many attributes no two are counted as one class, so that forms ask given attributes."""
+"""Up to so many attributes few that are alike are not counted as one class, so that forms ask given
+attributes."""
+
+MANY_ALIKE = 5
+"""So many always are."""
 
 _LEAST_SHARE = 1e-4
 _LEAST_PART = 0.05
@@ -170,10 +174,14 @@ def solve(
         raise InputError(f"a form asks 1 to {most} attributes{under}, not {asked}")
     alike: dict[tuple[float, ...], list[int]] = {}
     for i, kind in enumerate(zip(n_categories, weights, limits, given_rest, strict=True)):
-        alike.setdefault((*kind, *([i] if k <= EACH_BY_ITSELF else [])), []).append(i)
-    classes = tuple(map(tuple, alike.values()))
+        alike.setdefault(kind, []).append(i)
+    classes: list[tuple[int, ...]] = []
+    for members in alike.values():
+        one = k > EACH_BY_ITSELF or len(members) >= MANY_ALIKE
+        classes += [tuple(members)] if one else [(i,) for i in members]
+    classes.sort()
     first = [members[0] for members in classes]
-    interactions = _Interactions(np.asarray(n_categories)[first], classes)
+    interactions = _Interactions(np.asarray(n_categories)[first], tuple(classes))
     search = _Search(interactions, epsilon, min(asked, k), limits[first], given_rest[first])
     share_costs, pair_costs = search.of.costs(weights[first])
     search.minimise(share_costs)

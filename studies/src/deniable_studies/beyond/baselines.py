@@ -1,4 +1,5 @@
-"""What others offer for records of several attributes, in closed form: RS+FD and SMP.
+"""What others offer for records of several attributes, in closed form: RS+FD and SMP (Arcolezi and
+others 2021), also with subset selection.
 
 *RS+FD* (random sampling plus fake data; Arcolezi, Couchot, Al Bouna and Xiao, 2021, with k-ary
 randomized response) draws one attribute uniformly, answers it by k-ary randomized response at a
@@ -67,6 +68,27 @@ def fake_data_law(n_categories: Sequence[int], answer_epsilon: float) -> Pattern
         density += factor.reshape([2 if j == i else 1 for j in range(k)]) / k
     uniform = other_outputs(n_categories).astype(np.float64) / math.prod(n_categories)
     return PatternTable.from_probabilities(n_categories, density * uniform)
+
+
+def subset_attenuation(n_attributes: int, n_categories: int, epsilon: float) -> float:
+    """Return the φ of a pattern law that is worth as much as SMP whose one answer is a set of
+    categories, of the best size s (subset selection, Ye and Barg 2018).
+
+    The set holds the true category with probability p = e^ε r/(1 + (e^ε − 1) r), r = s/a, and tells
+    (p − r)²/(r (1 − r)(a − 1)) of a share, which is φ² for s = 1.
+
+    Args:
+        n_attributes: k.
+        n_categories: of this attribute.
+        epsilon: of the record, all of it spent on the one answer, in nats.
+    """
+    a, odds = n_categories, math.expm1(epsilon)
+    told = []
+    for size in range(1, a):
+        r = size / a
+        p = (1 + odds) * r / (1 + odds * r)
+        told.append((p - r) ** 2 / (r * (1 - r) * (a - 1)))
+    return math.sqrt(max(told) / n_attributes)
 
 
 def sampling_attenuation(n_attributes: int, n_categories: int, epsilon: float) -> float:

@@ -16,13 +16,16 @@ from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
+from deniable.solvers.patterns.least_variance import least_share_variance
 from deniable_studies.beyond.baselines import (
     amplified_epsilon,
     fake_data_attenuation,
     fake_data_given_rest,
     fake_data_law,
     sampling_attenuation,
+    subset_attenuation,
 )
 from deniable_studies.drawing import grid as draw_grid
 from deniable_studies.drawing import legend, letter, plot_method
@@ -34,14 +37,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 DESIGNED = ("optimal", "balanced", "kronecker")
-RSFD, RSFD_STATED, SMP = "rsfd", "rsfd-as-stated", "smp"
-ALL = (*DESIGNED, RSFD, RSFD_STATED, SMP)
+RSFD, RSFD_STATED, SMP, SUBSETS = "rsfd", "rsfd-as-stated", "smp", "smp-subset"
+FORMS, FORMS_SHARES = "forms", "forms-shares"
+ALL = (*DESIGNED, FORMS, FORMS_SHARES, RSFD, RSFD_STATED, SMP, SUBSETS)
 
 VANISHED = 1e-9
 """|φ| of a pair below this is rounding."""
 
 ROUNDING = 1e-9
 """In nats, where two accounts of the same law are compared."""
+
+
+SAME_ROWS = 1e-5
+"""Relative: a total is spent to a part in a million."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,9 @@ class Point:
         method: which.
         epsilon: the record's level of the law as it is drawn, in nats.
         attribute_epsilon: of an attribute seen alone, in nats; None where there is no such number.
-        marginal: φ of one attribute; for SMP that of a law worth as much.
-        pair: φ of two attributes, with its sign; None where no pair is ever seen.
+        marginal: φ of one attribute; for SMP and forms that of a law worth as much.
+        pair: φ of two attributes, with its sign; for forms as above; None where no pair is ever
+            seen.
         given_rest: the largest ``epsilon_given_rest``, in nats.
         optimal_epsilon: for ``balanced``, the smallest record level at the same attribute levels.
     """
@@ -99,8 +108,10 @@ def point(budget: Budget, method: str) -> Point:
     if method in DESIGNED:
         designed = design(Schema.anonymous([a] * k), epsilon=epsilon, method=method)
         return _designed(budget, method, designed)
-    if method == SMP:
-        worth = sampling_attenuation(k, a, epsilon)
+    if method in (FORMS, FORMS_SHARES):
+        return _forms(budget, method)
+    if method in (SMP, SUBSETS):
+        worth = (sampling_attenuation if method == SMP else subset_attenuation)(k, a, epsilon)
         return Point(budget, method, epsilon, None, worth, None, epsilon)
     answer = amplified_epsilon(k, epsilon) if method == RSFD_STATED else epsilon
     phi = fake_data_attenuation(k, a, answer)
@@ -120,6 +131,36 @@ def _designed(budget: Budget, method: str, designed: Design) -> Point:
         max(mechanism.epsilon_given_rest),
         designed.optimal_epsilon,
     )
+
+
+def _forms(budget: Budget, method: str) -> Point:
+    """Return published forms, for shares alone or with pairs as far as is the default."""
+    a, k = budget.n_categories, budget.n_attributes
+    pairs = 0.0 if method == FORMS_SHARES else None
+    mechanism = design(
+        Schema.anonymous([a] * k), epsilon=budget.epsilon, method=FORMS, pairs=pairs
+    ).mechanism
+    expected = expected_variance(mechanism)
+    assert expected.shares is not None
+    # A cell of a pair has variance (2 (a − 1)/I_1 + (a − 1)²/I_2)/a⁴, one of an attribute
+    # (a − 1)/(a² I_1).
+    both = None if pairs == 0.0 or expected.pairs is None else expected.pairs
+    rest = None if both is None else both * a**4 - 2 * a**2 * expected.shares
+    return Point(
+        budget,
+        method,
+        mechanism.epsilon,
+        max(mechanism.attribute_epsilon),
+        math.sqrt((a - 1) / a**2 / expected.shares),
+        None if rest is None else (a - 1) / math.sqrt(rest),
+        max(mechanism.epsilon_given_rest),
+    )
+
+
+def most_attenuation(budget: Budget) -> float:
+    """Return the φ of one attribute that no mechanism of a budget's ε is worth more than."""
+    a, k = budget.n_categories, budget.n_attributes
+    return math.sqrt((a - 1) / a**2 / least_share_variance((a,) * k, budget.epsilon))
 
 
 def parts_of_cost(balanced: Point) -> tuple[float, float]:
@@ -462,12 +503,12 @@ def judge_never_worse(points: Points) -> Judged:
     refused: list[Point] = []
     for method in ("optimal", "balanced"):
         for law, product in zip(points.of(method), points.of("kronecker"), strict=True):
-            if (law.marginal / product.marginal) ** 2 < 1 - ROUNDING:
+            if (law.marginal / product.marginal) ** 2 < 1 - SAME_ROWS:
                 shares.append(law)
             ratio = saved(law.pair, product.pair)
             if ratio is None:
                 refused.append(law)
-            elif ratio < 1 - ROUNDING:
+            elif ratio < 1 - SAME_ROWS:
                 pairs.append((ratio, law))
     n = len(points.budgets)
     found = (
@@ -492,6 +533,36 @@ def judge_never_worse(points: Points) -> Judged:
             "epsilon": max((b.epsilon for b in lost), default=0.0),
         },
     )
+
+
+def judge_forms(points: Points) -> Judged:
+    """Judge forms for shares alone against everything else, and against what is possible."""
+    worst, where, ahead = 0.0, "", 0
+    for budget in points.budgets:
+        own = points.at(budget, FORMS_SHARES).marginal
+        rivals = {
+            method: (points.at(budget, method).marginal / own) ** 2
+            for method in ALL
+            if method not in (FORMS, FORMS_SHARES, RSFD_STATED)
+        }
+        best = max(rivals, key=rivals.__getitem__)
+        ahead += rivals[best] > 1 + _SHARES_ALIKE
+        if rivals[best] > worst:
+            worst, where = rivals[best], f"{best} at {budget}"
+    limits = [
+        (most_attenuation(b) / points.at(b, FORMS_SHARES).marginal) ** 2 for b in points.budgets
+    ]
+    return Judged(
+        f"another method needs fewer rows at {ahead} of {len(points.budgets)} budgets, at the most "
+        f"{worst:.2f} times fewer ({where}); no mechanism needs fewer than 1/{max(limits):.2f} of "
+        f"the rows of forms anywhere, in the median 1/{median(limits):.2f}",
+        ahead == 0,
+        worst <= 1.5,
+    )
+
+
+_SHARES_ALIKE = 1e-4
+"""The search for forms stops at so little, relative to the variance."""
 
 
 def judge_pairs(points: Points) -> Judged:
@@ -653,6 +724,16 @@ def _draw_attenuation(canvas: "MatplotlibFigure", points: Points) -> None:
     legend(canvas, panels[0][0], ncols=3)
 
 
+def _limit(axes: "Axes", points: Points, budgets: Sequence[Budget], x: Sequence[float]) -> None:
+    """Draw what no mechanism saves more than."""
+    products = [points.at(budget, "kronecker").marginal for budget in budgets]
+    most = [
+        (most_attenuation(budget) / product) ** 2
+        for budget, product in zip(budgets, products, strict=True)
+    ]
+    plot_method(axes, "limit", x, most)
+
+
 def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
     by_level: dict[float, list[Budget]] = {}
     for budget in points.budgets:
@@ -670,9 +751,10 @@ def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
     for (above, below), level in zip(panels.T, levels, strict=True):
         budgets = by_level[level]
         k = [b.n_attributes for b in budgets]
-        for method in ("optimal", "balanced", RSFD, SMP):
+        for method in ("optimal", "balanced", FORMS, FORMS_SHARES, RSFD, SMP, SUBSETS):
             _line(above, points, method, budgets, k, marginals)
-        for method in ("optimal", "balanced"):
+        _limit(above, points, budgets, k)
+        for method in ("optimal", "balanced", FORMS):
             _line(below, points, method, budgets, k, pairs)
         for panel in (above, below):
             panel.set_xscale("log")
@@ -719,6 +801,7 @@ STUDY = Study(
         "given-rest": lambda n: judge_given_rest(n.points),
         "cost": lambda n: judge_cost(n.points),
         "cap": lambda n: judge_cap(n.bought),
+        "forms": lambda n: judge_forms(n.points),
         "pairs": lambda n: judge_pairs(n.points),
         "vanishing": lambda _: judge_vanishing(),
         "fake-data": lambda n: judge_fake_data(n.points),

@@ -113,6 +113,37 @@ def test_no_form_gives_an_attribute_more_than_it_may() -> None:
         assert density(form, n).max() / density(form, n).min() <= math.exp(3.0) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("n", "epsilon"),
+    [
+        ((2, 2, 2), 1.0),
+        ((3, 3), 2.0),
+        *(
+            pytest.param(n, epsilon, marks=pytest.mark.slow)
+            for n in ((2, 2, 2, 2), (2, 3, 2), (5, 2))
+            for epsilon in (2.0, 4.0, 6.0)
+        ),
+    ],
+)
+def test_no_mixture_of_any_sets_of_records_is_better(n: tuple[int, ...], epsilon: float) -> None:
+    # Every set of records, not only votes on hits; at levels where naming one category is enough.
+    records = math.prod(n)
+    sets = np.arange(1, (1 << records) - 1)[:, None] >> np.arange(records) & 1
+    columns = np.where(sets, math.exp(epsilon), 1.0)
+    laws = (columns / columns.sum(axis=1, keepdims=True)).reshape(-1, *n)
+    told = []
+    for i, a in enumerate(n):
+        alone = laws.sum(axis=tuple(1 + j for j in range(len(n)) if j != i))
+        told.append((a * (alone**2).sum(axis=1) - 1) / (a - 1))
+    costs = np.array([(a - 1) / a**2 for a in n]) / len(n)
+    # Of sets that tell the same one is enough.
+    different = np.unique(np.array(told).T.round(12), axis=0)
+    even = np.full(len(different), 1 / len(different))
+    shares = forms.shares_of(different, costs, even, 1e-5)
+    best = float((costs / (shares @ different)).sum())
+    assert forms.solve(n, epsilon, pairs=0.0).shares <= best * (1 + 1e-3)
+
+
 def given_rest(form: forms.Form, n: tuple[int, ...]) -> list[float]:
     """The largest log-ratio of f over patterns that differ in one attribute, for each that is
     asked."""
