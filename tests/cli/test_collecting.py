@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from deniable.collect.client import page_at
 from deniable.collect.folder import StudyFolder
@@ -55,16 +57,16 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     )  # fmt: skip
     assert opened.status == 0, opened.err
     assert "Next: deniable collect serve study" in opened.out
-    deniable("ledger", "budget", "l", "--epsilon", "4")
+    deniable("ledger", "budget", "l", "--epsilon", "4", "--population", "pupils")
     again = ["collect", "open", "--mechanism", "mechanism.json", "--ledger", "l",
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
-    assert deniable(*again, "counted").status == 0
+    assert deniable(*again, "counted", "--population", "pupils").status == 0
     (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
     assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))
     assert deniable("ledger", "check", "l", "--json").json["remarks"] == []
     questions = tmp_path / "example" / "questionnaire.toml"
     questions.write_text(questions.read_text().replace('title = "', 'title = "Again: ', 1))
-    refused = deniable(*again, "beyond")
+    refused = deniable(*again, "beyond", "--population", "pupils")
     assert (refused.status, "does not allow this release" in refused.err) == (2, True)
     assert not (tmp_path / "beyond").exists()
     assert (tmp_path / "study" / "study.json").is_file()
@@ -85,6 +87,16 @@ def test_from_the_example_to_a_release(deniable, study, tmp_path):
     exported = deniable("collect", "export", "study", "--output", "release")
     assert exported.status == 0, exported.err
     assert deniable("inspect", "release").status == 0
+    key = ed25519.Ed25519PrivateKey.generate()
+    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (tmp_path / "k").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, none))
+    (tmp_path / "k").chmod(0o600)
+    signed = deniable(
+        *("collect", "export", "study", "--output", "signed", "--sign", "k"),
+        *("--ledger", "l", "--population", "pupils"),
+    )
+    assert "Release 1 of population 'pupils'" in signed.out, signed.err
+    assert (tmp_path / "signed" / "SHA256SUMS.sig").is_file()
     assert deniable("estimate", "release", "--of", "smokes", "--json").json["n"] == 2
     closed = deniable("collect", "close", "study", "--json").json
     assert (closed["closed"], closed["records"]) == (True, 2)
