@@ -544,13 +544,8 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
 
 
 def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
-    from deniable.estimate.columns import rows_text
-
-    first, second = estimate.attributes
-    where = "".join(f", where {name} = {value}" for name, value in estimate.group)
-    of = "these rows" if estimate.target == "table" else "the population they were drawn from"
     low, high = estimate.confidence_interval(level)
-    say(f"Covariance of {first} and {second}{where}: {rows_text(estimate.n_records)}, of {of}")
+    say(estimate.caption(level))
     show_table(
         ["estimate", "standard error", *_interval(level), "in the released rows"],
         [
@@ -566,15 +561,8 @@ def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
 
 
 def _show_independence(result: "IndependenceTest", level: float) -> None:
-    from deniable.estimate.columns import rows_text
-
-    first, second = result.attributes
-    where = "".join(f", where {name} = {value}" for name, value in result.group)
     plain = result.to_plain(level)
-    say(
-        f"Independence of {first} and {second}{where}, in the population that "
-        f"{rows_text(result.n_records)} {'was' if result.n_records == 1 else 'were'} drawn from"
-    )
+    say(result.caption(level))
     show_table(
         ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
         [

@@ -9,7 +9,7 @@ forms were randomized independently: there the variances add.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from math import exp, hypot, isfinite, log
 from typing import Any
@@ -21,7 +21,7 @@ from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question
-from deniable.estimate.scores import Scores, scores_of
+from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -43,7 +43,9 @@ class Difference(Presented):
         ratio_error: standard error of the ratio's logarithm; None without a ratio.
         n_records: rows behind it.
         target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
-        group: columns released as they are and the values that the rows were selected by.
+        group: columns released as they are and the values that the rows were selected by, and the
+            subgroup.
+        scores: of a mean, where they are from; they are taken to be exact.
     """
 
     statistic: str
@@ -57,7 +59,8 @@ class Difference(Presented):
     ratio_error: float | None
     n_records: int
     target: Target
-    group: tuple[tuple[str, str], ...] = field(default=())
+    group: tuple[tuple[str, str], ...] = ()
+    scores: ScoreSource | None = None
 
     @property
     def axis(self) -> str:
@@ -99,10 +102,11 @@ class Difference(Presented):
         """Return in a sentence what is compared."""
         names = ", ".join(name for name, _ in self.of)
         what = "Mean of" if self.statistic == "mean" else "Shares of"
+        made = "" if self.scores is None else f"{SOURCE_TEXT[self.scores]}, taken as exact; "
         return (
             f"{what} {names}, {self.column} {self.values[0]} less {self.values[1]}: "
-            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {100 * level:g} % normal "
-            "intervals; the ratio is the first over the second"
+            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}{100 * level:g} % "
+            "normal intervals; the ratio is the first over the second"
         )
 
 
@@ -239,7 +243,7 @@ class Comparison(Question[Difference]):
         variables = inference.channel.variables
         if self.mean:
             scored = scores_of(variables[0].attribute, self.scores)
-            if scored.source == "edges":
+            if scored.values is None:
                 raise InputError(
                     f"'{self.of[0]}' has bins and no scores, so its means are not known; give "
                     "scores, or ask for the middles of the bins by the score 'middle'"
@@ -247,7 +251,7 @@ class Comparison(Question[Difference]):
             tail = [1] * (len(shape) - 1)
             yield (
                 ((self.of[0], ""),),
-                (scored.least * scored.counted).reshape(-1, *tail),
+                (scored.values * scored.counted).reshape(-1, *tail),
                 scored.counted.reshape(-1, *tail),
             )
             return
@@ -273,6 +277,10 @@ class Comparison(Question[Difference]):
         n_records: int,
         group: tuple[tuple[str, str], ...],
     ) -> Difference:
+        source = None
+        if self.mean:
+            attribute = sides[0].inference.channel.variables[0].attribute
+            source = scores_of(attribute, self.scores).source
         (first, first_weights), (second, second_weights) = (
             side.inference.linearized(side.numerator, side.denominator) for side in sides
         )
@@ -297,6 +305,7 @@ class Comparison(Question[Difference]):
             n_records=n_records,
             target=self.target,
             group=group,
+            scores=source,
         )
 
     def to_plain(self, answers: Sequence[Difference]) -> dict[str, Any]:
@@ -305,6 +314,7 @@ class Comparison(Question[Difference]):
             "column": self.column,
             "values": list(self.values),
             "statistic": "mean" if self.mean else "share",
+            "scores": next((answer.scores for answer in answers), None),
             "n": max((answer.n_records for answer in answers), default=0),
             "target": self.target,
             "level": self.level,

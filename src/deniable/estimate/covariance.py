@@ -24,7 +24,7 @@ from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, Part, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
-from deniable.estimate.scores import Scores, single_scores
+from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
 from deniable.mechanism.published import PublishedChannel
@@ -54,6 +54,7 @@ class CovarianceEstimate(Presented):
         prediction: what the mechanism was expected to leave; None if strata differ in that, or for
             such parts.
         group: columns released as they are and the values that the rows were selected by.
+        scores: where those of either attribute are from; they are taken to be exact.
     """
 
     attributes: tuple[str, str]
@@ -64,6 +65,7 @@ class CovarianceEstimate(Presented):
     released: float | None
     prediction: CovariancePrediction | None
     group: tuple[tuple[str, str], ...] = ()
+    scores: tuple[ScoreSource, ScoreSource] = ("given", "given")
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval.
@@ -87,10 +89,11 @@ class CovarianceEstimate(Presented):
     def caption(self, level: float = 0.95) -> str:
         """Return in a sentence what it is."""
         where = "".join(f", where {name} = {value}" for name, value in self.group)
+        made = " and ".join(dict.fromkeys(SOURCE_TEXT[source] for source in self.scores))
         return (
             f"Covariance of {self.attributes[0]} and {self.attributes[1]}{where}: "
-            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {100 * level:g} % "
-            "intervals"
+            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}; "
+            f"{100 * level:g} % intervals"
         )
 
     axis = "covariance"
@@ -103,6 +106,7 @@ class CovarianceEstimate(Presented):
             "group": dict(self.group),
             "n": self.n_records,
             "target": self.target,
+            "scores": list(self.scores),
             "level": level,
             "estimate": self.estimate,
             "standard_error": self.standard_error,
@@ -146,7 +150,7 @@ def estimate_covariance(
     first, second = of
     inference = Inference(counts, of, target)
     schema = counts.schema
-    s, t = (
+    (first_source, s), (second_source, t) = (
         single_scores(schema.variable(name).attribute, each)
         for name, each in zip(of, scores, strict=True)
     )
@@ -194,6 +198,7 @@ def estimate_covariance(
         released=released,
         prediction=_common_prediction(inference, first, second),
         group=counts.group,
+        scores=(first_source, second_source),
     )
 
 

@@ -14,7 +14,7 @@ from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, Value, normal_quantile
 from deniable.estimate.question import Question
-from deniable.estimate.scores import Scores, ScoreSource, scores_of
+from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute
@@ -41,9 +41,10 @@ class Summary(Presented):
         scores: what was averaged: the scores of the ``schema``, those ``given``, the ``middle`` of
             each bin, or nothing, so that only ``edges`` are known. For quantiles ``interpolated``,
             or None.
-        least, most: with ``edges``, the mean if everybody were at the lower or the upper edge of
-            their bin; the interval is from the first to the second, and as much wider at either end
-            as sampling error asks for.
+        least, most: the mean if everybody were at the lower or the upper edge of their bin, or, by
+            scores with margins, if the mean of every bin were as low or as high as it may be; the
+            interval is from the first to the second, and as much wider at either end as sampling
+            error asks for. None by scores without margins.
         probability: of a quantile: 0.5 is the median.
         confidence: of a quantile that is a category or bin: the probability that it lies there, by
             the normal distribution of the cumulative shares.
@@ -99,13 +100,16 @@ class Summary(Presented):
             InputError: as :meth:`table`.
         """
         self._check_level(level)
+        made = _FROM[self.scores]
+        if self.scores == "schema" and self.least is not None:
+            made += " and their margins"
         if self.statistic == "mean":
             what = "Mean"
         else:
             what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
         return (
             f"{what} of {self.attribute}: {rows_text(self.n_records)}, of "
-            f"{target_text(self.target)}; {_FROM[self.scores]}; {100 * self.level:g} % intervals"
+            f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
         )
 
     def _check_level(self, level: float | None) -> None:
@@ -139,12 +143,7 @@ class Summary(Presented):
         return plain
 
 
-_FROM = {
-    "schema": "by the scores of the schema",
-    "given": "by the scores given",
-    "middle": "by the MIDDLES of bins, which are not the means of what is in them",
-    "edges": "only the bin of each value is known, so the mean is given by its least and its "
-    "largest possible value",
+_FROM = SOURCE_TEXT | {
     "interpolated": "INTERPOLATED, as if values were spread evenly within bins",
     None: "the category that contains it, and with which probability",
 }
@@ -165,9 +164,11 @@ def estimate_mean(
     A mean is a linear function of the table, a subgroup's a ratio of two; see
     :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
     numbers that were binned is at least that of the lower edges and at most that of the upper ones;
-    the interval goes from the first less its margin to the second plus its own. Each end fails to
-    hold with probability (1 − level)/2 at most, whatever the numbers are, so that the interval
-    holds with probability ``level`` at least.
+    by scores with margins, at least that of the scores less their margins and at most that of the
+    scores plus them. The interval goes from the first less its sampling error to the second plus
+    its own. Each end fails to hold with probability (1 − level)/2 at most, whatever the numbers
+    are, so that the interval holds with probability ``level`` at least. Scores without margins are
+    taken to be the means of their bins.
 
     Args:
         counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
@@ -193,9 +194,10 @@ def estimate_mean(
     z = normal_quantile(level)
     summaries = []
     for group, member, few in _subgroups(inference, by):
+        below = _outer(scored.counted, member)
         least, most = (
-            inference.ratio(_outer(values * scored.counted, member), _outer(scored.counted, member))
-            for values in (scored.least, scored.most)
+            inference.ratio(_outer(ends * scored.counted, member), below)
+            for ends in (scored.least, scored.most)
         )
         summary = Summary(
             "mean", attribute, group, counts.n_records, target, scores=scored.source, level=level
@@ -207,11 +209,13 @@ def estimate_mean(
             if scored.source == "edges":
                 # No value is outside the bins, so no mean is.
                 low, high = max(low, bottom), min(high, top)
-                summary = replace(summary, least=least, most=most)
                 whole = (low, high) == (bottom, top)
-            else:
+            if scored.least is not scored.most:
+                summary = replace(summary, least=least, most=most)
+            if scored.values is not None:
+                mean = inference.ratio(_outer(scored.values * scored.counted, member), below)
                 summary = replace(
-                    summary, estimate=least.estimate, standard_error=least.standard_error
+                    summary, estimate=mean.estimate, standard_error=mean.standard_error
                 )
             summary = replace(summary, low=low, high=high, uncertain=bool(few or whole))
         summaries.append(summary)

@@ -6,7 +6,7 @@ that is known is between which edges each value lies.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -23,18 +23,31 @@ ScoreSource = Literal["schema", "given", "middle", "edges"]
 """Where scores are from: ``edges`` if nothing says more than between which edges a value lies."""
 
 
+SOURCE_TEXT: dict[ScoreSource, str] = {
+    "schema": "by the scores of the schema",
+    "given": "by the scores given",
+    "middle": "by the MIDDLES of bins, which are not the means of what is in them",
+    "edges": "only the bin of each value is known, so the mean is given by its least and its "
+    "largest possible value",
+}
+"""Where scores are from, in words."""
+
+
 @dataclass(frozen=True)
 class CategoryScores:
     """The numbers that stand for an attribute's categories.
 
     Args:
         source: where they are from.
-        least, most: what a value of each category is at least and at most, shape (a,); the same
-            unless the source is ``edges``. 0 where a category does not count.
+        values: the number of each category, shape (a,); None if only ``edges`` are known. 0 where a
+            category does not count.
+        least, most: what the mean of each category is at least and at most, shape (a,): the edges
+            of bins, or scores less and plus their margins; the scores themselves without these.
         counted: 1 where the category counts, 0 for missing values without a score, shape (a,).
     """
 
     source: ScoreSource
+    values: NDArray[np.float64] | None
     least: NDArray[np.float64]
     most: NDArray[np.float64]
     counted: NDArray[np.float64]
@@ -51,7 +64,7 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     >>> scored = scores_of(hours)
     >>> scored.source, scored.least.tolist(), scored.most.tolist(), scored.counted.tolist()
     ('edges', [0.0, 20.0, 0.0], [20.0, 40.0, 0.0], [1.0, 1.0, 0.0])
-    >>> scores_of(hours, "middle").least.tolist(), scores_of(hours, (12, 33)).source
+    >>> scores_of(hours, "middle").values.tolist(), scores_of(hours, (12, 33)).source
     ([10.0, 30.0, 0.0], 'given')
     """
     if isinstance(wanted, str):
@@ -64,32 +77,35 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
             raise InputError(f"attribute '{attribute.name}' has no bins, so it has no middles")
         return _exact("middle", middles)
     if (scores := attribute.category_scores(wanted)) is not None:
-        return _exact("schema" if wanted is None else "given", scores)
+        found = _exact("schema" if wanted is None else "given", scores)
+        if wanted is None and (ranges := attribute.score_ranges()) is not None:
+            return replace(found, least=_ends(ranges, 0), most=_ends(ranges, 1))
+        return found
     if (bounds := attribute.bounds()) is None:
         raise InputError(
             f"attribute '{attribute.name}' has no scores, so it has no mean or covariance; "
             "give one number per category, here or as scores = [...] in the schema"
         )
-    least, most = (
-        np.array([0.0 if edges is None else edges[end] for edges in bounds]) for end in (0, 1)
-    )
+    least, most = _ends(bounds, 0), _ends(bounds, 1)
     if not np.all(np.isfinite([least, most])):
         raise InputError(
             f"attribute '{attribute.name}' has an interval without an end, so nothing is known of "
             "its mean; give one score per interval, here or as scores = [...] in the schema"
         )
-    return CategoryScores("edges", least, most, _counted(bounds))
+    return CategoryScores("edges", None, least, most, _counted(bounds))
 
 
-def single_scores(attribute: Attribute, wanted: Scores = None) -> NDArray[np.float64]:
-    """Return one number for every category, shape (a,).
+def single_scores(
+    attribute: Attribute, wanted: Scores = None
+) -> tuple[ScoreSource, NDArray[np.float64]]:
+    """Return one number for every category, shape (a,), and where they are from.
 
     Raises:
         InputError: as :func:`scores_of`; or if all that is known are edges of bins, or missing
             values have no score.
     """
     scored = scores_of(attribute, wanted)
-    if scored.source == "edges":
+    if scored.values is None:
         raise InputError(
             f"'{attribute.name}' has bins and no scores; give one number per category, here or as "
             "scores = [...] in the schema, or ask for the middles of the bins by the score 'middle'"
@@ -98,12 +114,16 @@ def single_scores(attribute: Attribute, wanted: Scores = None) -> NDArray[np.flo
         raise InputError(
             f"missing values of '{attribute.name}' have no score; give one number per category"
         )
-    return scored.least
+    return scored.source, scored.values
 
 
 def _exact(source: ScoreSource, scores: Sequence[float | None]) -> CategoryScores:
     values = np.array([score or 0.0 for score in scores])
-    return CategoryScores(source, values, values, _counted(scores))
+    return CategoryScores(source, values, values, values, _counted(scores))
+
+
+def _ends(ranges: Sequence[tuple[float, float] | None], end: Literal[0, 1]) -> NDArray[np.float64]:
+    return np.array([0.0 if one is None else one[end] for one in ranges])
 
 
 def _counted(values: Sequence[object]) -> NDArray[np.float64]:

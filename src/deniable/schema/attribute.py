@@ -69,6 +69,9 @@ class Attribute:
         scores: one number per category, for means; for bins the mean that is publicly known of
             the numbers in each, from a codebook or an earlier study. The category of missing values
             may be left out, and does not count in means then.
+        score_margins: how far the mean of the numbers in each bin may be from its score at most, as
+            far as that is publicly known; one number per score. Without them scores are taken to be
+            exact.
         epsilon: requested privacy level of this attribute alone, in nats.
         ratio: fraction of a budget, relative to the other attributes' ratios.
         importance: weight of this attribute's accuracy when a budget is divided.
@@ -107,6 +110,7 @@ class Attribute:
     missing_codes: tuple[str, ...] = ()
     dates: bool = False
     drafted: bool = False
+    score_margins: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # the way to normalise a frozen dataclass
@@ -163,6 +167,8 @@ class Attribute:
             raise InputError(f"{where}: there is a label for '{unknown[0]}', which is no category")
         if self.scores is not None:
             set_field(self, "scores", self.checked_scores(self.scores))
+        if self.score_margins is not None:
+            set_field(self, "score_margins", self._checked_margins(where))
         for key in ("epsilon", "ratio", "importance"):
             value = getattr(self, key)
             if value is not None:
@@ -239,6 +245,39 @@ class Attribute:
                 f"category{leave_out}"
             )
         return tuple(float(score) for score in scores)
+
+    def _checked_margins(self, where: str) -> tuple[float, ...]:
+        margins = tuple(map(float, self.score_margins or ()))
+        if self.scores is None:
+            raise InputError(
+                f"{where} has score_margins, which say how far means may be from scores; declare "
+                "scores too"
+            )
+        if len(margins) != len(self.scores) or not all(0 <= m < math.inf for m in margins):
+            raise InputError(
+                f"{where} needs {len(self.scores)} score_margins, one finite number from 0 on per "
+                "score"
+            )
+        return margins
+
+    def score_ranges(self) -> tuple[tuple[float, float] | None, ...] | None:
+        """Return between which numbers the mean of each category lies by its score and its margin,
+        None for missing values without a score; or None if there are no margins.
+
+        >>> hours = Attribute("hours", bins=(0, 20, 40), scores=(11, 30), score_margins=(2, 12))
+        >>> hours.score_ranges()
+        ((9.0, 13.0), (20.0, 40.0))
+        """
+        if self.scores is None or self.score_margins is None:
+            return None
+        # The mean of the numbers in a bin is not outside it.
+        limits = [(-math.inf, math.inf)] * len(self.scores)
+        if self.bins is not None:
+            limits[: len(self.bins) - 1] = pairwise(self.bins)
+        rows = zip(self.scores, self.score_margins, limits, strict=True)
+        return self._with_missing(
+            tuple((max(score - m, low), min(score + m, high)) for score, m, (low, high) in rows)
+        )
 
     def category_scores(
         self, given: Sequence[float] | None = None

@@ -39,6 +39,8 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
         plain["drafted"] = True
     if attribute.scores is not None:
         plain["scores"] = list(attribute.scores)
+    if attribute.score_margins is not None:
+        plain["score_margins"] = list(attribute.score_margins)
     for key in ("epsilon", "ratio", "importance"):
         if getattr(attribute, key) is not None:
             plain[key] = getattr(attribute, key)
@@ -58,6 +60,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     missing_codes: list[str | int | float] = []
     drafted: bool = False
     scores: list[float] | None = None
+    score_margins: list[float] | None = None
     epsilon: float | None = None
     ratio: float | None = None
     importance: float | None = None
@@ -87,6 +90,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 labels=self.labels,
                 missing=missing,
                 scores=None if self.scores is None else tuple(self.scores),
+                score_margins=None if self.score_margins is None else tuple(self.score_margins),
                 epsilon=self.epsilon,
                 ratio=self.ratio,
                 importance=self.importance,

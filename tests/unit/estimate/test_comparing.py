@@ -94,6 +94,8 @@ def test_means_of_two_groups_differ_as_their_means_do() -> None:
     (found,) = question.answer(counts("age", "sex"))
     women, men = estimate_mean(counts("age", "sex"), "age", ["sex"])
     assert found.estimates == pytest.approx((women.estimate, men.estimate))
+    assert question.to_plain([found])["scores"] == "schema"
+    assert "by the scores of the schema, taken as exact" in found.caption()
     # By the joint covariance, with the delta method's gradient of both ratios.
     pi = Inference(counts("age", "sex"), ("age", "sex")).values
     scores = np.array([5.0, 15.0, 30.0])

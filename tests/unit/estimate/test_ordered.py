@@ -1,6 +1,7 @@
 """Means and quantiles against the dense table."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,26 @@ def test_a_schemas_scores_are_averaged_and_said_to_be_the_schemas() -> None:
     assert mean.scores == "schema"
     (given,) = estimate_mean(counts, "hours", scores=(0, 0, 0, 1))
     assert (given.scores, given.estimate) == ("given", pytest.approx(0.2))
+
+
+@both_targets
+def test_margins_of_scores_move_the_ends_of_a_mean_outwards(target: Target) -> None:
+    scored = Attribute("hours", bins=(0, 10, 20, np.inf), scores=(4, 16, 31), missing="?")
+    apart = replace(scored, score_margins=(2.0, 1.0, 5.0))
+    mechanism = mechanism_of(apart)
+    counts = Counts.of(mechanism, released(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 5000))
+    (mean,) = estimate_mean(counts, "hours", target=target)
+    ends = [
+        estimate_mean(counts, "hours", scores=scores, target=target)[0]
+        for scores in ((4, 16, 31), (2, 15, 26), (6, 17, 36))
+    ]
+    assert (mean.estimate, mean.standard_error) == (ends[0].estimate, ends[0].standard_error)
+    assert (mean.low, mean.high) == (ends[1].low, ends[2].high)
+    assert mean.least is not None
+    assert mean.least.estimate == ends[1].estimate
+    assert "by the scores of the schema and their margins" in mean.caption()
+    assert mean.to_plain()["most"]["estimate"] == ends[2].estimate
+    assert "margins" not in ends[0].caption()
 
 
 def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:

@@ -71,6 +71,25 @@ def test_scores_cover_all_categories_or_all_but_that_of_missing_values() -> None
         Attribute("a", ("x", "NA", "y"), missing="NA", scores=(1,))
 
 
+def test_margins_are_of_the_scores_of_bins_and_stay_within_these() -> None:
+    bins = {"bins": (0, 10, 20), "scores": (4, 19)}
+    hours = Attribute("a", **bins, score_margins=(1, 3), missing="NA")
+    assert hours.score_margins == (1.0, 3.0)
+    assert hours.score_ranges() == ((3.0, 5.0), (16.0, 20.0), None)
+    assert Attribute("a", **bins).score_ranges() is None
+    for wrong in ((1,), (1, -1), (1, float("inf")), (1, 2, 3)):
+        with pytest.raises(InputError, match="needs 2 score_margins, one finite number from 0"):
+            Attribute("a", **bins, score_margins=wrong)
+    with pytest.raises(InputError, match="declare scores too"):
+        Attribute("a", bins=(0, 10, 20), score_margins=(1, 2))
+    children = Attribute("a", ("0", "1", "2+"), scores=(0, 1, 2.4), score_margins=(0, 0, 0.5))
+    assert children.score_ranges() == ((0, 0), (1, 1), (1.9, 2.9))
+    everybody = Attribute(
+        "a", **bins | {"scores": (4, 19, 7)}, missing="NA", score_margins=(9,) * 3
+    )
+    assert everybody.score_ranges() == ((0, 10), (10, 20), (-2, 16))
+
+
 def test_scores_and_labels_are_optional() -> None:
     assert SEX.category_scores() is None
     assert SEX.label("f") == "f"

@@ -29,6 +29,7 @@ name = "children"
 categories = [0, 1, 2]
 ordered = true
 scores = [0, 1, 2.5]
+score_margins = [0, 0, 0.5]
 ratio = 3
 
 [[attribute]]
@@ -56,6 +57,7 @@ def test_a_schema_file_is_read_completely(tmp_path: Path) -> None:
     assert smokes.importance == 2.5
     assert children.categories == ("0", "1", "2")
     assert children.ordered
+    assert children.score_margins == (0.0, 0.0, 0.5)
     assert children.ratio == 3.0
     assert age.bins == (16.0, 30.0, 45.5, 90.0)
 
