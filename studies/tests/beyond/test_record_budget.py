@@ -53,8 +53,6 @@ def verdict(findings: Findings, start: str) -> Verdict:
 
 def test_verdicts_are_those_that_were_looked_into(findings: Findings) -> None:
     assert verdict(findings, "At the same ε for the record") is Verdict.REPRODUCED
-    # At 1,000 attributes balanced returns independent responses, although the optimum saves
-    # hundreds of times the rows: its search gives up there.
     assert verdict(findings, "At the same ε independent") is Verdict.REPRODUCED
     assert verdict(findings, "For shares alone published forms") is Verdict.REPRODUCED
     assert verdict(findings, "Someone who knows") is Verdict.REPRODUCED
