@@ -257,6 +257,14 @@ NOT_RUN = [
     "docs/releasing.md: python3 -m venv /tmp/fresh && /tmp/fresh/bin/pip install dist/*.whl",
     "docs/releasing.md: /tmp/fresh/bin/deniable share examples/insurance.csv "
     "--schema examples/insurance.toml --epsilon 4 --shuffle --output /tmp/release",
+    "docs/scale.md: deniable share --resume --output release",
+    "docs/scale.md: sbatch --array=1-40 --wrap "
+    "'deniable work .batch.job --part $SLURM_ARRAY_TASK_ID/40'",
+    "docs/scale.md: from distributed import Client, LocalCluster",
+    "docs/scale.md: from deniable.engines import dask",
+    "docs/scale.md: with LocalCluster(n_workers=2, dashboard_address=None) as cluster, "
+    "Client(cluster) as client:",
+    'docs/scale.md: dask.share(client, "people", "mechanism.json", "by-dask")',
     "docs/studies.md: deniable reproduce all --quick --output studies",
     "docs/studies.md: deniable reproduce optrr-adult --adult adult.data --output adult-study",
     "docs/studies.md: deniable reproduce all --adult adult.data --output full",

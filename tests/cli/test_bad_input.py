@@ -279,27 +279,24 @@ def test_a_full_disk_leaves_nothing(people):
 
 @pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_leaves_nothing(people, kill):
+    (people / "many.csv").write_bytes(b"sex,age,blood\n" + b"f,25,A\n" * 3_000_000)
     with subprocess.Popen(
-        [sys.executable, "-m", "deniable", "share", "-", "--schema", "people.toml", *LEVELS,
+        [sys.executable, "-m", "deniable", "share", "many.csv", "--schema", "people.toml", *LEVELS,
          "--method", "kronecker", "--output", "r"],
-        cwd=people, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=people, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
-        assert process.stdin is not None
-        process.stdin.write(b"sex,age,blood\n" + b"f,25,A\n" * 500_000)
-        process.stdin.flush()
         # Wait until it has begun to write.
         deadline = time.monotonic() + 60
         while not any(n.startswith(".r.") for n in names(people)) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert any(n.startswith(".r.") for n in names(people))
         process.send_signal(kill)
-        process.stdin.close()
         assert process.wait(60) != 0
         assert process.stderr is not None
         said = process.stderr.read().decode()
         assert said.count("\n") == 1
         assert "nothing was left half-written" in said
-    assert names(people) == ["people.csv", "people.toml"]
+    assert names(people) == ["many.csv", "people.csv", "people.toml"]
 
 
 def test_a_question_about_nothing_is_refused(deniable, mechanism, people):

@@ -240,6 +240,8 @@ def test_a_prior_is_read_from_files_of_every_form(deniable, place):
     assert json.loads((place / "f" / "about.json").read_text())["prior"][0] > 0.5
     # The first row is a person's: nothing of it is shown.
     refused(deniable(*odd, "--encoding", "latin-1", "--force"), "say --no-header")
+    insisted = ["--encoding", "latin-1", "--separator", ";", "--header", "--force"]
+    refused(deniable(*odd, *insisted), "there is no column 'age'")
 
 
 def test_under_ldp_the_levels_are_epsilon_and_the_mechanism_keeps_it(deniable, place):

@@ -66,7 +66,7 @@ def value_of(attribute: Attribute, text: str) -> Any:
     if text in ("", attribute.missing, *attribute.missing_codes):
         return None
     if attribute.dates:
-        return date.fromisoformat(text[:10])
+        return date.fromisoformat(text[:10].replace("/", "-"))
     if attribute.bins is not None or attribute.scores is not None:
         return float(text)
     return text

@@ -101,7 +101,7 @@ def test_the_module_runs_as_the_program(
         (["design", "--eps", "3"], "Did you mean --epsilon?", ""),
         (["design", "--epsilom", "3"], "Did you mean --epsilon?", ""),
         (["design", "--epsilon", "1", "--kjhasd"], "--kjhasd", "Did you mean"),
-        (["estimate", "r", "--off", "a"], "Did you mean --of instead of --off?", ""),
+        (["estimate", "r", "--off", "a"], "Did you mean --of?", ""),
     ],
 )
 def test_only_what_is_nearly_what_was_typed_is_proposed(

@@ -300,10 +300,10 @@ def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
         released(tmp_path / "r", empty)
 
 
-def test_counts_are_not_enough_where_there_are_strata(tmp_path: Path) -> None:
+def test_counts_of_strata_say_which_stratum_they_are_of(tmp_path: Path) -> None:
     released(tmp_path / "r", rows(), by="c")
     (tmp_path / "counts.csv").write_text("a,count\nx,3\ny,4\n")
-    with pytest.raises(InputError, match="the strata of 'c' have a mechanism each"):
+    with pytest.raises(InputError, match="there is no column 'c'"):
         Shares(("a",)).ask(open_release(tmp_path / "r", counts=tmp_path / "counts.csv"))
 
 

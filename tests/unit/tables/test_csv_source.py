@@ -20,7 +20,7 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
             lent.append(weakref.ref(self))
 
     monkeypatch.setattr(csv_source, "_Lent", Watched)
-    for rows in [1, 20_000] * 40:
+    for rows in [1, 20_000] * 20:
         table = io.BytesIO(b"a,b\n" + b"1,2\n" * rows)
         batches = CsvSource(table, "t", FileFormat()).batches(["a", "b"])
         if rows == 1:
@@ -29,7 +29,7 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
             next(batches)
             batches.close()
         assert [one for one in lent if one() is not None] == []
-    assert len(lent) == 80
+    assert len(lent) == 40
 
 
 def test_waiting_for_what_never_goes_ends() -> None:
