@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -59,12 +60,17 @@ class Cluster:
 
     def kill(self) -> None:
         """End every process of it at once."""
-        for child in subprocess.run(
-            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
-        ).stdout.split():
-            os.kill(int(child), signal.SIGKILL)
+        server = self.process.pid
+        self.process.send_signal(signal.SIGSTOP)  # it starts no new ones
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
         self.process.kill()
         self.process.wait()
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        # Who has its memory keeps the next one from starting.
+        while any(Path("/proc", child).exists() for child in children):
+            time.sleep(0.005)
         (self.folder / "data" / "postmaster.pid").unlink()
 
     def stop(self) -> None:
