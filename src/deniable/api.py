@@ -217,6 +217,7 @@ def randomize(
         schema.attributes,
         schema.keep,
         other_columns="drop" if drop_other_columns else "refuse",
+        file_format=schema.file,
     ) as reader:
         columns = released_columns(
             reader.columns,

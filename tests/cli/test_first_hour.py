@@ -227,7 +227,7 @@ def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
     text = (tmp_path / "s.toml").read_text().replace('dates = "31.12.2025"\n', "")
     (tmp_path / "s.toml").write_text(text)
     refused = deniable("share", *accepted, *levels, "--output", "q")
-    assert "or say with --dates how dates are written" in refused.err
+    assert "or say how dates are written: with --dates, or in the schema's [file]" in refused.err
     told = ["--dates", "31.12.2025"]
     assert deniable("share", *accepted, *levels, "--output", "q", *told).status == 0
     assert deniable("pram", *accepted, "--lambda", "0.5", "--output", "p", *told).status == 0

@@ -148,6 +148,10 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     refused(deniable(*ask, "--output", "a.csv"), "a.csv", "exists")
     assert deniable(*ask, "--output", "a.csv", "--plot", "a.png", "--force").status == 0
     refused(deniable(*ask, "--plot", "a.pdf"), "ending in .png or .svg")
+    made = people / "b.csv"
+    refused(deniable(*ask, "--output", "b.csv", "--plot", "a.pdf"), "ending in .png or .svg")
+    refused(deniable(*ask, "--output", "b.csv", "--plot", "a.png"), "a.png", "exists")
+    assert not made.exists()
     refused(deniable(*ask, "--wide"), "--output")
     compared = deniable("estimate", "r", "--of", "sex", "--compare", "sex=f,m", "--json").json
     (row,) = compared["differences"]

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,27 @@ def test_packages_do_not_take_the_places_of_functions() -> None:
 
     assert deniable.design is api.design  # type: ignore[comparison-overlap]
     assert deniable.estimate is api.estimate  # type: ignore[comparison-overlap]
+
+
+def test_dates_written_as_text_are_read_as_the_schema_says_in_file_and_frame(
+    tmp_path: Path,
+) -> None:
+    born = {"name": "born", "bins": [date(1900, 1, 1), date(1970, 1, 1), date(2026, 1, 1)]}
+    plain = {"attribute": [{"name": "sex", "categories": ["f", "m"]}, born]}
+    days = {"sex": ["f", "m"] * 20, "born": ["31.12.1969", "1.2.1970"] * 20}
+    levels, method = [40.0, 40.0], "kronecker"
+    silent = deniable.design(
+        deniable.Schema.from_plain(plain), attribute_epsilon=levels, method=method
+    )
+    with pytest.raises(deniable.InputError, match=r"say how dates are written: .*in the schema's"):
+        deniable.randomize(pandas.DataFrame(days), silent)
+    schema = deniable.Schema.from_plain({**plain, "file": {"dates": "31.12.2025"}})
+    told = deniable.design(schema, attribute_epsilon=levels, method=method)
+    expected = ["[1900-01-01,1970-01-01)", "[1970-01-01,2026-01-01]"] * 20
+    assert deniable.randomize(pandas.DataFrame(days), told)["born"].tolist() == expected
+    pandas.DataFrame(days).to_csv(tmp_path / "people.csv", index=False)
+    released = deniable.randomize(tmp_path / "people.csv", told)
+    assert released["born"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
@@ -188,8 +210,8 @@ def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
     schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),), keep=("town",))
     with pytest.raises(deniable.InputError, match="error is a number, not '2pt'"):
         deniable.plan(schema, rows=100, error="2pt")
-    with pytest.raises(deniable.InputError, match=r"schema is a deniable\.Schema, not str"):
-        deniable.plan("smokes.toml", rows=100, error=0.02)
+    with pytest.raises(deniable.InputError, match="of a Schema or of a schema's file, not dict"):
+        deniable.plan({"smokes": 2}, rows=100, error=0.02)
     with pytest.raises(deniable.InputError, match="'town' is released as it is, so that its"):
         schema.position("town")
     frame = pandas.DataFrame({"smokes": ["no", "maybe"], "town": ["A", "B"]})

@@ -10,7 +10,6 @@ from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json, schema_app
 from deniable.cli.arguments import (
-    INPUT,
     Anyway,
     AsJson,
     Curve,
@@ -354,7 +353,14 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
 
 @schema_app.command
 def init(
-    source: Annotated[str, Parameter(name="TABLE", allow_leading_hyphen=True, help=INPUT)],
+    source: Annotated[
+        str,
+        Parameter(
+            name="TABLE",
+            allow_leading_hyphen=True,
+            help="A .csv, .csv.gz or .parquet table, or a PLINK .bed: a file, which is read twice.",
+        ),
+    ],
     /,
     *,
     output: Annotated[

@@ -92,7 +92,9 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
+    from deniable.cli import console
     from deniable.estimate.inference import TARGETS, one_of
+    from deniable.outputs import write_file
 
     rows = rows or RowOptions()
     common: dict[str, Any] = {
@@ -135,10 +137,12 @@ def estimate(
                 schema = release.strata.schema
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
+    drawn = None if plot is None else _drawn(answers, plot, level, force=force)
     if output is not None:
         _write(answers, output, level, wide=wide, force=force)
-    if plot is not None:
-        _draw(answers, plot, level, force=force)
+    if plot is not None and drawn is not None:
+        write_file(plot, drawn, overwrite=force)
+        console.note(f"The plot is in {plot}")
 
 
 def _print_tables(
@@ -170,17 +174,17 @@ def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, fo
     console.note(f"The answer is in {output}")
 
 
-def _draw(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> None:
-    from deniable.cli import console
+def _drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
+    """Return a plot, or say why there is none before anything is written."""
     from deniable.estimate.columns import plot_of
-    from deniable.outputs import write_file
+    from deniable.outputs import refuse_existing
     from deniable.report.method_styles import figure_bytes
 
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("png", "svg"):
         raise InputError(f"{path}: a plot is a file ending in .png or .svg")
-    write_file(path, figure_bytes(plot_of(answers, level), kind), overwrite=force)
-    console.note(f"The plot is in {path}")
+    refuse_existing(path, overwrite=force)
+    return figure_bytes(plot_of(answers, level), kind)
 
 
 def print_answers(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from deniable.design.account import Design
@@ -50,7 +51,7 @@ class Reach:
 
 
 def plan(
-    schema: Schema,
+    schema: Schema | str | Path,
     *,
     rows: int | None = None,
     error: float | None = None,
@@ -61,7 +62,7 @@ def plan(
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
 
     Args:
-        schema: the attributes; levels must not be written in it.
+        schema: the attributes, or the file that declares them; levels must not be written in it.
         rows: how many rows there will be.
         error: wished standard error of the median share, as a fraction of 1: 0.02 is two points.
         epsilon: total for the whole record, in nats.
@@ -90,8 +91,12 @@ def plan(
     for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
         if given is not None and not isinstance(given, Real):
             raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
+    if isinstance(schema, str | Path):
+        schema = Schema.from_toml(schema)
     if not isinstance(schema, Schema):
-        raise InputError(f"schema is a deniable.Schema, not {type(schema).__name__}")
+        raise InputError(
+            f"a plan is of a Schema or of a schema's file, not {type(schema).__name__}"
+        )
     if error is not None and not 0 < error < 1:
         raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
     if rows is not None and rows < 1:

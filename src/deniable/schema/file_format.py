@@ -31,7 +31,8 @@ class FileFormat:
         columns: the columns' names, in order, in the place of a first row that holds them.
         dates: how dates are written, by the example of the last day of 2025: ``31.12.2025``,
             ``12/31/2025``, ``20251231``; besides ``2025-12-31``, which is always understood. Where
-            there are signs, day and month may have one digit.
+            there are signs, day and month may have one digit. Also of dates in columns of text of
+            Parquet files and dataframes.
 
     Raises:
         InputError: if one of them is impossible, or two contradict each other.

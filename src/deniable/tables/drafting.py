@@ -106,9 +106,7 @@ def draft_schema(
     with open_table(source, [], names, file_format=file_format) as reader:
         text = reader.source if isinstance(reader.source, CsvSource) else None
         commas = text is not None and (text.separator != "," or file_format.decimal == ",")
-        forms: Sequence[str] = [ISO] if text is None else FORMS
-        if file_format.dates is not None:
-            forms = [ISO, file_format.dates]
+        forms = FORMS if file_format.dates is None else (ISO, file_format.dates)
         columns = {name: _Column(commas=commas, forms=forms) for name in names}
         _refuse_numbers_as_names(reader.table, names, surely_named=reader.source.surely_named)
         n_rows = 0
@@ -121,15 +119,15 @@ def draft_schema(
         raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
-    told = file_format
     for column in columns.values():
         column.settle()
+    dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
+    told = replace(file_format, dates=dates)
+    for column in columns.values():
+        column.settle(dates)
     if text is not None:
         decimal = file_format.decimal or _decimal(reader.table, columns)
-        dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
-        told = replace(file_format, separator=text.separator, decimal=decimal, dates=dates)
-        for column in columns.values():
-            column.settle(dates)
+        told = replace(told, separator=text.separator, decimal=decimal)
         if told.columns == () and not told.has_header:
             told = replace(told, columns=names)
     parts = ["# " + line for line in textwrap.wrap(WARNING, 96)]

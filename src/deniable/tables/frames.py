@@ -15,13 +15,16 @@ from deniable.tables.columns import Column, Decoder, label_values
 _TABLE = "the dataframe"
 
 
-def open_frame(data: Any, batch_rows: int) -> "FrameSource | StreamSource":
+def open_frame(
+    data: Any, batch_rows: int, dates: str | None = None
+) -> "FrameSource | StreamSource":
     """Open a table that a library holds, or can fetch.
 
     Args:
         data: a dataframe known to narwhals, lazy ones too, a DuckDB relation, a pyarrow dataset, or
             an object with ``__arrow_c_stream__``.
         batch_rows: rows at a time.
+        dates: the form of dates in columns of text, besides 2025-12-31.
 
     Raises:
         InputError: if it is none of them, or its columns are not named by texts.
@@ -29,7 +32,7 @@ def open_frame(data: Any, batch_rows: int) -> "FrameSource | StreamSource":
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     if _is_frame(data):
-        return FrameSource(data, batch_rows)
+        return FrameSource(data, batch_rows, dates)
     try:
         stream = _stream_of(data, batch_rows)
     except Exception as error:
@@ -42,7 +45,7 @@ def open_frame(data: Any, batch_rows: int) -> "FrameSource | StreamSource":
             f"{type(data).__name__} is no table that can be read; give a path, a pandas, Polars or "
             "pyarrow table, a DuckDB relation, or anything that hands out Arrow record batches"
         )
-    return StreamSource(stream, batch_rows)
+    return StreamSource(stream, batch_rows, dates)
 
 
 def frame_can_be_read_again(data: Any) -> bool:
@@ -87,15 +90,16 @@ class StreamSource:
     Args:
         stream: a ``pyarrow.RecordBatchReader``.
         batch_rows: rows at a time.
+        dates: the form of dates in columns of text, besides 2025-12-31.
     """
 
     table = "the table"
     decimal = "."
-    dates: str | None = None
     surely_named = True
     fraction = None
 
-    def __init__(self, stream: Any, batch_rows: int) -> None:
+    def __init__(self, stream: Any, batch_rows: int, dates: str | None = None) -> None:
+        self.dates = dates
         self._stream = stream
         self._batch_rows = batch_rows
         self.names = tuple(stream.schema.names)
@@ -126,6 +130,7 @@ class FrameSource:
     Args:
         data: an eager dataframe known to narwhals.
         batch_rows: rows at a time.
+        dates: the form of dates in columns of text, besides 2025-12-31.
 
     Raises:
         InputError: if its columns are not named by texts.
@@ -133,10 +138,10 @@ class FrameSource:
 
     table = _TABLE
     decimal = "."
-    dates: str | None = None
     surely_named = True
 
-    def __init__(self, data: Any, batch_rows: int) -> None:
+    def __init__(self, data: Any, batch_rows: int, dates: str | None = None) -> None:
+        self.dates = dates
         self._batch_rows = batch_rows
         self._done = 0
         self._columns: dict[str, Any] = {}

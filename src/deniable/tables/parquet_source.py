@@ -19,13 +19,13 @@ class ParquetSource:
         as_dictionary: columns that, if they are text, are handed over as codes with a dictionary,
             as they are stored.
         groups: the row groups to read; None for all.
+        dates: the form of dates in columns of text, besides 2025-12-31.
 
     Raises:
         InputError: if the file is not readable Parquet.
     """
 
     decimal = "."
-    dates: str | None = None
     surely_named = True
 
     def __init__(
@@ -35,8 +35,10 @@ class ParquetSource:
         batch_rows: int,
         as_dictionary: Sequence[str],
         groups: Sequence[int] | None = None,
+        dates: str | None = None,
     ) -> None:
         self.table = table
+        self.dates = dates
         self._done = 0
         self._batch_rows = batch_rows
         try:

@@ -448,7 +448,7 @@ def open_unit(
         if hasattr(source, "read"):
             opened = CsvSource(source, "the input", file_format, expected)
         elif not isinstance(source, str | os.PathLike):
-            opened = open_frame(source, batch_rows)
+            opened = open_frame(source, batch_rows, file_format.dates)
         else:
             file, table = _open_file(source)
             if is_fileset(source):
@@ -461,7 +461,8 @@ def open_unit(
                     if column.bins is None and column.name not in keep
                 ]
                 groups = None if unit is None else unit.groups
-                opened = ParquetSource(file, table, batch_rows, text, groups)
+                dates = file_format.dates
+                opened = ParquetSource(file, table, batch_rows, text, groups, dates)
             else:
                 opened = CsvSource(file, table, file_format, expected)
         before = 0 if unit is None else unit.rows_before

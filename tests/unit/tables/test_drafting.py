@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
 from deniable.schema import FileFormat, Schema
+from deniable.schema.attribute import EPOCH
 from deniable.tables import open_table
 from deniable.tables.drafting import MOST_CATEGORIES, WARNING, _Column, draft_schema
 
@@ -293,6 +295,26 @@ def test_dates_are_read_as_they_are_written(tmp_path: Path, written: str, form: 
     assert schema.file.dates == form
     assert schema.attributes[1].dates
     assert schema.attributes[1].bins == dated(tmp_path, "%Y-%m-%d")[1].attributes[1].bins
+
+
+def test_dates_in_columns_of_text_are_read_as_they_are_written(tmp_path: Path) -> None:
+    shown = [date(1960, 1, 1) + timedelta(days=301 * i) for i in range(60)]
+    columns = {"sex": ["f", "m"] * 30, "day": [one.strftime("%d.%m.%Y") for one in shown]}
+    table, path = pa.table(columns), tmp_path / "people.parquet"
+    pq.write_table(table, path)
+    schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
+    assert schema.file == FileFormat(dates="31.12.2025")
+    day = schema.attributes[1]
+    assert day.bins is not None
+    true = [int(np.searchsorted(day.bins, (one - EPOCH).days, side="right")) - 1 for one in shown]
+    for source in (path, table, table.to_reader()):
+        with open_table(source, schema.attributes, [], file_format=schema.file) as reader:
+            assert np.concatenate([batch.codes[1] for batch in reader]).tolist() == true
+    with (
+        pytest.raises(InputError, match="neither a date such as 2025-12-31"),
+        open_table(path, schema.attributes, []) as reader,
+    ):
+        list(reader)
 
 
 def test_which_number_is_the_day_is_not_guessed_at(tmp_path: Path) -> None:
