@@ -77,6 +77,6 @@ bench:
 parts:
     PART_KILLS=20 {{bin}}/pytest -k "whatever_moment" tests/unit/release/test_parts.py
 
-# Dask as it is, with a worker killed; half a minute.
+# Dask and Spark (which needs Java) as they are, with workers killed; some minutes.
 engines:
     ENGINES=1 PYTHONPATH=src:tests {{bin}}/pytest -n 0 tests/unit/engines

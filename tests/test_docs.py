@@ -265,6 +265,12 @@ NOT_RUN = [
     "docs/scale.md: with LocalCluster(n_workers=2, dashboard_address=None) as cluster, "
     "Client(cluster) as client:",
     'docs/scale.md: dask.share(client, "people", "mechanism.json", "by-dask")',
+    "docs/scale.md: from pyspark.sql import SparkSession",
+    "docs/scale.md: from deniable.engines import spark",
+    "docs/scale.md: session = SparkSession.builder.getOrCreate()",
+    'docs/scale.md: spark.share(session, "people", "mechanism.json", "by-spark")',
+    'docs/scale.md: frame = session.read.csv("people", header=True)',
+    'docs/scale.md: spark.share_frame(frame, "mechanism.json", "of-a-frame")',
     "docs/studies.md: deniable reproduce all --quick --output studies",
     "docs/studies.md: deniable reproduce optrr-adult --adult adult.data --output adult-study",
     "docs/studies.md: deniable reproduce all --adult adult.data --output full",

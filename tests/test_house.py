@@ -50,7 +50,7 @@ ROOMS: dict[str, set[str]] = {
         *("report", "schema", "tables"),
     },
     # at work on a release in parts: processes, and what schedules for a user
-    "engines": {"design", "errors", "release", "tables"},
+    "engines": {"design", "errors", "outputs", "release", "tables"},
     "collect": {
         *("_checks", "design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs"),
         *("randomness", "release", "schema", "tables"),
@@ -99,6 +99,7 @@ DOORS: dict[str, set[str]] = {
     "sqlite3": {"ledger"},
     "dask": {"engines"},
     "distributed": {"engines"},
+    "pyspark": {"engines"},
     "matplotlib": {"report"},
     "xlsxwriter": {"tables"},
     "starlette": {"collect"},
