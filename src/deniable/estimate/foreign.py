@@ -17,6 +17,7 @@ It cannot see a table that *could* have been released: even shares, for instance
 import math
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -226,14 +227,6 @@ def _pair_bound(
         + second[None, :] / (a * phi[0, 1])
         + np.outer(first, second) / phi[1, 1]
     )
-    # Of each axis the kernel of a kept and of a changed value, from whether the truth is u to
-    # whether the released value is; mixed with the probabilities of the patterns.
-    kernels = [(np.eye(2), np.array([[0.0, 1.0], [1 / (m - 1), 1 - 1 / (m - 1)]])) for m in (a, b)]
-    axes = [np.linalg.inv(np.array([[1.0, 1.0], [1.0, -1 / (m - 1)]])) for m in (a, b)]
-    patterns = axes[0] @ phi @ axes[1].T  # probability of keeping and changing, shape (2, 2)
-    truths = sum(
-        patterns[s, t] * np.kron(kernels[0][s], kernels[1][t]) for s in (0, 1) for t in (0, 1)
-    )
     cells = codes[0].astype(np.int64) * b + codes[1]
     table = np.bincount(cells, weights, minlength=a * b).reshape(a, b)
     n = round(float(table.sum()))
@@ -244,7 +237,22 @@ def _pair_bound(
         + scores[1, 0] * (columns - table)
         + scores[1, 1] * (n - rows - columns + table)
     )
-    return _bound(scores.ravel(), np.asarray(truths), float(totals.min()), n), a * b
+    if totals.min() >= 0:
+        return 0.0, a * b
+    (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(a), _kernels(b)
+    patterns = first_axis @ phi @ second_axis.T  # probability of keeping and changing, shape (2, 2)
+    truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels).reshape(4, 4)
+    return _bound(scores.ravel(), truths, float(totals.min()), n), a * b
+
+
+@cache
+def _kernels(m: int) -> tuple[Floats, Floats]:
+    """Return the kernels of a kept and of a changed value, shape (2, 2, 2), from whether the truth
+    is one of m values to whether the released value is; and what mixes them by a pair's axis."""
+    changed = [[0.0, 1.0], [1 / (m - 1), 1 - 1 / (m - 1)]]
+    return np.array([np.eye(2), changed]), np.linalg.inv(
+        np.array([[1.0, 1.0], [1.0, -1 / (m - 1)]])
+    )
 
 
 def _bound(scores: Floats, truths: Floats, total: float, n: int) -> float:
