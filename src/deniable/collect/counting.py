@@ -80,6 +80,11 @@ class Collected(Release):
             tabulator.add(channel.released_codes(codes))
         return tabulator.tabulation()
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """A store can."""
+        return True
+
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return the codes of the first records."""
         assert self.folder is not None

@@ -29,7 +29,6 @@ from deniable.estimate.source import Release
 from deniable.laws.law import PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.tables.reading import can_be_read_again
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +101,7 @@ def find_origin(release: Release) -> Origin | None:
     strata = release.strata
     by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
     names = [name for name in strata.schema.names if all(name in own for own in by_stratum)]
-    if not names or (release.counts is None and not can_be_read_again(release.rows)):
+    if not names or not release.can_be_read_again:
         return None
     try:
         rows = release.first_rows(names, MOST_ROWS)

@@ -15,6 +15,7 @@ from deniable.estimate.counting import Rows, count_tables, first_rows
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.tables.files import files_of
+from deniable.tables.reading import can_be_read_again
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Release:
         if not where and self.counts is None:
             self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
         return counted
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether reading the rows once leaves them there to be read."""
+        return self.counts is not None or can_be_read_again(self.rows)
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return released codes as they are, of those attributes of which there are columns.
