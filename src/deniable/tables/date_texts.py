@@ -1,7 +1,9 @@
 """Dates as people write them. A form is how they write the last day of 2025: ``31.12.2025``."""
 
 import math
+import re
 from datetime import date
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,16 @@ def days_written(texts: Any, form: str = ISO) -> NDArray[np.float64]:
         return np.array([_days(text) for text in iso.to_pylist()], dtype=float)
 
 
+def is_written(text: str, form: str) -> bool:
+    """Return whether a text looks like a date of a form: tells most that is none at a glance.
+
+    >>> is_written("1.2.1970", "31.12.2025"), is_written("1970", "31.12.2025")
+    (True, False)
+    """
+    return re.match(_pattern(form), text, re.ASCII) is not None
+
+
+@cache
 def _pattern(form: str) -> str:
     found = DATE_FORM.fullmatch(form)
     assert found is not None

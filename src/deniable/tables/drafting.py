@@ -22,7 +22,7 @@ from deniable.schema import FileFormat
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.date_texts import FORMS, ISO, days_written
+from deniable.tables.date_texts import FORMS, ISO, days_written, is_written
 from deniable.tables.encode import (
     NUMBER,
     is_fractional,
@@ -292,8 +292,10 @@ class _Column:
         if not len(values):
             return
         for form, seen in list(self._days.items()):
-            days = days_written(values, form)
-            if np.isnan(days).any():
+            if (
+                not is_written(values[0].as_py(), form)
+                or np.isnan(days := days_written(values, form)).any()
+            ):
                 del self._days[form]
                 continue
             for day, count in zip(days.tolist(), rows.tolist(), strict=True):

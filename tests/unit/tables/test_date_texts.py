@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.schema.attribute import EPOCH
-from deniable.tables.date_texts import FORMS, ISO, days_written
+from deniable.tables.date_texts import FORMS, ISO, days_written, is_written
 
 DAYS = [date(1899, 12, 31) + timedelta(days=997 * i) for i in range(80)]
 
@@ -24,6 +24,7 @@ def test_dates_of_every_form_are_the_days_that_they_are(form: str) -> None:
     for end in ("", " 10:30", "T10:30:00.5+01:00"):
         texts = pa.array([written(day, form) + end for day in DAYS])
         assert days_written(texts, form).tolist() == expected
+        assert all(is_written(text, form) for text in texts.to_pylist())
     if form != ISO and len(form) == 10:
         short = pa.array([written(day, form, width=1) for day in DAYS])
         assert days_written(short, form).tolist() == expected
@@ -36,3 +37,8 @@ def test_what_is_no_date_is_none_and_spoils_no_other(text: str | None) -> None:
     found = days_written(pa.array(["01.02.1970", text, "02.01.1970"], pa.large_string()), FORMS[1])
     assert found[[0, 2]].tolist() == [31.0, 1.0]
     assert np.isnan(found[1])
+
+
+@pytest.mark.parametrize("text", ["", "31.12.25", "1.2.3.2025", "x", "2025", "31.12.2025x"])
+def test_what_looks_like_no_date_is_told_at_a_glance(text: str) -> None:
+    assert not any(is_written(text, form) for form in FORMS)
