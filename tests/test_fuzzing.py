@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from deniable.errors import InputError
 from deniable.ledger import Ledger
 from deniable.schema import Schema
 
-SEED = time.time_ns() % 10**9
+SEED = 0  # the same inputs in every run of the gate; just fuzz takes others
 
 
 @pytest.mark.slow

@@ -53,14 +53,14 @@ class ParquetSource:
                 buffer_size=1 << 20,
                 pre_buffer=False,
             )
-        except (pa.ArrowException, OSError):
+            self.names = tuple(schema.names)
+        except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: of a name
             raise self._unreadable() from None
         self._groups = groups
         metadata = self._file.metadata
         wanted = range(metadata.num_row_groups) if groups is None else groups
         self._rows = sum(int(metadata.row_group(group).num_rows) for group in wanted)
         self._schema = schema
-        self.names = tuple(schema.names)
 
     @property
     def fraction(self) -> float | None:

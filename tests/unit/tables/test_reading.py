@@ -424,3 +424,11 @@ def test_wide_tables_come_in_batches_of_cells(tmp_path, monkeypatch):
             batches = list(reader)
         assert [b.n_rows for b in batches] == [30, 30, 30]
         assert [c for b in batches for c in b.codes[69]] == [r % 3 for r in range(90)]
+
+
+def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"zzname": ["x"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"zzname", b"zz\xe7ame"))
+    with pytest.raises(InputError, match=r"t\.parquet"):
+        column_names(path)
