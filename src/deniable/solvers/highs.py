@@ -5,6 +5,7 @@ are set to the least it allows, 1e−12 and 1e−10. These are absolute, so call
 columns to about one first, and correct the error that is left (`patterns.levels`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,6 +84,28 @@ def stack(*blocks: Rows) -> Rows:
     )
 
 
+def new_solver(options: Mapping[str, bool | int | float | str]) -> highspy.Highs:
+    """Return an empty solver that prints nothing and works on one thread."""
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in {"output_flag": False, "threads": 1, "presolve": "off", **options}.items():
+        solver.setOptionValue(name, value)
+    return solver
+
+
+def optimize(solver: highspy.Highs) -> highspy.HighsModelStatus:
+    """Run a solver, and return what it says of its program.
+
+    The first solver that runs in a process starts the threads for all, and from then on one that
+    asks for another number of them refuses to run. Where something else in the process was first,
+    its threads have to do; the simplex method works on one anyway.
+    """
+    solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kNotset:
+        solver.setOptionValue("threads", 0)
+        solver.run()
+    return solver.getModelStatus()
+
+
 def run(program: Program, method: Method = "simplex") -> Answer:
     """Solve a program on one thread.
 
@@ -95,8 +118,7 @@ def run(program: Program, method: Method = "simplex") -> Answer:
     ('optimal', [0.6, 0.4])
     """
     solver = _loaded(program, method)
-    solver.run()
-    return _answer(solver)
+    return _answer(solver, optimize(solver))
 
 
 class Repeated:
@@ -117,18 +139,13 @@ class Repeated:
     def least(self, cost: FloatArray) -> FloatArray | None:
         """Return a point of least cost; None if none is found."""
         self._solver.changeColsCost(len(self._columns), self._columns, cost)
-        self._solver.run()
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if optimize(self._solver) != highspy.HighsModelStatus.kOptimal:
             return None
         return np.array(self._solver.getSolution().col_value)
 
 
 def _loaded(program: Program, method: Method) -> highspy.Highs:
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, bool | int | float | str] = {
-        "output_flag": False,
-        "threads": 1,
-        "presolve": "off",
         "small_matrix_value": 1e-12,
         # Callers have scaled. HiGHS's own scaling on top makes small coefficients so large that
         # bases go singular: ten attributes with up to 10,000 categories then take minutes.
@@ -139,8 +156,7 @@ def _loaded(program: Program, method: Method) -> highspy.Highs:
         "time_limit": _MAX_SECONDS,
         "solver": "simplex" if method == "simplex" else "ipm",
     }
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
+    solver = new_solver(options)
     lp = highspy.HighsLp()
     lp.num_col_ = len(program.cost)
     lp.num_row_ = len(program.row_lower)
@@ -157,8 +173,7 @@ def _loaded(program: Program, method: Method) -> highspy.Highs:
     return solver
 
 
-def _answer(solver: highspy.Highs) -> Answer:
-    model = solver.getModelStatus()
+def _answer(solver: highspy.Highs, model: highspy.HighsModelStatus) -> Answer:
     basis, point = solver.getBasis(), solver.getSolution()
     is_basic, is_upper = highspy.HighsBasisStatus.kBasic, highspy.HighsBasisStatus.kUpper
     status: Status = "failed"

@@ -2,10 +2,12 @@
 
 import itertools
 
+import highspy
 import numpy as np
 import pytest
 
 from deniable.solvers.highs import INFINITY, Method, Program, dense_rows, run, stack
+from deniable.solvers.patterns.columns import Master
 
 
 def program(seed: int) -> tuple[Program, np.ndarray]:
@@ -85,3 +87,38 @@ def test_rows_are_the_matrix_without_its_zeros_and_stack_on_one_another() -> Non
         rebuilt[r, rows.index[span]] = rows.value[span]
     np.testing.assert_array_equal(rebuilt, np.concatenate(blocks))
     assert (rows.value != 0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_program_is_solved_whatever_ran_in_the_process_before(threads: int) -> None:
+    """The first solver of a process starts the threads for all; ours must not depend on it."""
+    of, matrix = program(0)
+    first = highspy.Highs()
+    first.setOptionValue("output_flag", False)
+    first.setOptionValue("threads", threads)
+    highspy.Highs.resetGlobalScheduler(True)
+    try:
+        first.run()
+        answer = run(of)
+        master = Master(np.ones(2))
+        master.add(np.array([1.0, 0.5]))
+        master.add(np.array([0.5, 1.0]))
+        _, weights = master.solve()
+    finally:
+        highspy.Highs.resetGlobalScheduler(True)
+    assert answer.status == "optimal"
+    assert of.cost @ answer.x == pytest.approx(best_corner(of, matrix), abs=1e-9)
+    assert weights == pytest.approx([2 / 3, 2 / 3])
+
+
+def test_no_program_starts_more_threads_than_one() -> None:
+    """Where ours come first, a later solver that asks for one thread must run."""
+    highspy.Highs.resetGlobalScheduler(True)
+    try:
+        Master(np.ones(1)).solve()
+        later = highspy.Highs()
+        later.setOptionValue("output_flag", False)
+        later.setOptionValue("threads", 1)
+        assert later.run() == highspy.HighsStatus.kOk
+    finally:
+        highspy.Highs.resetGlobalScheduler(True)

@@ -21,6 +21,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.halves import Halves
 from deniable.laws.votes.mixture import VoteMixture
+from deniable.solvers import highs
 from deniable.solvers.problem import Problem, SolverError
 
 ARTIFICIAL = 1e5
@@ -39,14 +40,9 @@ class Master:
     def __init__(self, units: FloatArray) -> None:
         n_rows = len(units)
         self._units = units
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in (
-            ("output_flag", False),
-            ("presolve", "off"),
-            ("primal_feasibility_tolerance", 1e-10),
-            ("dual_feasibility_tolerance", 1e-10),
-        ):
-            self._highs.setOptionValue(name, value)
+        self._highs = highs.new_solver(
+            {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        )
         self._rows = np.arange(n_rows, dtype=np.int32)
         none = np.array([], dtype=np.int32)
         for unit in units.tolist():
@@ -69,17 +65,17 @@ class Master:
 
         While artificial columns are in use the weights are not feasible, and infinite here.
         """
-        self._highs.run()
+        status = highs.optimize(self._highs)
         # Category counts from 2 to 10,000 beside levels from 0.001 to 12 (3 in 1,000 such designs)
         # leave the warm basis singular to working precision: start afresh, with wider tolerances.
         for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
-            if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._highs.setOptionValue("primal_feasibility_tolerance", tolerance)
             self._highs.setOptionValue("dual_feasibility_tolerance", tolerance)
             self._highs.clearSolver()
-            self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            status = highs.optimize(self._highs)
+        if status != highspy.HighsModelStatus.kOptimal:
             raise SolverError("the master problem of the column generation was not solved")
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
