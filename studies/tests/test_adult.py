@@ -1,5 +1,6 @@
 """The reader of the Adult data: the counts that are known of it, and files that are not it."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from deniable.errors import InputError
 from deniable_studies.adult import CATEGORICAL, COLUMNS, CONTINUOUS, DOMAINS, read_adult, schema
 
-ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult"
+ADULT = Path(os.environ.get("ADULT", "adult"))
 
 LINE = (
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, "
@@ -73,7 +74,7 @@ def test_a_folder_or_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_adult(tmp_path)
 
 
-@pytest.mark.skipif(not ADULT.is_dir(), reason="UCI Adult is not beside this checkout")
+@pytest.mark.skipif(not ADULT.is_dir(), reason="the variable ADULT names no folder with UCI Adult")
 def test_the_complete_cases_are_45222_and_every_category_occurs() -> None:
     found = read_adult(ADULT)
     assert (found.n_people, found.n_incomplete) == (45_222, 3_620)
