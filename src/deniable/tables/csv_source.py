@@ -516,7 +516,8 @@ class _Replayed(io.RawIOBase):
         """Return the bytes of the first CSV record that is not blank, without its line's end."""
         if self.at_end(skip_blank=True):
             return b""
-        return self._ahead[: self._record(limit)]
+        end = self._record(limit)  # reads on
+        return self._ahead[:end]
 
     def take_record(self, limit: int) -> None:
         """Consume the first CSV record that is not blank, with its line's end."""

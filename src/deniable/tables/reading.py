@@ -625,7 +625,8 @@ def _check_names(
 ) -> None:
     present = set(source.names)
     needed = [*attributes, *keep]
-    unknown = [name for name in source.names if name not in set(needed)]
+    known = set(needed)
+    unknown = [name for name in source.names if name not in known]
     missing = [name for name in needed if name not in present]
     # Without a header row, what stands there are the values of the first person: not shown. Where
     # all the schema's names are in it, it is no person's.

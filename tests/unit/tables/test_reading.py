@@ -426,6 +426,14 @@ def test_wide_tables_come_in_batches_of_cells(tmp_path, monkeypatch):
         assert [c for b in batches for c in b.codes[69]] == [r % 3 for r in range(90)]
 
 
+def test_a_header_row_longer_than_what_is_looked_at_first_is_read_whole(tmp_path: Path) -> None:
+    names = [f"{'x' * 100}{i}" for i in range(700)]
+    path = written(tmp_path, ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    with path.open("rb") as file, open_table(file, [], names) as reader:
+        assert list(reader.all_names) == names
+        assert [batch.n_rows for batch in reader] == [1]
+
+
 def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"zzname": ["x"]}), path, store_schema=False)
