@@ -37,7 +37,7 @@ def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]
 
 def _under_forms(strata: Strata) -> set[int]:
     mechanism = next(iter(strata.mechanisms.values()))
-    return {i for b in mechanism.blocks if b.law is mechanism.forms for i in b.attributes}
+    return {*mechanism.positions_under_forms}
 
 
 def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attribute]:

@@ -247,6 +247,11 @@ class Mechanism:
         return next((b.law for b in self.blocks if isinstance(b.law, PublishedForms)), None)
 
     @property
+    def positions_under_forms(self) -> tuple[int, ...]:
+        """Positions in the schema of the attributes that forms ask, in the order of their block."""
+        return next((b.attributes for b in self.blocks if b.law is self.forms), ())
+
+    @property
     def form_column(self) -> str | None:
         """The column of the release that holds the number of a row's form, if there are forms."""
         return None if self.forms is None else self.forms.column

@@ -94,8 +94,9 @@ class PublishedChannel:
     def _places(self) -> tuple[int, ...]:
         """Places in the forms' block of the attributes that the axes belong to."""
         named = set(self.positions)
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        return tuple(place for place, i in enumerate(block.attributes) if i in named)
+        return tuple(
+            place for place, i in enumerate(self.mechanism.positions_under_forms) if i in named
+        )
 
     @cached_property
     def _single(self) -> Channel:
@@ -134,8 +135,7 @@ class PublishedChannel:
     @property
     def all_under_forms(self) -> bool:
         """Whether every axis is one that forms ask or do not ask."""
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        return set(self.positions) <= set(block.attributes)
+        return set(self.positions) <= set(self.mechanism.positions_under_forms)
 
     def completed(self) -> "PublishedChannel":
         """As of a channel: with further axes behind, for parts that are missing."""
@@ -145,8 +145,9 @@ class PublishedChannel:
     @cached_property
     def _asked(self) -> tuple[tuple[bool, ...], ...]:
         """Which axes each group's forms ask; all those that are not under forms."""
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        within = {position: place for place, position in enumerate(block.attributes)}
+        within = {
+            position: place for place, position in enumerate(self.mechanism.positions_under_forms)
+        }
         return tuple(
             tuple(i not in within or within[i] in group[0][1] for i in self.positions)
             for group in self.groups
@@ -280,7 +281,6 @@ class PublishedChannel:
 
     def _group_of(self, form: NDArray[Any], codes: Mapping[int, NDArray[Any]]) -> NDArray[np.int64]:
         """Return the group of each row, from its form and what is filled."""
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
         bits = {place: bit for bit, place in enumerate(self._places)}
         table = np.full((len(self.law.forms), 1 << len(bits)), -1, dtype=np.int64)
         for number, group in enumerate(self.groups):
@@ -289,7 +289,7 @@ class PublishedChannel:
                 table[of, sum(1 << bits[i] for i in filled)] = number
         seen = np.zeros(len(form), dtype=np.int64)
         for place, bit in bits.items():
-            position = block.attributes[place]
+            position = self.mechanism.positions_under_forms[place]
             seen |= (codes[position] < self._most(position)).astype(np.int64) << bit
         groups = np.asarray(table[form, seen])
         if (groups < 0).any():
@@ -301,12 +301,11 @@ class PublishedChannel:
         """Return the name of an attribute that is not filled as a form asks."""
         of = self.law.forms[form]
         may = {*of.asked, *(i for draw in of.drawn for i in draw.members)}
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
         named = dict(zip(self.positions, self.attributes, strict=True))
         filled = [i for bit, i in enumerate(self._places) if seen >> bit & 1]
         wrong = [i for i in filled if i not in may]
         wrong += [i for i in self._places if i in of.asked and i not in filled]
-        return named[block.attributes[(wrong or filled)[0]]]
+        return named[self.mechanism.positions_under_forms[(wrong or filled)[0]]]
 
     def _most(self, position: int) -> int:
         return self.mechanism.n_outputs[position]
@@ -414,9 +413,8 @@ def channel_of(
     """
     if mechanism.forms is None:
         return _plain_channel(_Same(mechanism), tuple(attributes))
-    block = next(b for b in mechanism.blocks if b.law is mechanism.forms)
     plain = Channel(mechanism.under(0), tuple(attributes))
-    if not {*plain.positions} & {*block.attributes}:
+    if not {*plain.positions} & {*mechanism.positions_under_forms}:
         return plain  # all of them are released whatever the form
     channel = PublishedChannel(mechanism, tuple(attributes))
     if counts is not None and counts.shape == channel.n_outputs:

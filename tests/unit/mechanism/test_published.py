@@ -1,6 +1,7 @@
 """The channel of published forms, its inverse and its variances, against sums over all outputs."""
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,8 +14,8 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_error, expected_variance, predict_covariance
 from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
 from deniable.schema import Schema
+from unit.laws.test_forms import Answer, drawing_forms
 from unit.laws.test_forms import channel as brute_force
-from unit.laws.test_forms import drawing_forms
 
 SIZES = (2, 3, 2)
 
@@ -212,3 +213,37 @@ def test_expected_variances_are_those_of_the_information() -> None:
     for i, j in product(range(3), repeat=2):
         if i != j:
             assert told[i, j] == pytest.approx(law.information((i, j))[1, 1])
+
+
+def counted(
+    channel: PublishedChannel, n: tuple[int, ...], outputs: dict[Answer, Fraction]
+) -> np.ndarray:
+    """What is expected to be counted of one row, over all its outputs."""
+    answers = list(zip(*(y for _, y in outputs), strict=True))
+    codes = {i: np.array([a if v is None else v for v in answers[i]]) for i, a in enumerate(n)}
+    codes[len(n)] = np.array([form for form, _ in outputs])
+    (cells,) = channel.released_codes(codes)
+    return np.bincount(cells, [float(p) for p in outputs.values()], channel.n_outputs[0])
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
+    law = drawing_forms() if draws else ONE.forms
+    assert law is not None
+    k = len(law.n_categories)
+    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    names = whole.schema.names
+    fewer = 0
+    for wide, narrow in (((1, 0), (0,)), ((2, 1, 0), (1, 0)), ((2, 0, 1), (1,))):
+        both = PublishedChannel(whole, tuple(names[i] for i in wide))
+        alone = PublishedChannel(whole, tuple(names[i] for i in narrow))
+        margin = both.margin(len(narrow))
+        fewer += len(alone.groups) < len(both.groups)
+        for x, outputs in brute_force(law).items():
+            of_both = counted(both, law.n_categories, outputs)
+            of_alone = counted(alone, law.n_categories, outputs)
+            assert np.allclose(both.regrouped(of_both, alone), of_alone)
+            truth = np.zeros(alone.n_categories)
+            truth[tuple(x[i] for i in narrow)] = 1.0
+            assert np.allclose(both.regrouped(of_both, margin), margin.forward.apply(truth))
+    assert fewer  # or nothing was put together

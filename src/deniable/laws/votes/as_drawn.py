@@ -124,7 +124,7 @@ def kept_within_rounding(
     )
 
 
-def after_response(
+def fates_after_response(
     kept: FloatArray, changed: FloatArray, n_categories: int, retention: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the densities of an attribute's two fates after its own response.

@@ -310,7 +310,7 @@ class SumSampler:
             for later, better in ((most, np.maximum), (least, np.minimum)):
                 changed = change * clamped(later, stay, stay + len(yes))
                 kept = np.sum([p * clamped(later, to, to + len(yes)) for to, p in keeps], axis=0)
-                fates = as_drawn.after_response(kept, changed, a, float(retention[i]))
+                fates = as_drawn.fates_after_response(kept, changed, a, float(retention[i]))
                 ends.append(better(*fates))
             most, least = ends
         return float(most[0]), float(least[0])
@@ -399,7 +399,7 @@ class TableSampler:
         density = self._patterns()
         for i, (a, kept) in enumerate(zip(self._n_categories, retention.tolist(), strict=True)):
             fates = np.take(density, 0, axis=i) * a, np.take(density, 1, axis=i) * (a / (a - 1))
-            density = np.stack(as_drawn.after_response(*fates, a, kept), axis=i)
+            density = np.stack(as_drawn.fates_after_response(*fates, a, kept), axis=i)
         return float(density.max()), float(density.min())
 
 
