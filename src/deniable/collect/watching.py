@@ -4,17 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
-from deniable.collect.releasing import stored_codes
 from deniable.collect.store import Store, Totals
 from deniable.errors import InputError
-from deniable.estimate.foreign import MOST_ROWS, Origin, looked_at, origin_of
+from deniable.estimate.foreign import Origin, find_origin
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.mechanism.channel import Channel
@@ -135,25 +133,8 @@ class Watch:
         """Return whether the records can come from honest draws; None where nothing can be told."""
         changes = self.store.changes()
         if self._origin is None or self._origin[0] != changes:
-            self._origin = changes, self._looked_at()
+            self._origin = changes, find_origin(self._collected)
         return self._origin[1]
-
-    def _looked_at(self) -> Origin | None:
-        study = self.folder.study
-        mechanism = study.design.mechanism
-        names = looked_at(mechanism)
-        places = [mechanism.schema.position(name) for name in names]
-        pieces: list[dict[int, NDArray[Any]]] = []
-        rows = 0
-        for codes in stored_codes(study, self.store, places) if names else ():
-            pieces.append(codes)
-            rows += len(codes[places[0]])
-            if rows >= MOST_ROWS:
-                break
-        if not pieces:
-            return None
-        codes_of = [np.concatenate([piece[place] for piece in pieces]) for place in places]
-        return origin_of(mechanism, names, codes_of)
 
 
 def _cells(found: Estimate, channel: Channel) -> list[Cell]:

@@ -318,11 +318,23 @@ class Rows:
         names: attributes.
         codes: their released codes, shape (n,) each.
         counts: how many rows each of these stands for, shape (n,); None for one each.
+        forms: under which form each was released, from 0, shape (n,); None without forms. Codes are
+            then the number of categories where the form did not ask.
     """
 
     names: tuple[str, ...]
     codes: list[NDArray[Any]]
     counts: NDArray[np.float64] | None = None
+    forms: NDArray[np.int64] | None = None
+
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(
+            self.names,
+            [column[chosen] for column in self.codes],
+            None if self.counts is None else self.counts[chosen],
+            None if self.forms is None else self.forms[chosen],
+        )
 
 
 def first_rows(
@@ -332,7 +344,7 @@ def first_rows(
     most: int,
     count: str | None = None,
 ) -> dict[str, Rows]:
-    """Read the first rows of a released table, without forms.
+    """Read the first rows of a released table.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
@@ -352,15 +364,19 @@ def first_rows(
     schema = strata.schema
     own = {a.name: {column.name for column in a.columns} for a in schema.attributes}
     found = tuple(name for name in names if own[name] <= present)
-    kept = [column for column in (strata.column, count) if column is not None]
+    form_column = next(iter(strata.mechanisms.values())).form_column
+    kept = [name for name in (strata.column, count, form_column) if name is not None]
     if not found or not present.issuperset(kept):
         return {}
+    cells = _Cells(strata, found)
     pieces: dict[str, list[list[NDArray[Any]]]] = {}
     n_rows = 0
-    attributes = released_attributes(strata, found)
-    with as_it_was(source), open_table(source, attributes, kept, other_columns="drop") as reader:
+    with (
+        as_it_was(source),
+        open_table(source, cells.attributes, kept, other_columns="drop") as reader,
+    ):
         for batch in reader:
-            columns = list(batch.codes)
+            columns = [*cells.codes(batch, reader.table).values()]
             if count is not None:
                 values = numbers_of(batch.kept[count], count, reader.table, batch.first_row)
                 columns.append(values)
@@ -377,5 +393,7 @@ def first_rows(
     rows = {}
     for label, parts in pieces.items():
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        rows[label] = Rows(found, joined) if count is None else Rows(found, joined[:-1], joined[-1])
+        counts = None if count is None else joined.pop()
+        forms = None if form_column is None else joined.pop()
+        rows[label] = Rows(found, joined, counts, forms)
     return rows

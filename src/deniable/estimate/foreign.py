@@ -11,12 +11,18 @@ ones). That is looked at for every category of every attribute, and every cell o
 attributes under pattern laws. The p-value is the least of these bounds times their number: never
 too small under the mechanism, whatever the truth and however few the rows.
 
+Under forms the rows of every form are released by a law of their own, and its c has a mean of 1 or
+0 whatever the form's people are. Their sums, with weights, are bounded by the product of the forms'
+factors, given who has which form. A row that does not answer what its form asks gives the table
+away by itself.
+
 It cannot see a table that *could* have been released: even shares, for instance, pass always.
 """
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -25,8 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError, Notice
+from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
-from deniable.laws.law import PatternLaw
+from deniable.laws.forms import Form, PublishedForms
+from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.mechanism.mechanism import Mechanism
 
@@ -54,14 +62,21 @@ class Origin:
         p_value: that an honest table is as far off, at most.
         where: the attribute or pair that is farthest off.
         rows: how many rows were looked at.
+        of_form: whether what is off is that a row does not answer what its form asks.
     """
 
     p_value: float
     where: tuple[str, ...]
     rows: int
+    of_form: bool = False
 
     def sentence(self) -> str:
         """Return what that means, in words."""
+        if self.of_form:
+            return (
+                f"the table is not what this mechanism releases: a row answers '{self.where[0]}' "
+                "and its form does not ask it, or the other way round"
+            )
         return (
             f"the table is not what this mechanism releases: {' and '.join(self.where)} "
             f"{'has' if len(self.where) == 1 else 'have'} shares that no true table leads to "
@@ -92,7 +107,7 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
 
 def find_origin(release: Release) -> Origin | None:
     """Return the origin of a release's rows, or of what a file counts; None where nothing can be
-    told: of rows with forms, of rows that are gone once they are read, and where no column fits.
+    told: of rows that are gone once they are read, and where no column fits.
 
     Args:
         release: rows and what is said to have randomized them. Of strata the one that is farthest
@@ -108,7 +123,7 @@ def find_origin(release: Release) -> Origin | None:
     except InputError:
         return None  # some column holds other values; what is asked for may be there
     origins = [
-        origin_of(strata.mechanism_of(stratum), list(part.names), part.codes, part.counts)
+        origin_of(strata.mechanism_of(stratum), part)
         for stratum, part in rows.items()
         if stratum in strata.mechanisms
     ]
@@ -117,131 +132,202 @@ def find_origin(release: Release) -> Origin | None:
         return None
     worst = min(found, key=lambda origin: origin.p_value)
     p_value = min(1.0, worst.p_value * len(found))
-    return Origin(p_value, worst.where, sum(origin.rows for origin in found))
+    return replace(worst, p_value=p_value, rows=sum(origin.rows for origin in found))
 
 
 def looked_at(mechanism: Mechanism) -> list[str]:
-    """Return the attributes of which something can be told: those under pattern laws or response
-    matrices that are not released as they are."""
+    """Return the attributes of which something can be told: those under pattern laws, forms or
+    response matrices that are not released as they are."""
     laws = [mechanism.block_of(i)[0].law for i in range(len(mechanism.schema.names))]
     return [
         name
         for name, law in zip(mechanism.schema.names, laws, strict=True)
-        if not law.kept_as_it_is and isinstance(law, PatternLaw | MatrixChannel)
+        if not law.kept_as_it_is and isinstance(law, PatternLaw | PublishedForms | MatrixChannel)
     ]
 
 
-def origin_of(
-    mechanism: Mechanism,
-    names: list[str],
-    codes: list[NDArray[Any]],
-    weights: Floats | None = None,
-) -> Origin | None:
+def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     """Return the origin of some released rows.
 
     Args:
         mechanism: what is said to have released them.
-        names: attributes under pattern laws or response matrices.
-        codes: their released codes, one array of shape (n,) each.
-        weights: how many rows each stands for, shape (n,); None for one each.
+        rows: codes of attributes of :func:`looked_at`, and under forms the rows' forms.
 
     >>> from deniable import Schema, design
     >>> mechanism = design(Schema.anonymous((2,)), epsilon=1).mechanism
-    >>> origin_of(mechanism, ["a1"], [np.zeros(1000, dtype=int)]).p_value < 1e-6
+    >>> origin_of(mechanism, Rows(("a1",), [np.zeros(1000, dtype=int)])).p_value < 1e-6
     True
     """
-    if not names or not len(codes[0]):
+    names = rows.names
+    if not names or not len(rows.codes[0]):
         return None
-    n = len(codes[0]) if weights is None else round(weights.sum())
+    n = len(rows.codes[0]) if rows.counts is None else round(rows.counts.sum())
     if not n:
         return None
     found: list[tuple[float, tuple[str, ...]]] = []
     questions = 0
-    pattern: list[int] = []
-    for place, name in enumerate(names):
-        position = mechanism.schema.position(name)
-        block, own = mechanism.block_of(position)
-        size = block.law.n_categories[own]
-        n_outputs = block.law.n_outputs[own]
-        counts = np.bincount(codes[place].astype(np.int64), weights, minlength=n_outputs)
-        questions += size
+    patterns: list[str] = []
+    for name, codes in zip(names, rows.codes, strict=True):
+        block, own = mechanism.block_of(mechanism.schema.position(name))
+        questions += block.law.n_categories[own]
         if isinstance(block.law, MatrixChannel):
+            counts = np.bincount(codes.astype(np.int64), rows.counts, block.law.n_outputs[own])
             found.append((_matrix_bound(block.law, counts), (name,)))
-            continue
-        assert isinstance(block.law, PatternLaw)
-        phi = float(block.law.eigenvalues((own,))[1])
-        if abs(phi) < _LEAST_PHI:
-            continue
-        pattern.append(place)
-        keep = (1 + (size - 1) * phi) / size
-        change = (1 - keep) / (size - 1)
-        scores = np.array([(1 - change) / phi, -change / phi])  # of u, and of all others
-        truths = np.array([[keep, 1 - keep], [change, 1 - change]])
-        least = float(((counts - n * change) / phi).min())
-        found.append((_bound(scores, truths, least, n), (name,)))
-    pairs = list(combinations(pattern, 2))[:_MOST_PAIRS]
-    rows = min(len(codes[0]), max(10_000, _WORK // max(1, len(pairs))))
-    part = None if weights is None else weights[:rows]
-    for i, j in pairs:
-        both = (codes[i][:rows], codes[j][:rows])
-        bound, cells = _pair_bound(mechanism, (names[i], names[j]), both, part)
+        else:
+            patterns.append(name)
+    parts = _parts(mechanism, rows)
+    for part in parts:
+        if (wrong := part.wrongly_filled()) is not None:
+            return Origin(0.0, (wrong,), n, of_form=True)
+    found += [(_share_bound(parts, name), (name,)) for name in patterns]
+    pairs = list(combinations(patterns, 2))[:_MOST_PAIRS]
+    most = max(10_000, _WORK // max(1, len(pairs)))
+    fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
+    for pair in pairs:
+        bound, cells = _pair_bound(fewer, pair)
         questions += cells
-        found.append((bound, (names[i], names[j])))
-    if not found:
-        return None
+        found.append((bound, pair))
     least_log, where = min(found)
     return Origin(min(1.0, math.exp(min(0.0, least_log)) * questions), where, n)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that one law, or one form of it, has made.
+
+    Args:
+        mechanism: what was done to them.
+        rows: they.
+    """
+
+    mechanism: Mechanism
+    rows: Rows
+
+    def wrongly_filled(self) -> str | None:
+        """Return an attribute that a row answers though its form does not ask it, or the other way
+        round; None if there is none."""
+        for name, codes in zip(self.rows.names, self.rows.codes, strict=True):
+            law, place = self._law(name)
+            if isinstance(law, Form) and not any(place in draw.members for draw in law.drawn):
+                filled = codes < law.n_categories[place]
+                if not (filled.all() if place in law.asked else not filled.any()):
+                    return name
+        return None
+
+    def eigenvalues(self, names: tuple[str, ...]) -> Floats | None:
+        """Return φ of those who answer one attribute or two, shape (2,)·m; None if it is too small,
+        or nobody does."""
+        (law, place), (other, other_place) = self._law(names[0]), self._law(names[-1])
+        if law is not other:
+            first, second = (self.eigenvalues((name,)) for name in names)
+            return None if first is None or second is None else np.multiply.outer(first, second)
+        places = (place, other_place)[: len(names)]
+        if isinstance(law, Form):
+            may = {*law.asked, *(i for draw in law.drawn for i in draw.members)}
+            if not may.issuperset(places) or len(law.asked_of(places)) < len(places):
+                return None
+            law = law.given(places)
+        assert isinstance(law, PatternLaw)
+        values = law.eigenvalues(places)
+        return values if np.abs(values).min() >= _LEAST_PHI else None
+
+    def table(self, names: tuple[str, ...]) -> Floats:
+        """Return the counts of those who answer some attributes, one axis for each."""
+        cells = np.zeros(len(self.rows.codes[0]), dtype=np.int64)
+        shape = []
+        for name in names:
+            law, place = self._law(name)
+            shape.append(law.n_categories[place] + 1)  # and those who do not
+            cells *= shape[-1]
+            cells += self.rows.codes[self.rows.names.index(name)]
+        counts = np.bincount(cells, self.rows.counts, math.prod(shape)).reshape(shape)
+        return counts[(slice(-1),) * len(shape)].astype(np.float64)
+
+    def _law(self, name: str) -> tuple[Law, int]:
+        block, place = self.mechanism.block_of(self.mechanism.schema.position(name))
+        return block.law, place
+
+
+def _parts(mechanism: Mechanism, rows: Rows) -> list[_Part]:
+    if rows.forms is None:
+        return [_Part(mechanism, rows)]
+    return [
+        _Part(mechanism.under(form), rows.where(rows.forms == form))
+        for form in np.unique(rows.forms).tolist()
+    ]
 
 
 def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
     inverse, matrix = law.left_inverse(), law.matrix()
     totals = inverse @ counts
     worst = int(np.argmin(totals))
-    return _bound(inverse[worst], matrix.T, float(totals[worst]), int(counts.sum()))
+    return _bound(float(totals[worst]), [(inverse[worst], matrix.T, float(counts.sum()))])
 
 
-def _pair_bound(
-    mechanism: Mechanism,
-    names: tuple[str, str],
-    codes: tuple[NDArray[Any], NDArray[Any]],
-    weights: Floats | None,
-) -> tuple[float, int]:
+def _share_bound(parts: Sequence[_Part], name: str) -> float:
+    """Return the log of the bound for the least share of an attribute under pattern laws."""
+    answered = _answered(parts, (name,))
+    totals, scored = np.zeros(()), []
+    for weight, phi, table in answered:
+        size, n = len(table), float(table.sum())
+        keep = (1 + (size - 1) * phi[1]) / size
+        change = (1 - keep) / (size - 1)
+        totals = totals + weight * (table - n * change) / phi[1]
+        scores = np.array([(1 - change) / phi[1], -change / phi[1]])  # of u, and of all others
+        truths = np.array([[keep, 1 - keep], [change, 1 - change]])
+        scored.append((weight * scores, truths, n))
+    return _bound(float(totals.min()), scored)
+
+
+def _pair_bound(parts: Sequence[_Part], names: tuple[str, str]) -> tuple[float, int]:
     """Return the log of the bound for the least cell of a pair, and how many cells there are."""
-    (block, i), (other, j) = (mechanism.block_of(mechanism.schema.position(name)) for name in names)
-    assert isinstance(block.law, PatternLaw)
-    assert isinstance(other.law, PatternLaw)
-    a, b = block.law.n_categories[i], other.law.n_categories[j]
-    if block is other:
-        phi = block.law.eigenvalues((i, j))
-    else:
-        phi = np.multiply.outer(block.law.eigenvalues((i,)), other.law.eigenvalues((j,)))
-    if np.abs(phi).min() < _LEAST_PHI:
-        return 0.0, 0
-    # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
-    # even share is divided by its φ, and their product by that of the pair.
-    first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
-    scores = (
-        1 / (a * b)
-        + first[:, None] / (b * phi[1, 0])
-        + second[None, :] / (a * phi[0, 1])
-        + np.outer(first, second) / phi[1, 1]
-    )
-    cells = codes[0].astype(np.int64) * b + codes[1]
-    table = np.bincount(cells, weights, minlength=a * b).reshape(a, b)
-    n = round(float(table.sum()))
-    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    totals = (
-        scores[0, 0] * table
-        + scores[0, 1] * (rows - table)
-        + scores[1, 0] * (columns - table)
-        + scores[1, 1] * (n - rows - columns + table)
-    )
+    answered = _answered(parts, names)
+    totals, scored, cells = np.zeros(()), [], 0
+    for weight, phi, table in answered:
+        a, b = table.shape
+        cells = a * b
+        # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
+        # even share is divided by its φ, and their product by that of the pair.
+        first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
+        scores = weight * (
+            1 / (a * b)
+            + first[:, None] / (b * phi[1, 0])
+            + second[None, :] / (a * phi[0, 1])
+            + np.outer(first, second) / phi[1, 1]
+        )
+        n = float(table.sum())
+        rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+        totals = (
+            totals
+            + scores[0, 0] * table
+            + scores[0, 1] * (rows - table)
+            + scores[1, 0] * (columns - table)
+            + scores[1, 1] * (n - rows - columns + table)
+        )
+        scored.append((scores.ravel(), phi, n))
     if totals.min() >= 0:
-        return 0.0, a * b
+        return 0.0, cells
     (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(a), _kernels(b)
-    patterns = first_axis @ phi @ second_axis.T  # probability of keeping and changing, shape (2, 2)
-    truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels).reshape(4, 4)
-    return _bound(scores.ravel(), truths, float(totals.min()), n), a * b
+    bounded = []
+    for scores, phi, n in scored:
+        # Probability of keeping and changing, shape (2, 2).
+        patterns = first_axis @ phi @ second_axis.T
+        truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels)
+        bounded.append((scores, truths.reshape(4, 4), n))
+    return _bound(float(totals.min()), bounded), cells
+
+
+def _answered(parts: Sequence[_Part], names: tuple[str, ...]) -> list[tuple[float, Floats, Floats]]:
+    """Return of every part that answers some attributes what it counts, their eigenvalues and its
+    table.
+
+    A part's score is unbiased whatever the truth of its own rows, so that any positive weights do;
+    these, φ² of all the attributes against the largest, make the sum's variance about the least.
+    """
+    told = [(part.eigenvalues(names), part) for part in parts]
+    answered = [(phi, part.table(names)) for phi, part in told if phi is not None]
+    most = max((float(phi.flat[-1]) ** 2 for phi, _ in answered), default=1.0)
+    return [(float(phi.flat[-1]) ** 2 / most, phi, table) for phi, table in answered]
 
 
 @cache
@@ -254,20 +340,21 @@ def _kernels(m: int) -> tuple[Floats, Floats]:
     )
 
 
-def _bound(scores: Floats, truths: Floats, total: float, n: int) -> float:
+def _bound(total: float, parts: Sequence[tuple[Floats, Floats, float]]) -> float:
     """Return the log of the bound on Pr[Σ c <= total].
 
     Args:
-        scores: c of every released value, shape (m,).
-        truths: their probabilities by true value, shape (a, m).
         total: of the scores.
-        n: rows.
+        parts: of rows that were made alike: c of every released value, shape (m,); their
+            probabilities by true value, shape (a, m); and how many rows there are.
     """
     if total >= 0:
         return 0.0
-    exponents = -_GRID[:, None] * scores[None, :]
-    top = exponents.max(axis=1)
-    with np.errstate(divide="ignore"):
-        moments = np.log(np.exp(exponents - top[:, None]) @ np.maximum(truths, 0.0).T)
-    worst = moments.max(axis=1) + top
-    return float(min(0.0, (_GRID * total + n * worst).min()))
+    bound = _GRID * total
+    for scores, truths, n in parts:
+        exponents = -_GRID[:, None] * scores[None, :]
+        top = exponents.max(axis=1)
+        with np.errstate(divide="ignore"):
+            moments = np.log(np.exp(exponents - top[:, None]) @ np.maximum(truths, 0.0).T)
+        bound += n * (moments.max(axis=1) + top)
+    return float(min(0.0, bound.min()))

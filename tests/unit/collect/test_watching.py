@@ -10,6 +10,7 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.store import Submission
 from deniable.collect.watching import Watch, leverage
 from deniable.errors import InputError
+from deniable.estimate.foreign import find_origin
 from deniable.estimate.shares import Shares
 from deniable.mechanism.channel import Channel
 from unit.collect.studies import TODAY, example_folder, fill, packed
@@ -95,7 +96,7 @@ def test_invented_records_are_told_from_draws(
     assert honest.rows == 300
     record = packed(folder.study, (1, 3, 2, 3, 2))
     store.submit([Submission(bytes([n % 256, n // 256] * 16), record) for n in range(900)], TODAY)
-    monkeypatch.setattr("deniable.collect.watching.MOST_ROWS", 1000)  # one batch has more
+    monkeypatch.setitem(find_origin.__globals__, "MOST_ROWS", 1000)  # one batch has more
     invented = watch.origin()
     assert invented is not None
     assert invented.p_value < 1e-6

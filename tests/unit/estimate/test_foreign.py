@@ -1,6 +1,7 @@
 """A table that the mechanism has made passes; one that it cannot have made is refused."""
 
-from itertools import product
+import math
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +19,20 @@ from deniable import (
     independence_test,
 )
 from deniable.errors import Notice
+from deniable.estimate.counting import Rows
 from deniable.estimate.foreign import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.source import Release
-from deniable.laws import MatrixChannel
+from deniable.laws import MatrixChannel, PublishedForms
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
+from unit.laws.test_forms import channel as channel_of_forms
+from unit.laws.test_forms import drawing_forms
 
 MECHANISM = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="balanced").mechanism
-NAMES = ["a1", "a2", "a3"]
+NAMES = ("a1", "a2", "a3")
 
 
 def truth(n: int) -> list[np.ndarray]:
@@ -43,12 +47,12 @@ def released(mechanism: Mechanism, n: int) -> list[np.ndarray]:
 
 def test_a_table_that_was_randomized_passes():
     # Far from uniform: at the edge of what can be released, where the bound is nearest.
-    origins = [origin_of(MECHANISM, NAMES, released(MECHANISM, 3000)) for _ in range(40)]
+    origins = [origin_of(MECHANISM, Rows(NAMES, released(MECHANISM, 3000))) for _ in range(40)]
     assert min(origin.p_value for origin in origins) > 1e-9
 
 
 def test_a_table_that_was_not_randomized_does_not():
-    origin = origin_of(MECHANISM, NAMES, truth(2000))
+    origin = origin_of(MECHANISM, Rows(NAMES, truth(2000)))
     assert origin is not None
     assert origin.p_value < 1e-6
     assert "shares that no true table leads to" in origin.sentence()
@@ -57,32 +61,32 @@ def test_a_table_that_was_not_randomized_does_not():
 def test_a_pair_can_be_what_gives_it_away():
     alternating = np.arange(4000) % 2
     mechanism = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").mechanism
-    origin = origin_of(mechanism, ["a1", "a2"], [alternating, alternating])
+    origin = origin_of(mechanism, Rows(("a1", "a2"), [alternating, alternating]))
     assert origin is not None
     assert (origin.where, origin.p_value < 1e-6) == (("a1", "a2"), True)
 
 
 def test_another_mechanisms_output_does_not_pass_where_it_changed_less():
     weaker = design(Schema.anonymous((2, 3, 4)), epsilon=6, method="balanced").mechanism
-    origin = origin_of(MECHANISM, NAMES, released(weaker, 3000))
+    origin = origin_of(MECHANISM, Rows(NAMES, released(weaker, 3000)))
     assert origin is not None
     assert origin.p_value < 1e-6
 
 
 def test_few_rows_tell_nothing_and_no_rows_are_nothing():
-    few = origin_of(MECHANISM, NAMES, truth(3))
+    few = origin_of(MECHANISM, Rows(NAMES, truth(3)))
     assert few is not None
     assert few.p_value == 1.0
-    assert origin_of(MECHANISM, NAMES, truth(0)) is None
-    assert origin_of(MECHANISM, [], []) is None
+    assert origin_of(MECHANISM, Rows(NAMES, truth(0))) is None
+    assert origin_of(MECHANISM, Rows((), [])) is None
 
 
 def test_matrices_are_looked_at_by_their_inverse():
     law = MatrixChannel.from_probabilities(np.array([[0.6, 0.2], [0.2, 0.2], [0.2, 0.6]]))
     mechanism = Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
     honest = Randomizer(mechanism, SystemRandomness()).randomize([np.zeros(2000, dtype=np.int64)])
-    assert origin_of(mechanism, ["a1"], honest).p_value > 1e-9
-    assert origin_of(mechanism, ["a1"], [np.zeros(2000, dtype=np.int64)]).p_value < 1e-6
+    assert origin_of(mechanism, Rows(("a1",), honest)).p_value > 1e-9
+    assert origin_of(mechanism, Rows(("a1",), [np.zeros(2000, dtype=np.int64)])).p_value < 1e-6
 
 
 def test_the_bound_is_above_the_exact_probability_for_every_truth():
@@ -105,7 +109,7 @@ def test_the_bound_is_above_the_exact_probability_for_every_truth():
         )
         for total in np.unique(np.round(sums, 9)):
             exact = chances[sums <= total + 1e-9].sum()
-            assert exact <= np.exp(_bound(by_output, law, float(total) + 1e-9, n)) + 1e-12
+            assert exact <= np.exp(_bound(float(total) + 1e-9, [(by_output, law, n)])) + 1e-12
 
 
 def test_a_foreign_table_is_refused_or_warned_of():
@@ -183,3 +187,100 @@ def test_in_python_a_foreign_table_is_refused_too():
             ask(true, plan, of=("smokes", "old"))
     with pytest.warns(Notice, match="it may be that"):
         assert estimate(true, plan, of="smokes", anyway=True).n_records == 1000
+
+
+FORMS = design(Schema.anonymous((2, 3, 4, 2)), epsilon=3, method="forms").mechanism
+
+
+def answered(mechanism: Mechanism, columns: list[np.ndarray], forms: np.ndarray) -> Rows:
+    """True values of what the rows' forms ask."""
+    asked = [form.asked for form in mechanism.forms.forms]
+    codes = [
+        np.where([place in asked[form] for form in forms], column, n)
+        for place, (column, n) in enumerate(
+            zip(columns, mechanism.schema.n_categories, strict=True)
+        )
+    ]
+    return Rows(mechanism.schema.names, codes, None, forms)
+
+
+def test_rows_with_forms_are_looked_at_form_by_form():
+    columns = [*truth(4000), np.arange(4000) % 10 // 9]
+    names = FORMS.schema.names
+    *codes, forms = Randomizer(FORMS, SystemRandomness()).randomize(columns)
+    honest = origin_of(FORMS, Rows(names, codes, None, forms))
+    assert (honest.p_value > 1e-9, honest.rows) == (True, 4000)
+    assert origin_of(FORMS, answered(FORMS, columns, forms)).p_value < 1e-6
+    weaker = design(FORMS.schema, epsilon=8, method="forms").mechanism
+    *other, of_other = Randomizer(weaker, SystemRandomness()).randomize(columns)
+    assert origin_of(FORMS, Rows(names, other, None, of_other % 2)).p_value < 1e-6
+
+
+def test_a_row_that_does_not_answer_what_its_form_asks_gives_a_table_away():
+    forms = np.zeros(3, dtype=np.int64)
+    asked = FORMS.forms.forms[0].asked
+    rows = answered(FORMS, [np.zeros(3, dtype=np.int64)] * 4, forms)
+    assert not origin_of(FORMS, rows).of_form
+    for place, column in enumerate(rows.codes):
+        column[1] = 0 if place not in asked else FORMS.schema.n_categories[place]
+        found = origin_of(FORMS, rows)
+        assert (found.p_value, found.where) == (0.0, (FORMS.schema.names[place],))
+        assert "its form does not ask it" in found.sentence()
+        column[1] = FORMS.schema.n_categories[place] - column[1]
+
+
+def test_under_forms_the_p_value_is_never_too_small():
+    # Fourteen rows of one truth: all outcomes, by how many rows have each form and answer.
+    asks = [((0,), np.array([0.55, 0.45])), ((0,), np.array([0.7, 0.3]))]
+    law = PublishedForms.from_probabilities((2,), [0.75, 0.25], asks)
+    mechanism = Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
+    of_one = channel_of_forms(law)[0,]
+    codes, forms = [np.array([y for _, (y,) in of_one])], np.array([form for form, _ in of_one])
+    chances = np.array([float(p) for p in of_one.values()])
+    found = []
+    for drawn in combinations_with_replacement(range(4), 14):
+        counts = np.bincount(drawn, minlength=4)
+        orders = math.factorial(14) / math.prod(map(math.factorial, counts.tolist()))
+        origin = origin_of(mechanism, Rows(("a1",), codes, counts.astype(float), forms))
+        found.append((origin.p_value, orders * np.prod(chances**counts)))
+    p_values, exact = map(np.array, zip(*found, strict=True))
+    assert exact.sum() == pytest.approx(1)
+    assert p_values.min() < 0.01
+    for level in np.unique(p_values):
+        assert exact[p_values <= level].sum() <= level
+
+
+def test_what_forms_draw_is_told_from_what_was_not_randomized():
+    law = drawing_forms()
+    mechanism = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2, 3), law),))
+    second = np.arange(6000) % 2
+    columns = [second, 1 - second, second, second]
+    names = mechanism.schema.names
+    *codes, forms = Randomizer(mechanism, SystemRandomness()).randomize(columns)
+    assert origin_of(mechanism, Rows(names, codes, None, forms)).p_value > 1e-9
+    # The same cells are filled, with what is true.
+    true = [np.where(y < n, x, n) for x, y, n in zip(columns, codes, law.n_categories, strict=True)]
+    found = origin_of(mechanism, Rows(names, true, None, forms))
+    assert (found.p_value < 1e-6, found.of_form) == (True, False)
+
+
+def test_a_table_with_forms_is_looked_at_in_files(tmp_path):
+    schema = Schema((Attribute("smokes", ("no", "yes")), Attribute("old", ("no", "yes"))))
+    plan = design(schema, epsilon=1, method="forms", pairs=0)
+    strata = Strata.one(plan.mechanism)
+    numbers = [1 + form.asked[0] for form in plan.mechanism.forms.forms]
+    assert sorted(numbers) == [1, 2]
+    rows = pa.table(
+        {
+            "smokes": ["no", None] * 1000,
+            "old": [None, "no"] * 1000,
+            "form": [numbers.index(1) + 1, numbers.index(2) + 1] * 1000,
+        }
+    )
+    found = find_origin(Release(strata, rows))
+    assert (found.p_value < 1e-6, found.rows) == (True, 2000)
+    assert find_origin(Release(strata, rows.drop_columns("form"))) is None
+    file = tmp_path / "counts.csv"
+    (first, second) = rows.column("form").to_pylist()[:2]
+    file.write_text(f"smokes,old,form,count\nno,,{first},1000\n,no,{second},1000\n")
+    assert find_origin(Release(strata, counts=file)) == found
