@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deniable.report.contents import read_contents
+from deniable.schema.attribute import edge_text
 
 COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "released as")
 
@@ -46,7 +47,7 @@ def render_codebook(record: Mapping[str, Any]) -> str:
         for column in ((attribute,) if attribute.name in answers else attribute.columns)
     ]
     for attribute in declared:
-        edges = [] if attribute.bins is None else _edge_texts(attribute.bins)
+        edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
         released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
         if (count := answers.get(attribute.name)) is not None:
             released_as = f"answer 1 to answer {count}, which are no categories"
@@ -75,7 +76,3 @@ def render_codebook(record: Mapping[str, Any]) -> str:
             released_as = CONTRACTED if name in numeric else TRUE_VALUE
             writer.writerow((name, "", "", "", "", "", released_as))
     return text.getvalue()
-
-
-def _edge_texts(edges: tuple[float, ...]) -> list[str]:
-    return [str(int(edge)) if edge.is_integer() else repr(edge) for edge in edges]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
+from deniable.schema.attribute import edge_text
 from deniable.tables.reading import open_table
 
 
@@ -55,7 +56,7 @@ def _true_text(attribute: Attribute, code: int) -> str | None:
         return category
     low, high = attribute.bins[code], attribute.bins[code + 1]
     value = low if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
-    return str(int(value)) if float(value).is_integer() else repr(value)
+    return edge_text(value, dates=attribute.dates)
 
 
 def trial_codes(table: Any, attributes: Sequence[Attribute]) -> list[NDArray[Any]]:

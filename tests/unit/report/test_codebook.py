@@ -2,6 +2,8 @@
 
 import csv
 import io
+import math
+from datetime import date
 from typing import Any
 
 import pytest
@@ -47,6 +49,13 @@ def test_bins_have_edges_and_the_category_for_missing_values_has_none() -> None:
         ("", ""),
     ]
     assert hours[-1]["category"] == "unknown"
+
+
+def test_edges_of_dates_are_dates() -> None:
+    born = Attribute("born", bins=(date(1950, 1, 1), date(1980, 1, 1), math.inf))
+    listed = rows(release_record(design(Schema((born,)), epsilon=1.0)))
+    assert [row["lower"] for row in listed] == ["1950-01-01", "1980-01-01"]
+    assert [row["upper"] for row in listed] == ["1980-01-01", "inf"]
 
 
 def test_what_is_released_as_it_is_is_told_from_what_is_randomized() -> None:

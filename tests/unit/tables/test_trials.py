@@ -1,3 +1,5 @@
+from datetime import date
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ ATTRIBUTES = (
     Attribute("plain", ("no", "yes, or", 'a "b"')),
     Attribute("bins", bins=(-np.inf, -5, 0.25, np.inf)),
     Attribute("wide", bins=(0, 1, 2), missing="NA"),
+    Attribute("born", bins=(-np.inf, date(1950, 1, 1), date(1980, 1, 1), np.inf)),
     Attribute("both", parts=(Attribute("x", ("1", "2")), Attribute("y", ("u", "v", "w")))),
 )
 
@@ -19,7 +22,7 @@ def test_what_is_written_for_a_code_is_read_as_that_code() -> None:
     codes = [generator.integers(0, a.n_categories, 500) for a in ATTRIBUTES]
     table = trial_table(schema, codes)
     for shown in (table, csv_table(csv_bytes(table))):
-        assert set(shown.column_names) == {"plain", "bins", "wide", "x", "y", "place"}
+        assert set(shown.column_names) == {"plain", "bins", "wide", "born", "x", "y", "place"}
         for given, back in zip(codes, trial_codes(shown, ATTRIBUTES), strict=True):
             np.testing.assert_array_equal(given, back)
 
