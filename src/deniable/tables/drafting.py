@@ -27,8 +27,8 @@ from deniable.tables.encode import (
     NUMBER,
     is_fractional,
     is_single_valued,
-    number_texts,
     numbers_in,
+    numbers_written,
 )
 from deniable.tables.plink import MISSING_BITS, Fileset, is_fileset
 from deniable.tables.reading import AS_FOUND, column_names, open_table
@@ -314,7 +314,7 @@ class _Column:
         self.comma = self.comma or bool((by_comma & ~by_point).any())
         self.point = self.point or bool(_matches(values, r"\.").any())
         texts = pc.replace_substring(values, ",", ".")
-        numbers = numbers_in(number_texts(texts, "."))
+        numbers = numbers_written(texts, ".")
         if not np.isfinite(numbers).all():
             self.other = True
             return

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, category_text
-from deniable.tables.arrays import booleans, common_form, from_numpy, from_values, to_numpy
+from deniable.tables.arrays import common_form, from_numpy, from_values, to_numpy
 from deniable.tables.date_texts import ISO, days_written
 
 _UNKNOWN = -1
@@ -72,7 +72,11 @@ class ColumnEncoder:
         # What stands for a missing value, beside the category that it becomes.
         self._missing_texts = list(attribute.missing_codes)
         codes = [*([] if missing is None else [missing]), *self._missing_texts]
-        self._missing_numbers = [float(code) for code in codes if re.match(NUMBER, code)]
+        if attribute.dates:
+            days = self._days(from_values(codes, pa.string()))
+            self._missing_numbers = [day for day in days.tolist() if not math.isnan(day)]
+        else:
+            self._missing_numbers = [float(code) for code in codes if re.match(NUMBER, code)]
         if column_type is not None:
             self._check_type(column_type)
 
@@ -160,12 +164,12 @@ class ColumnEncoder:
         """Return the categories that a column of this type can hold, and their codes."""
         if kind not in self._categories:
             names = (*self.attribute.categories, *self._missing_texts)
-            codes = range(len(names))
+            codes: Sequence[int] = range(len(names))
             if pa.types.is_boolean(kind):
-                codes = [c for c in codes if names[c] in ("false", "true")]  # type: ignore[assignment]
+                codes = [c for c in codes if names[c] in ("false", "true")]
                 values: list[Any] = [names[c] == "true" for c in codes]
             elif pa.types.is_integer(kind):
-                codes = [c for c in codes if integer_fits(names[c], kind)]  # type: ignore[assignment]
+                codes = [c for c in codes if integer_fits(names[c], kind)]
                 values = [int(names[c]) for c in codes]
             else:
                 values = list(names)
@@ -207,24 +211,18 @@ class ColumnEncoder:
         if not len(open_places):
             return codes
         texts = values.cast(pa.large_string()).take(from_numpy(open_places))
-        if self.attribute.dates:
-            codes = codes.astype(np.int32, copy=True)
-            codes[open_places] = self._date_codes(texts)
-            return codes
-        numeric = to_numpy(
-            pc.match_substring_regex(texts, NUMBER.replace(r"\.", re.escape(self._decimal)))
-        )
-        places = open_places[numeric]
-        numbers = to_numpy(number_texts(texts.filter(booleans(numeric)), self._decimal))
+        dates = self.attribute.dates
+        numbers = self._days(texts) if dates else numbers_written(texts, self._decimal)
+        places = np.where(np.isnan(numbers), np.int32(_UNKNOWN), self._place(numbers))
         codes = codes.astype(np.int32, copy=True)
-        codes[places] = self._place(numbers)
+        codes[open_places] = places
         return codes
 
-    def _date_codes(self, texts: Any) -> NDArray[np.int32]:
+    def _days(self, texts: Any) -> NDArray[np.float64]:
         days = days_written(texts)
         if self._dates is not None:
             days = np.where(np.isnan(days), days_written(texts, self._dates), days)
-        return np.where(np.isnan(days), np.int32(_UNKNOWN), self._place(days))
+        return days
 
     def _check_type(self, kind: Any) -> None:
         if pa.types.is_dictionary(kind):
@@ -349,16 +347,17 @@ class AttributeEncoder:
         return codes
 
 
-def number_texts(texts: Any, decimal: str) -> Any:
-    """Return texts that are numbers with a decimal point of this kind, as numbers.
+def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
+    """Return the numbers that texts are, with a decimal point of this kind, shape (n,); NaN for
+    what is none.
 
-    Raises:
-        pyarrow.ArrowInvalid: if one is no such number.
+    >>> numbers_written(pa.array(["1,5", "1.500", "many"]), ",").tolist()
+    [1.5, nan, nan]
     """
-    if decimal != ".":
-        # Where the comma is the decimal point, 1.500 is no number but may be 1500: not guessed at.
-        texts = pc.replace_substring(pc.replace_substring(texts, ".", "?"), decimal, ".")
-    return texts.cast(pa.float64())
+    # Where the comma is the decimal point, 1.500 is no number but may be 1500: not guessed at.
+    fits = pc.match_substring_regex(texts, NUMBER.replace(r"\.", re.escape(decimal)))
+    fitting = pc.if_else(fits, texts, from_values([None], texts.type)[0])
+    return numbers_in(pc.replace_substring(fitting, decimal, ".").cast(pa.float64()))
 
 
 def days_of(column: Any) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.schema import category_text
 from deniable.tables.arrays import common_form, to_numpy
-from deniable.tables.encode import is_single_valued, is_text, number_texts
+from deniable.tables.encode import is_single_valued, is_text, numbers_in, numbers_written
 
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:
@@ -108,20 +108,10 @@ def numbers_of(
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
-        numbers = (
-            number_texts(column, decimal) if is_text(column.type) else column.cast(pa.float64())
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        values = column.to_pylist()
-        numbers = pa.array([_number_or_none(v, decimal) for v in values], type=pa.float64())
-    if numbers.null_count:
-        row = first_row + numbers.is_null().to_pylist().index(True)
+        numbers = numbers_written(column, decimal) if is_text(column.type) else numbers_in(column)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dates, structures, bytes
+        numbers = np.full(len(column), np.nan)
+    if (lacking := np.isnan(numbers)).any():
+        row = first_row + int(np.argmax(lacking))
         raise InputError(f"{table}, data row {row}: column '{name}' does not hold a number")
-    return to_numpy(numbers)
-
-
-def _number_or_none(value: Any, decimal: str) -> float | None:
-    try:
-        return float(value.replace(decimal, ".") if isinstance(value, str) else value)
-    except (TypeError, ValueError):
-        return None
+    return numbers

@@ -1,5 +1,6 @@
 import datetime as dt
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -328,6 +329,17 @@ def test_dates_and_times_go_into_intervals_of_days():
     assert "outside the declared bins" in refusal(BORN, pa.array(["1949-12-31"]))
     for text in ("1950-13-01", "1.1.1950", "1950"):
         assert "neither a date such as" in refusal(BORN, pa.array([text]))
+
+
+def test_codes_of_missing_dates_are_dates_and_no_numbers_of_days():
+    codes = ("999", "1979-01-01", "01.02.1960")
+    born = replace(BORN, missing_codes=codes)
+    days = [dt.date(1970, 1, 1) + dt.timedelta(days=999), dt.date(1979, 1, 1), dt.date(1960, 2, 1)]
+    texts = [str(day) for day in days]
+    assert encode(born, pa.array([*texts, "999"])) == [0, 2, 0, 2]
+    for column in (pa.array(days), pa.array(texts), pa.array(days).cast(pa.timestamp("us"))):
+        assert encode(born, column) == [0, 2, 0]
+        assert encode(born, column, dates="31.12.2025") == [0, 2, 2]
 
 
 def test_numbers_have_no_place_in_intervals_of_days():

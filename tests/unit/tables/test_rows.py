@@ -33,6 +33,13 @@ def test_numbers_are_read_from_numbers_and_from_texts() -> None:
             numbers_of(bad, "w", "t", 11)
 
 
+def test_a_text_is_a_number_by_its_decimal_point_or_refused() -> None:
+    assert numbers_of(pa.array(["1,5", "-2"]), "w", "t", 1, ",").tolist() == [1.5, -2.0]
+    for bad in ("1.500", "1_000", "1,000,5", "nan", "", " 1"):
+        with pytest.raises(InputError, match="t, data row 2: column 'w' does not hold a number"):
+            numbers_of(pa.array(["1", bad]), "w", "t", 1, ",")
+
+
 def test_batches_are_joined_by_column_in_order() -> None:
     batches = [{"a": pa.array([1, 2])}, {"a": pa.chunked_array([pa.array([3]), pa.array([4])])}]
     assert concatenated(batches)["a"].to_pylist() == [1, 2, 3, 4]
