@@ -192,7 +192,8 @@ def randomize(
 
     Returns:
         A frame of the same kind, its columns in the same order; kept columns are untouched. What
-        is fetched by record batches comes back as a pyarrow table.
+        is fetched by record batches comes back as a pyarrow table, a lazy Polars frame as one that
+        is not lazy.
 
     Raises:
         InputError: if the frame does not fit the schema; the sentence names row and column.

@@ -338,13 +338,14 @@ def with_all_mismatches(
     For who does not look before (:func:`look_at`), since most tables fit.
 
     Raises:
-        InputError: naming every kind of mismatch; of a source that gives its rows only once, the
-            first.
+        InputError: naming every kind of mismatch; of an open file, or a source that gives its rows
+            only once, the first.
     """
     try:
         yield from reader
     except InputError:
-        look_at(source, schema, options)
+        if not hasattr(source, "read"):  # an open file stands in its middle by now
+            look_at(source, schema, options)
         raise
 
 

@@ -307,7 +307,8 @@ def randomize_frame(
     """Randomize a dataframe and return one of the same kind.
 
     What is fetched by record batches (a DuckDB relation, a dataset, a stream) comes back as a
-    pyarrow table, and a lazy Polars frame as a lazy Polars frame.
+    pyarrow table, and a lazy Polars frame as one that is not: nothing that is released is lazy
+    (docs/decisions/0019-parts-without-a-key.md).
 
     Args:
         data: the dataframe.
@@ -318,7 +319,7 @@ def randomize_frame(
     if not (_is_frame(data) or isinstance(data, pa.RecordBatch)):
         released = _released_table(columns, batches, randomize)
         lazy = _is_lazy(data) and nw.from_native(data).implementation.is_polars()
-        return nw.from_arrow(released, backend="polars").lazy().to_native() if lazy else released
+        return nw.from_arrow(released, backend="polars").to_native() if lazy else released
     pieces = [randomize(batch.codes) for batch in batches]
     if not pieces:
         width = 1 + max((c.position for c in columns if c.position is not None), default=-1)

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 
@@ -96,3 +97,9 @@ def test_randomize_table_counts_rows(tmp_path):
     count = randomize_table(pa.table(ROWS), DESIGN.mechanism, path, Options(), SystemRandomness())
     assert count == 4
     assert len(path.read_text().splitlines()) == 5
+
+
+def test_a_value_in_an_open_file_is_refused_by_its_row_though_nobody_can_look_again(tmp_path):
+    file = io.BytesIO(b"a,b,c\nx,1,n\ny,9,s\n")
+    with pytest.raises(InputError, match="the input, data row 2, column 'b'"):
+        randomize_table(file, DESIGN.mechanism, tmp_path / "out.csv", Options(), SystemRandomness())
