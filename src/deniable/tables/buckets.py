@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from deniable.tables.arrays import from_numpy, to_numpy
+from deniable.tables.arrays import common_form, from_numpy, to_numpy
+from deniable.tables.encode import holds_bytes
 from deniable.tables.rows import concatenated, refuse_nobody
 
 PERSON_BUCKETS = 64
@@ -164,7 +165,7 @@ class PersonTally:
             InputError: if a row belongs to nobody.
         """
         refuse_nobody(persons, table, first_row)
-        counted = persons.value_counts()
+        counted = common_form(persons).value_counts()
         values = counted.field("values")
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
@@ -212,7 +213,7 @@ def _spread(values: Any) -> NDArray[np.int64]:
     bytes of its text."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    text = values.cast(pa.large_binary() if _is_binary(values.type) else pa.large_string())
+    text = values.cast(pa.large_binary() if holds_bytes(values.type) else pa.large_string())
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
     letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]] if len(text) else ()
@@ -226,7 +227,3 @@ def _spread(values: Any) -> NDArray[np.int64]:
         mixed = (sums[starts[1:]] - sums[starts[:-1]]) * _ODD
     places: NDArray[np.int64] = (mixed >> np.uint64(58)).astype(np.int64)
     return places
-
-
-def _is_binary(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

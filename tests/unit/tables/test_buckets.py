@@ -38,7 +38,9 @@ def test_every_row_comes_back_in_its_bucket_once(tmp_path: Path) -> None:
     assert gathered(paths, 3) == ([], {})
 
 
-@pytest.mark.parametrize("kind", ["text", "numbers", "dictionary", "bytes", "dates"])
+@pytest.mark.parametrize(
+    "kind", ["text", "views", "numbers", "dictionary", "bytes", "codes", "dates"]
+)
 def test_the_most_rows_of_a_person_are_those_of_all_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -59,8 +61,12 @@ def test_the_most_rows_of_a_person_are_those_of_all_parts(
                     column = column.cast(pa.string())
                 if kind == "dictionary":
                     column = column.dictionary_encode()
+                if kind == "views":
+                    column = column.cast(pa.string_view())
                 if kind == "bytes":
                     column = column.cast(pa.binary())
+                if kind == "codes":  # bytes of one width
+                    column = pa.array([f"{n:03}".encode() for n in persons], pa.binary(3))
                 tally.add(column.slice(3), "t", 1)
                 total.subtract(persons[:3].tolist())
             tally.finish()
