@@ -211,7 +211,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
 
     first = answers[0]
     if hasattr(first, "categories"):
-        attributes: Sequence[str] = first.attributes  # type: ignore[attr-defined]
+        attributes: Sequence[str] = getattr(first, "attributes", ())
         if len(attributes) > 2 or (len(attributes) == 2 and len(answers) > 1):
             raise InputError("a plot shows shares of one attribute or of two; ask for fewer")
         if len(attributes) == 2:

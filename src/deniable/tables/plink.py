@@ -39,7 +39,7 @@ _MAGIC = b"\x6c\x1b\x01"
 _ALLELES = np.array([2, -1, 1, 0], dtype=np.int8)
 """How many of the first alleles the two bits stand for; −1 if that is missing."""
 
-_BITS_OF = {2: 0, None: 1, 1: 2, 0: 3}
+_BITS_OF: dict[str | int | bool | None, int] = {2: 0, None: 1, 1: 2, 0: 3}
 MISSING_BITS = 1
 _BLANK = np.zeros(256, dtype=bool)
 _BLANK[list(b" \t\n\r\x0b\x0c")] = True
@@ -416,7 +416,7 @@ def _bytes_of(column: Column) -> NDArray[np.uint8]:
             "file holds 0, 1, 2 and one missing value; name the output .parquet or .csv"
         )
     bits = np.zeros(4, dtype=np.uint8)
-    bits[: len(values)] = [_BITS_OF[value] for value in values]  # type: ignore[index]
+    bits[: len(values)] = [_BITS_OF[value] for value in values]
     return packed(unpacked(np.arange(256, dtype=np.uint8), bits, 1024))
 
 

@@ -94,9 +94,8 @@ class TableWriter:
             return _ParquetSink(file, self.columns)
         if kind == "csv.gz":
             # Neither the time nor the temporary name belongs into the file.
-            file = stack.enter_context(  # type: ignore[assignment]
-                gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-            )
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+            return _CsvSink(stack.enter_context(packed), self.columns, text)
         return _CsvSink(file, self.columns, text)
 
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any] | None = None) -> None:
@@ -181,7 +180,10 @@ def table_format(path: Path) -> str:
 
 class _CsvSink:
     def __init__(
-        self, file: BinaryIO, columns: Sequence[Column], text: CsvText | None = None
+        self,
+        file: BinaryIO | gzip.GzipFile,
+        columns: Sequence[Column],
+        text: CsvText | None = None,
     ) -> None:
         self._file = file
         self._text = text or CsvText(columns)
