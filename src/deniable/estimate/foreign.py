@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -180,7 +180,7 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
         if (wrong := part.wrongly_filled()) is not None:
             return Origin(0.0, (wrong,), n, of_form=True)
     found += [(_share_bound(parts, name), (name,)) for name in patterns]
-    pairs = list(combinations(patterns, 2))[:_MOST_PAIRS]
+    pairs = list(islice(combinations(patterns, 2), _MOST_PAIRS))
     most = max(10_000, _WORK // max(1, len(pairs)))
     fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
     for pair in pairs:
