@@ -224,6 +224,7 @@ def inspect(
     from deniable.design.strata import read_designs
     from deniable.estimate.foreign import check_origin
     from deniable.estimate.source import open_release
+    from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import verify
     from deniable.release.signing import is_signed
 
@@ -253,7 +254,7 @@ def inspect(
     if subset is not None:
         names = split_names(subset)
         statements["subset"] = names
-        statements["subset_epsilon"] = record.finite_or_none(design.mechanism.subset_epsilon(names))
+        statements["subset_epsilon"] = finite_or_none(design.mechanism.subset_epsilon(names))
     if covariance is not None:
         prediction = _prediction(design.mechanism, split_names(covariance))
         statements["covariance"] = prediction.to_plain()
@@ -308,6 +309,7 @@ def _inspect_strata(
     """Print what was recomputed for every stratum of an ex-post release."""
     from deniable.cli import console
     from deniable.design import record
+    from deniable.mechanism.privacy import finite_or_none
     from deniable.report import wording
 
     parts = []
@@ -319,7 +321,7 @@ def _inspect_strata(
         }
         if subset is not None:
             epsilon = design.mechanism.subset_epsilon(split_names(subset))
-            part["subset_epsilon"] = record.finite_or_none(epsilon)
+            part["subset_epsilon"] = finite_or_none(epsilon)
         if covariance is not None:
             prediction = _prediction(design.mechanism, split_names(covariance))
             part["covariance"] = prediction.to_plain()

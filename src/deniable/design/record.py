@@ -34,12 +34,8 @@ from deniable.design.stored import (
 from deniable.errors import InputError
 from deniable.laws import PatternLaw, PublishedForms, law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
+from deniable.mechanism.privacy import finite_or_none
 from deniable.schema import Schema
-
-
-def finite_or_none(value: float) -> float | None:
-    """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
-    return value if math.isfinite(value) else None
 
 
 def attribute_rows(design: Design) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.ledger.events import Event, StoredRelease, stored_releases
-from deniable.mechanism.privacy import compose
+from deniable.mechanism.privacy import compose, finite_or_none
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class Balance:
         return {
             "population": self.population,
             "releases": len(self.releases),
-            "epsilon": _plain(self.epsilon),
+            "epsilon": finite_or_none(self.epsilon),
             "budget": self.budget,
             "left": self.left,
             "attributes": [
                 {
                     "name": name,
-                    "epsilon": _plain(level),
-                    "epsilon_given_rest": _plain(given_rest[name]),
+                    "epsilon": finite_or_none(level),
+                    "epsilon_given_rest": finite_or_none(given_rest[name]),
                 }
                 for name, level in self.alone.items()
             ],
@@ -109,7 +109,3 @@ def _sums(levels: Iterable[Mapping[str, float]]) -> dict[str, float]:
         for name, level in one.items():
             by_column.setdefault(name, []).append(level)
     return {name: compose(values) for name, values in by_column.items()}
-
-
-def _plain(level: float) -> float | None:
-    return level if math.isfinite(level) else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deniable.mechanism.privacy import compose
+from deniable.mechanism.privacy import compose, finite_or_none
 from deniable.mechanism.strata import Strata
 
 
@@ -88,11 +88,11 @@ class Spending:
     def to_plain(self) -> dict[str, Any]:
         """Return plain values; None stands for no bound."""
         return {
-            "epsilon": _plain(self.epsilon),
+            "epsilon": finite_or_none(self.epsilon),
             "attributes": {
                 name: {
-                    "epsilon": _plain(level),
-                    "epsilon_given_rest": _plain(self.given_rest[name]),
+                    "epsilon": finite_or_none(level),
+                    "epsilon_given_rest": finite_or_none(self.given_rest[name]),
                 }
                 for name, level in self.alone.items()
             },
@@ -113,10 +113,6 @@ class Spending:
             {name: _level(levels["epsilon_given_rest"]) for name, levels in attributes},
             tuple(plain["unprotected"]),
         )
-
-
-def _plain(level: float) -> float | None:
-    return level if math.isfinite(level) else None
 
 
 def _level(value: float | None) -> float:

@@ -46,6 +46,11 @@ def nats_text(level: str) -> str:
     return f"{level} {'nat' if float(level) == 1 else 'nats'}"
 
 
+def finite_or_none(value: float) -> float | None:
+    """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
+    return value if math.isfinite(value) else None
+
+
 def _log_ratio(ratio: Ratio) -> Decimal:
     """Return an upper bound of ln(numerator/denominator), within about 1e-40 of it relatively."""
     numerator, denominator = ratio

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from deniable.design.account import Account
-from deniable.design.record import design_to_plain, finite_or_none, mechanism_to_plain
+from deniable.design.record import design_to_plain, mechanism_to_plain
 from deniable.design.stored import (
     Digest,
     Level,
@@ -36,7 +36,7 @@ from deniable.errors import InputError
 from deniable.estimate.source import released_files
 from deniable.ledger import StoredRelease
 from deniable.mechanism.prediction import expected_error
-from deniable.mechanism.privacy import compose
+from deniable.mechanism.privacy import compose, finite_or_none
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print

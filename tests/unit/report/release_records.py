@@ -9,12 +9,13 @@ import numpy as np
 from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.plan import lower_bound
-from deniable.design.record import finite_or_none, mechanism_to_plain, to_json
+from deniable.design.record import mechanism_to_plain, to_json
 from deniable.design.worth import worth
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.privacy import finite_or_none
 from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Attribute, Schema
 
