@@ -1,6 +1,5 @@
 """From a store to a release, and records on paper ways into the store."""
 
-import hashlib
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -27,6 +26,7 @@ from deniable.release.release import check_output, refuse_ledger_in, write_state
 from deniable.release.signing import Signer
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns
+from deniable.tables.files import digest_of
 
 _ROWS = 1 << 16
 
@@ -112,7 +112,7 @@ def export(
                 writer.write([column[order[start : start + _ROWS]] for column in codes])
         released = Released(
             file=file.name,
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+            sha256=digest_of(file),
             columns=tuple(column.name for column in columns),
             n_rows=len(order),
             shuffled=True,

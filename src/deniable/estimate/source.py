@@ -1,6 +1,5 @@
 """What a question is asked of: released rows, or counts of them, and what randomized them."""
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from deniable.errors import InputError, Notice
 from deniable.estimate.counting import Rows, count_tables, first_rows
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
-from deniable.tables.files import files_of
+from deniable.tables.files import digest_of, files_of
 from deniable.tables.reading import can_be_read_again
 
 
@@ -197,12 +196,7 @@ def released_files(folder: Path) -> list[Path]:
 
 
 def _of_digest(path: Path, digest: Any, record: Path) -> Path:
-    try:
-        with path.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if found != digest:
+    if digest_of(path) != digest:
         raise InputError(
             f"{path} is not the file that {record} was made for (its SHA-256 "
             "differs); get both from the same release"

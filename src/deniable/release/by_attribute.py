@@ -5,7 +5,6 @@ attribute's codes of all people are read, randomized and written, then the next 
 person no more is kept than what later attributes need.
 """
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import permutation
 from deniable.tables import Column, FilesetWriter, TableReader
+from deniable.tables.files import digest_of
 from deniable.tables.plink import COMPANIONS, Fileset
 
 
@@ -79,9 +79,3 @@ def digests_beside(path: Path) -> dict[str, str]:
         beside.name: digest_of(beside)
         for beside in (path.with_suffix(suffix) for suffix in COMPANIONS)
     }
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

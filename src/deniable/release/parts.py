@@ -1,7 +1,6 @@
 """What is done to a job: units are looked at and drawn, rows in random order are gathered, and
 what is complete gets its name."""
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from deniable.release.signing import Signer
 from deniable.tables import TableWriter
 from deniable.tables.arrays import from_numpy
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
-from deniable.tables.files import UNIT_CELLS
+from deniable.tables.files import UNIT_CELLS, digest_of
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
@@ -267,7 +266,7 @@ def _released(job: Job) -> Released:
             raise InputError(f"{entry} is no part of this release; remove it")
     parts = []
     for file in files:
-        digest = _digest(file)
+        digest = digest_of(file)
         parts.append(Part(f"data/{file.name}", job.noted(file, digest), digest))
     n_rows = sum(part.rows for part in parts)
     if n_rows != sum(job.rows):
@@ -279,7 +278,7 @@ def _released(job: Job) -> Released:
     person, most = job.options.person, None
     if person is not None:
         drawn = [job.place("draw", number) for number in range(len(job.units))]
-        most = most_rows([job.persons(file.name, _digest(file)) for file in drawn])
+        most = most_rows([job.persons(file.name, digest_of(file)) for file in drawn])
     return Released(
         file="data",
         sha256=digest_of_parts(parts),
@@ -292,11 +291,3 @@ def _released(job: Job) -> Released:
         command=job.options.command,
         parts=tuple(parts),
     )
-
-
-def _digest(file: Path) -> str:
-    try:
-        with file.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None

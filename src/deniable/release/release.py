@@ -32,7 +32,7 @@ from deniable.outputs import (
 )
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
-from deniable.release.by_attribute import digest_of, digests_beside, write_by_attribute
+from deniable.release.by_attribute import digests_beside, write_by_attribute
 from deniable.release.record import Released, release_to_plain, told
 from deniable.report import render_codebook, render_report
 from deniable.schema import FileFormat, Schema
@@ -47,6 +47,7 @@ from deniable.tables import (
     released_columns,
 )
 from deniable.tables.csv_source import CsvSource
+from deniable.tables.files import digest_of
 from deniable.tables.reading import AS_FOUND, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
 

@@ -9,7 +9,6 @@ is the one whom it should be (the public key comes by another way) and nothing o
 which ``inspect`` computes again.
 """
 
-import hashlib
 import os
 import re
 import stat
@@ -29,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.errors import InputError
+from deniable.tables.files import digest_of
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
@@ -66,7 +66,7 @@ class Signer:
         """
         for name in FILES:  # of a run that died
             (folder / name).unlink(missing_ok=True)
-        lines = [f"{_digest(folder / name)}  {name}\n" for name in sorted(_names(folder))]
+        lines = [f"{digest_of(folder / name)}  {name}\n" for name in sorted(_names(folder))]
         content = "".join(lines).encode()
         (folder / SUMS).write_bytes(content)
         (folder / SIGNATURE).write_bytes(self.key.sign(content))
@@ -153,7 +153,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
             raise InputError(f"{folder}: {name} was signed and is missing")
         if name not in listed:
             raise InputError(f"{folder}: {name} was not signed; it came in afterwards")
-        if _digest(folder / name) != listed[name]:
+        if digest_of(folder / name) != listed[name]:
             raise InputError(f"{folder}: {name} was altered after it was signed")
     if "record.json" not in listed:
         raise InputError(f"{folder}: what was signed is no release; there is no record.json")
@@ -217,11 +217,3 @@ def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
     if len(content) > most:
         raise InputError(f"{path}: {most >> 10} kB and more is neither a key nor a list")
     return content
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None

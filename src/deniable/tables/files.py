@@ -168,6 +168,19 @@ class Identity:
     digest: str
 
 
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
 def identity_of(path: Path) -> Identity:
     """Return by what a file is known again.
 
