@@ -10,11 +10,12 @@ from scipy.stats import binom
 from deniable import Schema, design
 from deniable.audit import Plan, audit
 from deniable.design.record import read_design
+from deniable.design.stored import FORMAT_VERSION
 from deniable.mechanism.mechanism import Mechanism
 from statistical.budget import BUDGET
 from unit.audit.test_audit import honest, same_key, swapped, untouched
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "1"
+GOLDEN = Path(__file__).parents[1] / "golden" / str(FORMAT_VERSION)
 FAMILIES = sorted(path.stem for path in GOLDEN.glob("*.json"))
 TURNS = int(os.environ.get("AUDITS", "2"))
 """Audits of every family; `just audits` makes a thousand in all."""
@@ -30,9 +31,12 @@ def refuted(mechanism: Mechanism, turns: int, draws: int) -> int:
 @pytest.mark.slow
 def test_honest_mechanisms_of_every_family_are_refuted_no_oftener_than_promised():
     share = BUDGET.spend("audits of honest mechanisms")
-    count = sum(
-        refuted(read_design(GOLDEN / f"{name}.json").mechanism, TURNS, 4000) for name in FAMILIES
-    )
+    found = {
+        name: refuted(read_design(GOLDEN / f"{name}.json").mechanism, TURNS, 4000)
+        for name in FAMILIES
+    }
+    count = sum(found.values())
+    print(f"{count} of {TURNS * len(FAMILIES)} audits refute at error {ERROR:g}: {found}")
     assert binom.sf(count - 1, TURNS * len(FAMILIES), ERROR) > share
 
 

@@ -247,7 +247,7 @@ class _Drawing:
             if not self.altered and np.any(released[position] != codes[position]):
                 name = self._plan.mechanism.schema.names[position]
                 self.altered.append(f"{name} is said to be released as it is, and is altered")
-        return [released[response.position].astype(np.int64) for response in self._plan.responses]
+        return self._plan.seen(released)
 
 
 class _Mixed:
@@ -276,7 +276,7 @@ class _Mixed:
                 found = np.bincount(y * response.size + x, minlength=counts.size)
                 counts += found.reshape(counts.shape)
             if response.square:
-                kept[:, place] = x == y
+                kept[:, place] = response.kept(x, y)
         # Numbers of rows below 2^24 are exact in single precision.
         self._both += np.rint(kept.T @ kept).astype(np.int64)
         self._kept = np.diagonal(self._both).copy()
@@ -358,8 +358,9 @@ class _Mixed:
             low = float(limits.lower(counts[y, x], rows[x], error / 2))
             high = float(limits.upper(counts[y, x], rows[x], error / 2))
             true = self._plan.mechanism.schema.attributes[response.position].categories[x]
+            released = response.label(int(y), labels[response.position])
             yield (
-                f"{response.name} = {true} is released as {labels[response.position][y]} with "
+                f"{response.name} = {true} is released as {released} with "
                 f"probability {low:.4g} to {high:.4g} where {claimed[y, x]:.4g} was claimed"
             )
 

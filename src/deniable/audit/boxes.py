@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.counting import released_attributes
+from deniable.estimate.counting import released_codes
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.strata import Strata
-from deniable.tables.trials import csv_bytes, csv_table, trial_codes, trial_table
+from deniable.tables.trials import csv_bytes, csv_table, trial_table
 
 Box = Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]
 """Codes in, one array of shape (n,) per attribute; codes of the released values out, in the same
-rows. Every call is a run of its own."""
+rows, and under forms the rows' forms as one array more. Every call is a run of its own."""
 
 
 def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
@@ -26,11 +25,9 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
         mechanism: what it claims to be; says only how values are written.
         randomize: a table of texts in, a table out, with the same rows.
     """
-    schema = mechanism.schema
-    attributes = released_attributes(Strata.one(mechanism), schema.names)
 
     def box(codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        released = trial_codes(randomize(trial_table(schema, codes)), attributes)
+        released = released_codes(randomize(trial_table(mechanism.schema, codes)), mechanism)
         if len(released[0]) != len(codes[0]):
             raise InputError(
                 f"{len(codes[0])} rows were asked for and {len(released[0])} came back; a row has "

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.audit import limits
 from deniable.laws import PatternLaw
+from deniable.laws.forms import PublishedForms
 from deniable.laws.matrix import ResponseLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
@@ -76,6 +77,9 @@ class Response:
             NaN where the outputs are not the categories.
         pattern: whether a changed value is evenly one of the others.
         matrix: M[y, x], shape (m, a); None if it is larger than 2^20.
+        asked: probability of there being an answer; 1 without forms.
+        forms: how many there are. A released value is then a form and an answer or none, at y =
+            form · (a + 1) + answer, with a for none; to keep is to be asked and to answer truly.
     """
 
     position: int
@@ -85,11 +89,30 @@ class Response:
     keep: float
     pattern: bool
     matrix: Floats | None = field(repr=False)
+    asked: float = 1.0
+    forms: int = 0
 
     @property
     def square(self) -> bool:
-        """Whether released values are categories."""
-        return self.size == self.outputs
+        """Whether released values are categories, if need be with a form."""
+        return self.size == self.outputs or self.forms > 0
+
+    def seen(self, released: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+        """Return the released values, shape (n,), of what a box gives back."""
+        codes = released[self.position].astype(np.int64)
+        return released[-1] * (self.size + 1) + codes if self.forms else codes
+
+    def kept(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether released values are the true ones."""
+        return np.asarray((seen % (self.size + 1) if self.forms else seen) == true)
+
+    def label(self, seen: int, labels: Sequence[str]) -> str:
+        """Return a released value in words."""
+        if not self.forms:
+            return labels[seen]
+        form, code = divmod(seen, self.size + 1)
+        answer = "no answer" if code == self.size else labels[code]
+        return f"{answer} under form {form + 1}"
 
     def column(self, code: int) -> Floats:
         """Return the probabilities of the released values of one true value, shape (m,)."""
@@ -221,6 +244,10 @@ class Plan:
         """How many probabilities of a released value given a true one are looked at."""
         return sum(r.size * r.outputs for r in self.responses if r.matrix is not None)
 
+    def seen(self, released: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+        """Return the released values of the randomized attributes, of what a box gives back."""
+        return [response.seen(released) for response in self.responses]
+
     # --- the events ------------------------------------------------------------------------------
 
     def record(self, *, other: bool = False) -> list[int]:
@@ -242,7 +269,7 @@ class Plan:
 
         def drawn(codes: list[int]) -> list[NDArray[Any]]:
             columns = randomizer.randomize([np.full(_TRIALS, c, dtype=np.int64) for c in codes])
-            return [columns[r.position] for r in self.responses]
+            return self.seen(columns)
 
         return drawn(self.record()), drawn(self.record(other=True))
 
@@ -277,7 +304,7 @@ class Plan:
             columns = randomizer.randomize(
                 [np.full(count, c, dtype=np.int64) for c in self.single(place)]
             )
-            there = [columns[r.position] for r in self.responses]
+            there = self.seen(columns)
             held = [np.sort(total_score(rest, c)[values[c[place]]]) for c in (here, there)]
             found.append(self._window(rest, place, values, held, count))
         return tuple(found)
@@ -328,12 +355,14 @@ class Plan:
         found = []
         squares = [r for r in self.responses if r.square]
         defects: dict[str, Callable[[Response], float]] = {
-            "an attribute is released as it is": lambda r: self._keeps(r, 1.0),
+            "an attribute is released as it is": lambda r: self._keeps(r, r.asked),
             "a changed value can be the true one": lambda r: self._keeps(
-                r, r.keep + (1 - r.keep) / r.size
+                r, r.keep + (r.asked - r.keep) / r.size
             ),
             "two categories of an attribute are swapped": self._swapped,
-            "a keep probability is 2 % too high": lambda r: self._keeps(r, min(1, 1.02 * r.keep)),
+            "a keep probability is 2 % too high": lambda r: self._keeps(
+                r, min(r.asked, 1.02 * r.keep)
+            ),
         }
         for defect, probability in defects.items():
             each = [(probability(r), r.name) for r in squares]
@@ -351,9 +380,9 @@ class Plan:
     def _swapped(self, response: Response) -> float:
         # Rows with one true value: nearly all runs have nine tenths of their expected number.
         rows = self.n_mixed / response.size
-        wrong = (1 - response.keep) / (response.size - 1)
+        wrong = (response.asked - response.keep) / (response.size - 1)
         cell = limits.power(0.9 * rows, response.keep, wrong, self.share(self.n_cells))
-        if response.matrix is None:
+        if response.matrix is None or response.forms:
             cell = 0.0
         moved = response.keep + 2 / response.size * (wrong - response.keep)
         return max(cell, self._keeps(response, moved))
@@ -389,6 +418,10 @@ def _kept_together(
     With z the indicator of being kept, h = αz − β with α = a/(a − 1), β = 1/(a − 1), and
     φ_ij = E h_i h_j = α_i α_j Pr[both] − α_i β_j p_i − β_i α_j p_j + β_i β_j.
     """
+    block, place = mechanism.block_of(first.position)
+    other, other_place = mechanism.block_of(second.position)
+    if block is other and isinstance(block.law, PublishedForms):
+        return _answered_together(block.law, place, other_place), lambda both: both
     if not (first.pattern and second.pattern):
         return first.keep * second.keep, lambda both: both
     alphas = [r.size / (r.size - 1) for r in (first, second)]
@@ -397,8 +430,6 @@ def _kept_together(
         betas[0] * betas[1] - alphas[0] * betas[1] * first.keep - betas[0] * alphas[1] * second.keep
     )
     scale = alphas[0] * alphas[1]
-    block, place = mechanism.block_of(first.position)
-    other, other_place = mechanism.block_of(second.position)
     if block is other:
         assert isinstance(block.law, PatternLaw)
         phi = float(block.law.eigenvalues((place, other_place))[1, 1])
@@ -406,6 +437,25 @@ def _kept_together(
     else:
         both = first.keep * second.keep
     return both, lambda value: scale * value + constant
+
+
+def _answered_together(law: PublishedForms, first: int, second: int) -> float:
+    """Return the probability that two attributes are asked and both kept, over the forms and what
+    they may draw: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i where both are asked."""
+    found = 0.0
+    a, b = law.n_categories[first], law.n_categories[second]
+    for share, form in zip(law.probabilities, law.forms, strict=True):
+        for asked, probability in form.variants((first, second)):
+            if len(asked) == 2:
+                phi = form.given(asked).eigenvalues((first, second))
+                kept = (
+                    phi[0, 0]
+                    + (a - 1) * phi[1, 0]
+                    + (b - 1) * phi[0, 1]
+                    + (a - 1) * (b - 1) * phi[1, 1]
+                ) / (a * b)
+                found += float(share) * probability * float(kept)
+    return found
 
 
 def log_quotient(here: float, n: int, there: float, n_there: int, error: float) -> float:
@@ -418,16 +468,51 @@ def log_quotient(here: float, n: int, there: float, n_there: int, error: float) 
 def _response(mechanism: Mechanism, position: int) -> Response:
     block, place = mechanism.block_of(position)
     law = block.law
+    if isinstance(law, PublishedForms):
+        return _response_with_forms(mechanism, position, law, place)
     size, outputs = law.n_categories[place], law.n_outputs[place]
     keep = float(law.keep_probabilities()[place])
     matrix = None
     if isinstance(law, ResponseLaw):
         matrix = law.matrix()
     elif size * outputs <= _MOST_CELLS:
-        matrix = np.full((size, size), (1 - keep) / (size - 1))
-        np.fill_diagonal(matrix, keep)
+        matrix = _even(size, keep)
     name = mechanism.schema.names[position]
     return Response(position, name, size, outputs, keep, isinstance(law, PatternLaw), matrix)
+
+
+def _even(size: int, keep: float) -> Floats:
+    """Return the response matrix in which a changed value is evenly one of the others."""
+    matrix = np.full((size, size), (1 - keep) / (size - 1))
+    np.fill_diagonal(matrix, keep)
+    return matrix
+
+
+def _response_with_forms(
+    mechanism: Mechanism, position: int, law: PublishedForms, place: int
+) -> Response:
+    size = law.n_categories[place]
+    matrix = np.zeros((len(law.forms), size + 1, size))
+    for share, form, rows in zip(law.probabilities, law.forms, matrix, strict=True):
+        for asked, probability in form.variants((place,)):
+            if not asked:
+                rows[size] += share * probability
+                continue
+            keep = float(form.given(asked).keep_probabilities()[place])
+            rows[:size] += share * probability * _even(size, keep)
+    kept = float(matrix.diagonal(axis1=1, axis2=2).sum()) / size
+    name, outputs = mechanism.schema.names[position], matrix.shape[0] * (size + 1)
+    return Response(
+        position,
+        name,
+        size,
+        outputs,
+        kept,
+        pattern=False,
+        matrix=matrix.reshape(outputs, size),
+        asked=float(matrix[:, :size, 0].sum()),
+        forms=len(law.forms),
+    )
 
 
 def _average(response: Response) -> Floats:

@@ -397,3 +397,23 @@ def first_rows(
         forms = None if form_column is None else joined.pop()
         rows[label] = Rows(found, joined, counts, forms)
     return rows
+
+
+def released_codes(source: Any, mechanism: Mechanism) -> list[NDArray[Any]]:
+    """Return the codes of all rows of a released table, shape (n,): one array per attribute of the
+    schema, and with forms one array more, the rows' forms, from 0.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        mechanism: what randomized it.
+
+    Raises:
+        InputError: if a column is missing, or a value is not one that the mechanism releases.
+    """
+    cells = _Cells(Strata.one(mechanism), mechanism.schema.names)
+    kept = [] if cells.form_column is None else [cells.form_column]
+    with open_table(source, cells.attributes, kept, other_columns="drop") as reader:
+        pieces = [[*cells.codes(batch, reader.table).values()] for batch in reader]
+    if not pieces:
+        return [np.zeros(0, dtype=np.int64) for _ in [*mechanism.schema.names, *kept]]
+    return [np.concatenate(column) for column in zip(*pieces, strict=True)]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.schema.attribute import edge_text
-from deniable.tables.reading import open_table
 
 
 def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
@@ -57,23 +56,6 @@ def _true_text(attribute: Attribute, code: int) -> str | None:
     low, high = attribute.bins[code], attribute.bins[code + 1]
     value = low if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
     return edge_text(value, dates=attribute.dates)
-
-
-def trial_codes(table: Any, attributes: Sequence[Attribute]) -> list[NDArray[Any]]:
-    """Return the codes of a table that a program has answered with, one array per attribute.
-
-    Args:
-        table: what :func:`deniable.tables.open_table` reads.
-        attributes: how its values are read.
-
-    Raises:
-        InputError: if a value is not one of them.
-    """
-    with open_table(table, attributes, other_columns="drop") as reader:
-        pieces = [batch.codes for batch in reader]
-    if not pieces:
-        return [np.zeros(0, dtype=np.int64) for _ in attributes]
-    return [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
 
 
 def csv_bytes(table: Any) -> bytes:

@@ -16,6 +16,7 @@ from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness, SystemRandomness
+from unit.laws.test_forms import drawing_forms
 
 ERROR = 1e-9
 Codes = list[np.ndarray]
@@ -136,6 +137,75 @@ def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
         return [2 - released[0], released[1]]
 
     assert "is released as answer" in " ".join(audit(plan, turned).refutations)
+
+
+FORMS = Mechanism(Schema.anonymous((2, 2, 3, 2)), (Block((0, 1, 2, 3), drawing_forms()),))
+EVERYBODY = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="forms").mechanism
+
+
+@pytest.mark.parametrize("mechanism", [FORMS, EVERYBODY])
+def test_published_forms_are_audited_with_the_form_that_is_seen(mechanism):
+    found = audit(Plan(mechanism, 40_000, ERROR), honest(mechanism))
+    assert found.refutations == ()
+    assert 0.6 * mechanism.epsilon < found.epsilon.at_least <= mechanism.epsilon
+    k = len(mechanism.schema.names)
+    assert len(found.pairs) == k * (k - 1) / 2
+    assert all(a.epsilon.at_least > 0 for a in found.attributes)
+
+
+def answers_truly(codes: Codes) -> Codes:
+    """What the last attribute is asked is answered truly."""
+    *released, forms = honest(EVERYBODY)(codes)
+    return [*released[:2], np.where(released[2] < 4, codes[2], 4), forms]
+
+
+def chooses_its_form(codes: Codes) -> Codes:
+    """One row in two whose first value is 1 has the form that somebody with 0 has drawn."""
+    *released, forms = honest(EVERYBODY)(codes)
+    first = np.flatnonzero(forms == forms.min())
+    rows = np.where(
+        (codes[0] == 1) & (np.arange(len(forms)) % 2 == 0), first[0], np.arange(len(forms))
+    )
+    return [column[rows] for column in (*released, forms)]
+
+
+def says_more(codes: Codes) -> Codes:
+    """In one row of a thousand the second attribute is answered though it was not asked."""
+    *released, forms = honest(EVERYBODY)(codes)
+    more = (released[1] == 3) & (np.arange(len(forms)) % 1000 == 0)
+    return [released[0], np.where(more, 0, released[1]), released[2], forms]
+
+
+def lies_together(codes: Codes) -> Codes:
+    """Of those who are asked two things both are as in a row of another, who got the same form."""
+    *released, forms = honest(EVERYBODY)(codes)
+    other = honest(EVERYBODY)(codes)
+    asked = [form.asked for form in EVERYBODY.forms.forms]
+    for number, places in enumerate(asked):
+        mine, theirs = np.flatnonzero(forms == number), np.flatnonzero(other[-1] == number)
+        for place in places[1:]:
+            kept = other[place][theirs] == codes[place][theirs]
+            take = np.resize(kept, len(mine))
+            shift = 1 + np.arange(len(mine)) % (EVERYBODY.schema.n_categories[place] - 1)
+            true = codes[place][mine]
+            lie = (true + shift) % EVERYBODY.schema.n_categories[place]
+            released[place][mine] = np.where(take, true, lie)
+    return [*released, forms]
+
+
+DEFECTS_WITH_FORMS = {
+    answers_truly: "was claimed, of a3 alone",
+    chooses_its_form: "under form",
+    says_more: "is released as 0 under form",
+    lies_together: "together have an attenuation of",
+}
+
+
+@pytest.mark.parametrize("box", DEFECTS_WITH_FORMS)
+def test_a_defect_under_forms_is_refuted(box):
+    found = audit(Plan(EVERYBODY, 60_000, ERROR), box)
+    said = DEFECTS_WITH_FORMS[box]
+    assert any(said in sentence for sentence in found.refutations), found.refutations
 
 
 def test_a_level_without_bound_is_never_refuted():

@@ -8,6 +8,7 @@ from deniable.audit import Plan
 from deniable.audit.plan import Event, log_quotient, total_score
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
+from unit.laws.test_forms import channel, drawing_forms
 
 
 def mechanism(sizes=(2, 3, 4), epsilon=3.0, method="balanced"):
@@ -91,3 +92,30 @@ def test_columns_of_many_categories_are_looked_at_without_a_matrix():
     assert plan.responses[0].matrix is None
     assert plan.responses[0].column(3).sum() == pytest.approx(1.0)
     assert plan.n_cells == 4
+
+
+def test_what_forms_release_is_expected_as_over_all_outputs():
+    law = drawing_forms()
+    sizes = law.n_categories
+    plan = Plan(Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),)))
+    for x, row in channel(law).items():
+        together = dict.fromkeys(plan.pairs, 0.0)
+        for place, response in enumerate(plan.responses):
+            expected = np.zeros(response.outputs)
+            for (form, y), probability in row.items():
+                codes = [np.array([n if v is None else v]) for v, n in zip(y, sizes, strict=True)]
+                (seen,) = response.seen([*codes, np.array([form])])
+                expected[seen] += float(probability)
+                assert response.kept(np.array([x[place]]), np.array([seen])) == (
+                    y[place] == x[place]
+                )
+            assert np.allclose(response.column(x[place]), expected)
+            asked = sum(float(p) for (_, y), p in row.items() if y[place] is not None)
+            assert response.asked == pytest.approx(asked)
+        for (_, y), probability in row.items():
+            for i, j in plan.pairs:
+                together[i, j] += float(probability) * (y[i] == x[i] and y[j] == x[j])
+        claimed = [both for both, _ in plan.kept_together]
+        assert claimed == pytest.approx(list(together.values()))
+    assert plan.responses[0].label(0, ("no", "yes")) == "no under form 1"
+    assert plan.responses[0].label(5, ("no", "yes")) == "no answer under form 2"
