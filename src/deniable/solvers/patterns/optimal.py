@@ -152,7 +152,7 @@ def _by_search(problem: Problem, gap: float) -> OptimalSolution:
         # Own responses bring a level of 20 nats down to seven digits only; where votes are mixed to
         # the last digit, for levels a hair below the request, there is nothing to bring down.
         level = problem.attribute_epsilon
-        below = level - np.minimum(0.5 * TOLERANCE, 1e-3 * level)
+        below = level - np.minimum(0.4 * TOLERANCE, 1e-3 * level)
         aimed = checked_problem(problem.counts.tolist(), below.tolist())
         for near_enough in (enough, 1e-3 * enough):
             with suppress(SolverError, InputError):  # too large to be held is no answer either

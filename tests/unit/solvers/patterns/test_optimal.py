@@ -360,6 +360,15 @@ def test_several_levels_of_many_nats_are_met_to_the_last_digit(
     assert solution.gap < 1e-3
 
 
+def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
+    # Beside 20 nats the others' levels rise by a part in 10^9 with the height: votes aimed at
+    # another place than the landing's cost 0.09 nats.
+    levels = [*np.random.default_rng(2).uniform(0.2, 1.5, 20).tolist(), 20.0]
+    solution = optimal.solve([2] * 21, levels)
+    check_levels(solution, levels)
+    assert solution.gap < 2e-4 * solution.epsilon
+
+
 def test_the_better_proof_is_kept_whichever_search_found_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
