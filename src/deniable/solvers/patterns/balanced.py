@@ -495,7 +495,8 @@ class RampLaws:
                 best, worse = (fit, share), 0
             else:
                 worse += 1
-            if best is not None and (not stands or worse > 0):
+            # Of few attributes E may rise and fall with the share: patterns are few.
+            if best is not None and (worse > 0 or not (stands or self._tabled)):
                 break
         return best
 

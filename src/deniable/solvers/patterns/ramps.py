@@ -20,7 +20,7 @@ The proofs are in docs/proofs/clipped.md, Theorem 3 and section 4.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,8 +54,11 @@ _LOOSER = (1.3, 1.8, 3.0)
 """How many times looser caps are that a ramp is found for, and followed from, where no start
 settles under the caps as they are."""
 
-_STRIDE, _SHORTEST = 0.12, 0.006
+_STRIDE, _SHORTEST = 0.12, 0.02
 """Longest and shortest step in the logarithm of the share of the caps, followed to another."""
+
+_LIFT, _LIFTS = 1.15, 8
+"""Times the top that it is moved up to on the way, and how often where no step leads on."""
 
 _STEEP = 0.1
 """A fall of the last unknown with the top at which the top is moved on the way."""
@@ -346,13 +349,15 @@ class RampSearch:
         found = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
             found = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
-        for looser in (1.0, *_LOOSER):
+        if found is None:
+            found = min(_settled(self._starts(share)), key=self._cost, default=None)
+        for looser in _LOOSER:
             if found is not None:
                 break
-            tried = [fit for fit in self._starts(looser * share) if fit is not None]
-            if tried:
-                found = min(tried, key=self._cost)
-                found = found if looser == 1.0 else self._followed(found, share)
+            first = next(_settled(self._starts(looser * share)), None)
+            found = None if first is None else self._followed(first, share)
+        if found is None:
+            found = next(_settled(self._at_the_bottom(share)), None)
         return None if found is None else self._placed(found, share)
 
     def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
@@ -410,8 +415,7 @@ class RampSearch:
         """Yield ramps with tops and slopes that have proved good starts."""
         asked = self._target.at(self._w)
         level = asked.problem.attribute_epsilon
-        slopes = np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * asked.caps)
-        height = asked.height
+        slopes, height = self._first_slopes(share), asked.height
         tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
         for place, top in enumerate(tops):
             found = self._fit.at(slopes, self._w, top, share)
@@ -421,14 +425,31 @@ class RampSearch:
         for top in tops:
             yield self._fit.at(slopes, self._w, top, share, veto=False)
 
+    def _at_the_bottom(self, share: float) -> Iterator[Fit | None]:
+        """Yield ramps below which the mass is: where one level takes nearly all of E."""
+        slopes, height = self._first_slopes(share), self._target.at(self._w).height
+        for top in (height, 1.05 * height):
+            yield self._fit.at(slopes, self._w, top, share)
+
+    def _first_slopes(self, share: float) -> FloatArray:
+        asked = self._target.at(self._w)
+        level = asked.problem.attribute_epsilon
+        return np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * asked.caps)
+
     def _followed(self, fit: Fit, share: float) -> Fit | None:
         """Go from a ramp to another share in small steps, and up with the best top: the tighter
         the caps, the higher it is, and far below it no ramp keeps them."""
         asked = self._target.at(fit.w)
         used = float((fit.ramp.slopes / np.minimum(asked.caps, asked.height)).max())
         now = self._again(fit, fit.w, fit.ramp.top, used)
-        step = _STRIDE
-        while now is not None and used != share and step > _SHORTEST:
+        step, lifts = _STRIDE, _LIFTS
+        while now is not None and used != share:
+            if step <= _SHORTEST:
+                # The caps are the tightest that a ramp with this top keeps: go on above it.
+                lifted = self._moved(now, _LIFT * now.ramp.top, used) if lifts else None
+                if lifted is None:
+                    return None
+                now, step, lifts = lifted, _STRIDE, lifts - 1
             left = math.log(share / used)
             next_share = share if abs(left) <= step else used * math.exp(math.copysign(step, left))
             new = self._again(now, now.w, now.ramp.top, next_share)
@@ -436,9 +457,9 @@ class RampSearch:
                 step *= 0.5
                 continue
             if self._target.better * new.by_top < -_STEEP:
-                new = self._placed(new, next_share)
+                new = self._moved(new, _LIFT * new.ramp.top, next_share) or new
             now, used, step = new, next_share, min(1.5 * step, _STRIDE)
-        return now if used == share else None
+        return now
 
     def _moved(self, fit: Fit, top: float, share: float) -> Fit | None:
         w = fit.w
@@ -484,6 +505,10 @@ class RampSearch:
                 best = new
             now = new
         return best
+
+
+def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:
+    return (fit for fit in fits if fit is not None)
 
 
 def _change(fit: Fit) -> FloatArray:
