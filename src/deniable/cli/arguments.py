@@ -332,21 +332,17 @@ class LedgerOptions:
             InputError: if it cannot be one, a population is named without one, or the release is
                 made from a seed.
         """
-        from deniable.ledger import Ledger, Population
-        from deniable.ledger.book import EVERYBODY
+        from deniable.ledger.book import EVERYBODY, population_of
 
-        if self.ledger is None:
-            if self.population is not None:
-                raise InputError("--population is for a ledger; name its file with --ledger")
-            return None
-        if seeded:
+        whose = population_of(
+            self.ledger, EVERYBODY if self.population is None else self.population
+        )
+        if whose is not None and seeded:
             raise InputError(
                 "what is made from a seed protects nothing, so it is no release to be counted; "
                 "leave out the ledger, or the seed"
             )
-        return Population(
-            Ledger(self.ledger), EVERYBODY if self.population is None else self.population
-        )
+        return whose
 
 
 AcceptDrafted = Annotated[
@@ -386,10 +382,11 @@ class SignOptions:
 def _pass_phrase() -> str | None:
     """Return the pass phrase of a key, from the environment or from whoever sits there."""
     import getpass
-    import os
     import sys
 
-    given = os.environ.get("DENIABLE_SIGN_PASSPHRASE")
+    from deniable.release.signing import given_phrase
+
+    given = given_phrase()
     if given is None and sys.stdin.isatty():
         return getpass.getpass("Pass phrase of the key: ")
     return given

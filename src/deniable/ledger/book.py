@@ -448,6 +448,24 @@ class Population:
             _refuse_beyond_budget(self.ledger, self.name, balances(self.ledger.events()), spending)
 
 
+def population_of(ledger: str | Path | None = None, name: str = EVERYBODY) -> Population | None:
+    """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names; None if
+    neither is.
+
+    Raises:
+        InputError: if it cannot be one, or a population is named without one.
+    """
+    named = ledger or os.environ.get("DENIABLE_LEDGER")
+    if named:
+        return Population(Ledger(named), name)
+    if name != EVERYBODY:
+        raise InputError(
+            "--population is for a ledger; name its file with --ledger, or in the environment "
+            "variable DENIABLE_LEDGER"
+        )
+    return None
+
+
 @contextmanager
 def remembered(
     population: Population | None, spending: Spending, what: str, *, traceless: bool = True

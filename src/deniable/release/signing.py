@@ -72,12 +72,18 @@ class Signer:
         (folder / SIGNATURE).write_bytes(self.key.sign(content))
 
 
-def read_signer(path: str | Path, ask: Callable[[], str | None] = lambda: None) -> Signer:
+def given_phrase() -> str | None:
+    """Return the pass phrase of a key that the environment has."""
+    return os.environ.get("DENIABLE_SIGN_PASSPHRASE")
+
+
+def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) -> Signer:
     """Read a private key: PEM, as openssl makes it, or OpenSSH's own form.
 
     Args:
         path: of the file, which only its owner may read.
-        ask: called for the pass phrase, if the key has one; None if there is none to be had.
+        ask: called for the pass phrase, if the key has one; None if there is none to be had. By
+            default the environment's.
 
     Raises:
         InputError: if it cannot be read, others can read it, it is no Ed25519 key, or the pass
