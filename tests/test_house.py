@@ -50,7 +50,7 @@ ROOMS: dict[str, set[str]] = {
         *("report", "schema", "tables"),
     },
     # at work on a release in parts: processes, and what schedules for a user
-    "engines": {"design", "errors", "outputs", "release", "tables"},
+    "engines": {"design", "errors", "ledger", "release", "tables"},
     "collect": {
         *("_checks", "design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs"),
         *("randomness", "release", "schema", "tables"),

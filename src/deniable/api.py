@@ -1,11 +1,8 @@
 """The Python interface to tables: as short as the command line."""
 
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +13,7 @@ from deniable.design.reach import plan
 from deniable.design.record import read_design
 from deniable.design.strength import StrengthWishes
 from deniable.engines.processes import parts_of, share_parts
-from deniable.errors import InputError
+from deniable.errors import InputError, in_terms_of_python
 from deniable.estimate.columns import Answers
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.foreign import check_origin
@@ -27,8 +24,8 @@ from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
 from deniable.estimate.source import Release, open_release
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.ledger import Ledger, Population, Spending, remembered
-from deniable.ledger.book import EVERYBODY
+from deniable.ledger import Spending, remembered
+from deniable.ledger.book import EVERYBODY, population_of
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
@@ -38,20 +35,21 @@ from deniable.release.curator import Treatment
 from deniable.release.curator import check_budget as check_budget_of_treatment
 from deniable.release.curator import pram as write_treated
 from deniable.release.release import (
+    Layout,
     Options,
     check_budget,
-    forms_of,
     look_at,
+    open_rows,
     refuse_drafted,
     refuse_other_tables,
     with_all_mismatches,
 )
 from deniable.release.release import share as write_release
-from deniable.release.signing import Signer, read_signer
+from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
-from deniable.tables import open_table, randomize_frame, released_columns
+from deniable.tables import randomize_frame
 
 __all__ = [
     "Attribute",
@@ -77,31 +75,8 @@ __all__ = [
 ]
 
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-_ARGUMENTS = {"mechanism": "plan"}
-"""What options of the command line are called here, where it is not the same word."""
-
 Plan = Design | Mechanism | str | Path
 """What randomized a table: a design, its mechanism, or the file or folder that has it."""
-
-
-def _in_terms_of_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return a function whose messages speak of arguments, not of options of a command."""
-
-    def argument(match: re.Match[str]) -> str:
-        return _ARGUMENTS.get(match[1], match[1].replace("-", "_"))
-
-    @wraps(function)
-    def told(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return function(*args, **kwargs)
-        except InputError as error:
-            raise InputError(_OPTION.sub(argument, str(error))) from None
-
-    return told
 
 
 def _names(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
@@ -155,19 +130,7 @@ def _design(plan: Any) -> Design:
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
-def _population(ledger: str | Path | None, name: str) -> Population | None:
-    """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names."""
-    named = ledger or os.environ.get("DENIABLE_LEDGER")
-    return Population(Ledger(named), name) if named else None
-
-
-def _signer(path: str | Path | None) -> Signer | None:
-    if path is None:
-        return None
-    return read_signer(path, lambda: os.environ.get("DENIABLE_SIGN_PASSPHRASE"))
-
-
-@_in_terms_of_python
+@in_terms_of_python
 def randomize(
     frame: Any,
     plan: Plan,
@@ -211,22 +174,10 @@ def randomize(
     schema = mechanism.schema
     options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
     refuse_drafted(schema, options)
-    whose = _population(ledger, population)
+    whose = population_of(ledger, population)
     check_budget(mechanism, whose)
-    with open_table(
-        frame,
-        schema.attributes,
-        schema.keep,
-        other_columns="drop" if drop_other_columns else "refuse",
-        file_format=schema.file,
-    ) as reader:
-        columns = released_columns(
-            reader.columns,
-            schema.attributes,
-            schema.keep,
-            mechanism.output_labels,
-            forms=forms_of(mechanism),
-        )
+    with open_rows(frame, schema, options) as reader:
+        columns = Layout.of(mechanism).columns(reader)
         draw = Randomizer(mechanism, SystemRandomness()).randomize
         spending = Spending.of(Strata.one(mechanism))
         with remembered(whose, spending, "randomize") as entry:
@@ -237,7 +188,7 @@ def randomize(
         return released
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def share(
     table: Any,
     plan: Design | str | Path,
@@ -296,8 +247,8 @@ def share(
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
-        population=_population(ledger, population),
-        signer=_signer(sign),
+        population=population_of(ledger, population),
+        signer=None if sign is None else read_signer(sign),
         command="deniable.share(…)",
     )
     made = _design(plan)
@@ -308,7 +259,7 @@ def share(
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def pram(
     table: Any,
     schema: Schema,
@@ -382,8 +333,8 @@ def pram(
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
-        population=_population(ledger, population),
-        signer=_signer(sign),
+        population=population_of(ledger, population),
+        signer=None if sign is None else read_signer(sign),
         command="deniable.pram(…)",
     )
     check_budget_of_treatment(treatment, options)
@@ -418,7 +369,7 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     return decompose(bistochastic_channel(matrix).weights)
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def estimate(
     released: Any,
     plan: Plan | None = None,
@@ -481,7 +432,7 @@ def estimate(
     return tables[0]
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def estimate_groups(
     released: Any,
     plan: Plan | None = None,
@@ -529,7 +480,7 @@ def estimate_groups(
     return question.ask(release)
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def estimate_mean(
     released: Any,
     plan: Plan | None = None,
@@ -583,7 +534,7 @@ def estimate_mean(
     return question.ask(release)
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def estimate_quantile(
     released: Any,
     plan: Plan | None = None,
@@ -635,7 +586,7 @@ def estimate_quantile(
     return question.ask(release)
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def estimate_covariance(
     released: Any,
     plan: Plan | None = None,
@@ -690,7 +641,7 @@ def estimate_covariance(
     return covariance
 
 
-@_in_terms_of_python
+@in_terms_of_python
 def independence_test(
     released: Any,
     plan: Plan | None = None,

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from deniable.design.account import Design
-from deniable.engines.units import Task, share_by
-from deniable.release.release import Options
+from deniable.engines.units import Asked, Task, share_by
 
 
 def share(
@@ -14,11 +13,7 @@ def share(
     source: Any,
     plan: Design | str | Path,
     output: str | Path,
-    *,
-    shuffle: bool = False,
-    person: str | None = None,
-    drop_other_columns: bool = False,
-    overwrite: bool = False,
+    **asked: Unpack[Asked],
 ) -> dict[str, Any]:
     """Randomize tables by the workers of a Dask cluster, and write a folder to publish.
 
@@ -30,10 +25,8 @@ def share(
         source: the path of a table; several, as a list, a folder or a pattern.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
-        shuffle: release the rows in random order.
-        person: a column that says whose row it is; it is dropped, and ε per person is reported.
-        drop_other_columns: leave out columns that the schema neither declares nor keeps.
-        overwrite: replace an existing release.
+        asked: ``shuffle``, ``person``, ``drop_other_columns``, ``accept_drafted``, ``overwrite``,
+            ``sign``, ``ledger`` and ``population`` as of :func:`deniable.share`.
 
     Returns:
         All that is told of the release; what was released is in the folder.
@@ -42,7 +35,7 @@ def share(
         InputError: as :func:`deniable.share`.
 
     Example:
-        >>> import deniable, pyarrow.parquet
+        >>> import deniable
         >>> from deniable.engines import dask
         >>> class Client:  # as distributed.Client, and everything in this process
         ...     def map(self, task, numbers, **_):
@@ -63,11 +56,4 @@ def share(
         futures = client.map(task, list(numbers), pure=False, retries=3)
         return list(client.gather(futures))
 
-    options = Options(
-        shuffle=shuffle,
-        person=person,
-        drop_other_columns=drop_other_columns,
-        overwrite=overwrite,
-        command="deniable.engines.dask.share(…)",
-    )
-    return share_by(run, source, plan, output, options)
+    return share_by(run, source, plan, output, "deniable.engines.dask.share(…)", **asked)

@@ -5,17 +5,17 @@ import os
 import selectors
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from deniable.design.account import Account, Design
-from deniable.errors import InputError, Notice
-from deniable.release.job import Job, Stage, begin, job_folder, open_job
+from deniable.errors import InputError
+from deniable.release import parts
+from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
-from deniable.release.release import Options
+from deniable.release.release import Options, job_folder
 from deniable.tables.files import files_of, units_of
 
 Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]
@@ -98,16 +98,9 @@ def prepare(
     Raises:
         InputError: as there.
     """
-    job = begin(files, design, output, options, seed)
-    try:
-        with job.alone():
-            _stage(job, "look", jobs, bar)
-            if not sum(job.rows):
-                raise InputError(f"{files[0]} has no rows; there is nothing to release")
-    except BaseException:
-        job.remove()
-        raise
-    return job
+    return parts.prepare(
+        files, design, output, options, lambda job: _stage(job, "look", jobs, bar), seed
+    )
 
 
 def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
@@ -121,20 +114,7 @@ def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
     Raises:
         InputError: as :func:`~deniable.release.parts.work`.
     """
-    with job.alone():
-        try:
-            for stage in ("look", *job.stages):
-                _stage(job, stage, jobs, bar)
-        except BaseException:
-            with suppress(InputError):
-                done = job.n_parts - len(job.left(job.stages[-1]))
-                warnings.warn(
-                    f"{done:,} of {job.n_parts:,} parts are made and stay as they are; continue "
-                    f"with deniable share --resume --output {job.output}",
-                    Notice,
-                    stacklevel=2,
-                )
-            raise
+    parts.make(job, lambda job, stage: _stage(job, stage, jobs, bar))
 
 
 def resumed(output: Path) -> Job:
@@ -189,14 +169,9 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
     on is locked.
     """
     words = [sys.executable, "-m", __name__, str(job.folder), stage, str(os.getpid())]
-    # In sessions of their own: an interrupt is for this process, which ends them.
-    workers = [
-        subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
-        )
-        for _ in range(count)
-    ]
+    workers: list[subprocess.Popen[bytes]] = []
     try:
+        workers.extend(_start(words, job) for _ in range(count))
         _listen(workers, more)
         for worker in workers:
             if worker.wait():
@@ -214,6 +189,19 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
                 worker.stdout.close()
 
 
+def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
+    try:
+        # In a session of its own: an interrupt is for this process, which ends it.
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+        )
+    except OSError as error:
+        raise InputError(
+            f"{job.output}: no process can be started ({error.strerror}); continue with --resume, "
+            "and fewer --jobs"
+        ) from None
+
+
 def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], None]) -> None:
     """Hear what processes say until they say no more.
 
@@ -223,7 +211,8 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
     with selectors.DefaultSelector() as selector:
         rest: dict[Any, bytes] = {}
         for worker in workers:
-            selector.register(worker.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+            assert worker.stdout is not None
+            selector.register(worker.stdout, selectors.EVENT_READ)
             rest[worker.stdout] = b""
         while selector.get_map():
             for key, _ in selector.select():
@@ -237,17 +226,17 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
                     more(line)
 
 
-def _worker(folder: str, stage: Stage, parent: str) -> NoReturn:
+def _worker(folder: Path, stage: Stage, parent: int) -> NoReturn:
     """Work on a stage of a job as long as the process lives that started this one."""
 
     def say(what: int | str) -> None:
-        if os.getppid() != int(parent):
+        if os.getppid() != parent:
             os._exit(1)
         os.write(1, json.dumps(what).encode() + b"\n")
 
     status = 0
     try:
-        job = open_job(Path(folder))
+        job = open_job(folder)
         work(job, stage, job.left(stage), say)
     except InputError as error:
         say(str(error))
@@ -256,4 +245,4 @@ def _worker(folder: str, stage: Stage, parent: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _worker(*sys.argv[1:])  # type: ignore[arg-type]
+    _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))

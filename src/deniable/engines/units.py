@@ -8,14 +8,16 @@ again, and lose what it returned.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from deniable.design.account import Design
 from deniable.design.record import read_design
-from deniable.errors import InputError
-from deniable.release.job import Stage, begin, open_job
-from deniable.release.parts import finish, work
+from deniable.errors import InputError, in_terms_of_python
+from deniable.ledger.book import EVERYBODY, population_of
+from deniable.release.job import Job, Source, Stage, open_job
+from deniable.release.parts import finish, make, prepare, work
 from deniable.release.release import Options
+from deniable.release.signing import read_signer
 from deniable.tables.files import files_of
 
 Task = Callable[[int], str]
@@ -26,6 +28,19 @@ Run = Callable[[Task, Sequence[int]], Sequence[str]]
 
 _ROUNDS = 3
 """How often work is handed out that comes back undone, since another process was at it."""
+
+
+class Asked(TypedDict, total=False):
+    """How a release is made; all as of :func:`deniable.share`."""
+
+    shuffle: bool
+    person: str | None
+    drop_other_columns: bool
+    accept_drafted: bool
+    overwrite: bool
+    sign: str | Path | None
+    ledger: str | Path | None
+    population: str
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
@@ -43,8 +58,18 @@ def do_unit(folder: str, stage: Stage, number: int) -> str:
     return ""
 
 
+@in_terms_of_python
 def share_by(
-    run: Run, source: Any, plan: Design | str | Path, output: str | Path, options: Options
+    run: Run,
+    source: Any,
+    plan: Design | str | Path,
+    output: str | Path,
+    command: str,
+    *,
+    sign: str | Path | None = None,
+    ledger: str | Path | None = None,
+    population: str = EVERYBODY,
+    **asked: Any,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
@@ -52,42 +77,43 @@ def share_by(
 
     Args:
         run: lets the engine do pieces of work.
-        source: the path of a table; several, as a list, a folder or a pattern.
+        source: the path of a table; several, as a list, a folder or a pattern; or what writes
+            them into a private folder and returns their names.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
-        options: see :class:`~deniable.release.release.Options`.
+        command: how the record says it was made.
+        sign, ledger, population, asked: see :class:`Asked`.
 
     Returns:
         All that is told of the release (:func:`~deniable.release.record.told`). What was released
         is read from the folder, as often as one likes.
 
     Raises:
-        InputError: as :func:`~deniable.release.release.share`. What was begun by then is continued
-            by ``deniable share --resume``.
+        InputError: as :func:`deniable.share`. What was begun by then is continued by ``deniable
+            share --resume``.
     """
+    options = Options(
+        command=command,
+        signer=None if sign is None else read_signer(sign),
+        population=population_of(ledger, population),
+        **asked,
+    )
     design = plan if isinstance(plan, Design) else read_design(plan)
-    files = files_of(source) or [Path(source)]
-    job = begin(files, design, Path(output), options)
-    with job.alone():
-        try:
-            _all(job.folder, "look", run)
-        except BaseException:
-            job.remove()
-            raise
-        for stage in job.stages:
-            _all(job.folder, stage, run)
+    files: Source = source if callable(source) else files_of(source) or [Path(source)]
+    job = prepare(files, design, Path(output), options, lambda job: _all(run, job, "look"))
+    make(job, partial(_all, run))
     return finish(open_job(job.folder), signer=options.signer)
 
 
-def _all(folder: Path, stage: Stage, run: Run) -> None:
+def _all(run: Run, job: Job, stage: Stage) -> None:
     for _ in range(_ROUNDS):
-        if not (left := open_job(folder).left(stage)):
+        if not (left := open_job(job.folder).left(stage)):
             return
-        for problem in run(partial(do_unit, str(folder), stage), left):
+        for problem in run(partial(do_unit, str(job.folder), stage), left):
             if problem:
                 raise InputError(problem)
-    if left := open_job(folder).left(stage):
+    if left := open_job(job.folder).left(stage):
         raise InputError(
-            f"{folder}: other processes work on {len(left)} units; continue with --resume when "
+            f"{job.folder}: other processes work on {len(left)} units; continue with --resume when "
             "they are done"
         )

@@ -45,6 +45,7 @@ from deniable.release.release import (
     check_output,
     count_release,
     refuse_ledger_in,
+    remove_unfinished,
     with_standing,
     write_rows,
     write_statements,
@@ -143,6 +144,7 @@ def pram(
     labels = [attribute.categories for attribute in schema.attributes]
     layout = Layout(schema, labels, tuple(treatment.numeric))
     refuse_ledger_in(output, options.population)
+    remove_unfinished(output)
     decimal = schema.file.with_changes(options.file_format).decimal or "."
     curator = _Curator(treatment, bits, decimal)
     numeric = tuple(treatment.numeric)

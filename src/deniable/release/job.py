@@ -17,14 +17,15 @@ A job is a private folder beside the output::
     made/                 a mark for everything that was committed
     claims/               what somebody works on, locked
     attempts/             files under way
+    source/               the true rows, if they were written for this release alone
+    lock                  held by who begins, makes or finishes it
 """
 
 import hashlib
 import math
 import shutil
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -36,23 +37,26 @@ import msgspec
 from deniable.design.account import Design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.design.stored import Digest, decoded, read_json, upgraded
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.outputs import FileLock, explain_write_errors, write_file
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
 from deniable.release.release import (
     Layout,
     Options,
+    alone,
+    check_budget,
     check_output,
     format_like,
-    forms_of,
+    job_folder,
     refuse_drafted,
     refuse_ledger_in,
     refuse_other_tables,
     refuse_person,
+    remove_unfinished,
 )
 from deniable.schema import FileFormat
-from deniable.tables import Column, released_columns
+from deniable.tables import Column
 from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
 from deniable.tables.reading import TableReader, open_unit, refuse_other_columns
 
@@ -173,7 +177,7 @@ class Job:
     @cached_property
     def layout(self) -> Layout:
         """What the released table consists of."""
-        return layout_of(self.design)
+        return Layout.of(self.design.mechanism)
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -286,23 +290,9 @@ class Job:
         with explain_write_errors(self.folder):
             return lock if lock.claim() else None
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the job as a whole.
-
-        Raises:
-            InputError: if another process does.
-        """
-        lock = FileLock(self.folder / "claims" / "whole")
-        with explain_write_errors(self.folder):
-            if not lock.claim():
-                raise InputError(
-                    f"{self.output}: another process is making this release; wait until it is done"
-                )
-        try:
-            yield
-        finally:
-            lock.release()
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the job as a whole; see :func:`~deniable.release.release.alone`."""
+        return alone(self.folder)
 
     def bits(self, stage: Stage, number: int) -> BitSource:
         """Return where the random bits of a piece of work come from: its own, whoever does it."""
@@ -318,7 +308,11 @@ class Job:
         """
         self.refuse_changed(unit.file)
         path = Path(self.stored.sources[unit.file].path)
-        return open_rows(path, self.design, self.options, unit)
+        return _opened(path, self.design, self.options, unit)
+
+    def open_first(self) -> TableReader:
+        """Open the first table to see its columns, whatever it is now."""
+        return _opened(Path(self.stored.sources[0].path), self.design, self.options, Unit(0))
 
     def refuse_changed(self, number: int) -> None:
         """Stop if a source is not what it was when the job was begun.
@@ -341,7 +335,7 @@ class Job:
 
     def columns(self, reader: TableReader) -> list[Column]:
         """Return the columns of the release, in its order, with the types of a unit's rows."""
-        own = {c.name: c for c in columns_of(reader, self.layout)}
+        own = {c.name: c for c in self.layout.columns(reader)}
         return [own[name] for name in self.stored.columns]
 
     def remove(self) -> None:
@@ -349,22 +343,8 @@ class Job:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def layout_of(design: Design) -> Layout:
-    """Return what a table that a design randomizes consists of."""
-    mechanism = design.mechanism
-    return Layout(mechanism.schema, mechanism.output_labels, forms=forms_of(mechanism))
-
-
-def columns_of(reader: TableReader, layout: Layout) -> tuple[Column, ...]:
-    """Return the columns of the release of a table."""
-    schema = layout.schema
-    return released_columns(
-        reader.columns, schema.attributes, schema.keep, layout.output_labels, (), layout.forms
-    )
-
-
-def open_rows(path: Path, design: Design, options: Options, unit: Unit) -> TableReader:
-    """Open the rows of a unit of a file."""
+def _opened(path: Path, design: Design, options: Options, unit: Unit) -> TableReader:
+    """Open the rows of a unit of a file, as it is now."""
     schema = design.mechanism.schema
     return open_unit(
         path,
@@ -377,49 +357,72 @@ def open_rows(path: Path, design: Design, options: Options, unit: Unit) -> Table
     )
 
 
-def job_folder(output: Path) -> Path:
-    """Return where the job of an output stands.
-
-    >>> job_folder(Path("out/release")).as_posix()
-    'out/.release.job'
-    """
-    return output.with_name(f".{output.name}.job")
+Source = Sequence[Path] | Callable[[Path], Sequence[Path]]
+"""The tables of a release in parts; or what writes them into a private folder that is yet to be
+made, and returns their names: they are removed with the job."""
 
 
 def begin(
-    files: Sequence[Path], design: Design, output: Path, options: Options, seed: int | None = None
+    source: Source, design: Design, output: Path, options: Options, seed: int | None = None
 ) -> Job:
     """Begin a release in parts: nothing is drawn yet.
 
     Args:
-        files: the tables.
+        source: the tables, or what writes them.
         design: what randomizes them.
         output: the folder to publish.
         options: see :class:`~deniable.release.release.Options`.
         seed: repeatable bits, for tests. NOT PRIVATE.
 
     Raises:
-        InputError: if the output or a job for it exists, or the tables do not go together.
+        InputError: if the output or a job for it exists, the budget of the population does not
+            allow it, or the tables do not go together.
     """
     output = output.absolute()
     folder = job_folder(output)
     check_output(output, overwrite=options.overwrite)
-    _refuse_unfinished(folder, output, overwrite=options.overwrite)
     refuse_ledger_in(output, options.population)
     mechanism = design.mechanism
+    check_budget(mechanism, options.population)
     refuse_other_tables(block.law for block in mechanism.blocks)
     refuse_drafted(mechanism.schema, options)
-    refuse_person(options, layout_of(design))
+    refuse_person(options, Layout.of(mechanism))
+    remove_unfinished(output)
+    with explain_write_errors(folder):
+        folder.mkdir(mode=0o700)
+    with alone(folder):
+        try:
+            files = source(folder / "source") if callable(source) else source
+            stored = _stored(files, design, output, options, seed)
+            with explain_write_errors(folder):
+                for name in sorted(_FOLDERS):
+                    (folder / name).mkdir()
+                (folder / "release" / "data").mkdir()
+            write_file(folder / "mechanism.json", _plan(design), overwrite=False)
+            # Last: a folder without it was never begun.
+            write_file(folder / "job.json", to_json(msgspec.to_builtins(stored)), overwrite=False)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return Job(folder, stored, design)
+
+
+def _plan(design: Design) -> bytes:
+    return to_json(mechanism_to_plain(design))
+
+
+def _stored(
+    files: Sequence[Path], design: Design, output: Path, options: Options, seed: int | None
+) -> StoredJob:
     kind, columns = _alike(files, design, options)
-    plan = to_json(mechanism_to_plain(design))
     sources = [StoredSource(str(path.absolute()), **asdict(identity_of(path))) for path in files]
     population = options.population
-    stored = StoredJob(
+    return StoredJob(
         format="deniable job",
         format_version=1,
         software=f"deniable {version('deniable')}",
         output=str(output),
-        mechanism=hashlib.sha256(plan).hexdigest(),
+        mechanism=hashlib.sha256(_plan(design)).hexdigest(),
         kind=kind,
         columns=columns,
         sources=sources,
@@ -438,20 +441,6 @@ def begin(
         ),
         seed=seed,
     )
-    with explain_write_errors(folder):
-        folder.mkdir(mode=0o700)
-    try:
-        with explain_write_errors(folder):
-            for name in sorted(_FOLDERS):
-                (folder / name).mkdir()
-            (folder / "release" / "data").mkdir()
-        write_file(folder / "mechanism.json", plan, overwrite=False)
-        # Last: a folder without it was never begun.
-        write_file(folder / "job.json", to_json(msgspec.to_builtins(stored)), overwrite=False)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return Job(folder, stored, design)
 
 
 def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any, list[str]]:
@@ -460,12 +449,12 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
     Raises:
         InputError: if one cannot be opened or differs from the first.
     """
-    layout = layout_of(design)
+    layout = Layout.of(design.mechanism)
     first: TableReader | None = None
     for path in files:
-        with open_rows(path, design, options, Unit(0)) as reader:
+        with _opened(path, design, options, Unit(0)) as reader:
             if first is None:
-                first, columns = reader, [c.name for c in columns_of(reader, layout)]
+                first, columns = reader, [c.name for c in layout.columns(reader)]
             elif type(reader.source) is not type(first.source):
                 raise InputError(
                     f"{path} is of another format than {files[0]}; tables that go together are all "
@@ -474,30 +463,6 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
             refuse_other_columns(first.columns, reader, files[0])
     assert first is not None
     return format_like(first), columns
-
-
-def _refuse_unfinished(folder: Path, output: Path, *, overwrite: bool) -> None:
-    """Stop if a release of that name was begun; remove what is left of one that was finished."""
-    if not folder.exists():
-        return
-    if not (folder / "job.json").exists() or not (folder / "release").is_dir():
-        warnings.warn(
-            f"a run that was killed had left {folder} with nothing in it that is needed; it has "
-            "been removed",
-            Notice,
-            stacklevel=2,
-        )
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    job = open_job(folder)
-    with job.alone():
-        if overwrite:
-            job.remove()
-            return
-    raise InputError(
-        f"{output}: this release was begun and is not finished; continue with --resume, or remove "
-        f"{folder} to begin anew (nobody has seen what was drawn there)"
-    )
 
 
 def open_job(folder: Path) -> Job:
@@ -539,7 +504,7 @@ def refuse_other_request(
             f"same, or remove {job.folder} and begin anew"
         )
     if design is not None:
-        digest = hashlib.sha256(to_json(mechanism_to_plain(design))).hexdigest()
+        digest = hashlib.sha256(_plan(design)).hexdigest()
         if digest != job.stored.mechanism:
             raise InputError(
                 f"{job.output}: the release was begun with another mechanism, and parts by two "

@@ -3,27 +3,29 @@ what is complete gets its name."""
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Account
+from deniable.design.account import Account, Design
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.ledger import Spending, remembered
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import Digesting, atomic_output, explain_write_errors, put_folder, write_file
 from deniable.randomness import permutation
-from deniable.release.job import Job, Stage
+from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
-    check_output,
+    Options,
+    refuse_other_folder,
     with_standing,
     write_statements,
 )
@@ -38,6 +40,64 @@ Advance = Callable[[int], None]
 """Is told how many more rows are done."""
 
 _ROWS = 1 << 16
+
+
+def prepare(
+    source: Source,
+    design: Design,
+    output: Path,
+    options: Options,
+    look: Callable[[Job], None],
+    seed: int | None = None,
+) -> Job:
+    """Begin a release in parts and compare all rows with the schema; nothing is left if one does
+    not fit.
+
+    Args:
+        source, design, output, options, seed: as of :func:`~deniable.release.job.begin`.
+        look: does what is left of the stage in which rows are looked at.
+
+    Raises:
+        InputError: as there; or if a row does not fit, or there is none.
+    """
+    job = begin(source, design, output, options, seed)
+    try:
+        with job.alone():
+            look(job)
+            if not sum(job.rows):
+                raise InputError(
+                    f"{job.stored.sources[0].path} has no rows; there is nothing to release"
+                )
+    except BaseException:
+        job.remove()
+        raise
+    return job
+
+
+def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
+    """Do what is left of a job; an interruption says how to go on.
+
+    Args:
+        job: what is to be done.
+        do_stage: does what is left of a stage.
+
+    Raises:
+        InputError: as :func:`work`.
+    """
+    with job.alone():
+        try:
+            for stage in ("look", *job.stages):
+                do_stage(job, stage)
+        except BaseException:
+            with suppress(InputError):
+                done = job.n_parts - len(job.left(job.stages[-1]))
+                warnings.warn(
+                    f"{done:,} of {job.n_parts:,} parts are made and stay as they are; continue "
+                    f"with deniable share --resume --output {job.output}",
+                    Notice,
+                    stacklevel=2,
+                )
+            raise
 
 
 def work(
@@ -198,7 +258,7 @@ class _Persons:
 def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
     """Bring the rows of one bucket into random order, into a part."""
     drawn = [job.place("draw", unit) for unit in range(len(job.units))]
-    with job.open(job.units[0]) as reader:
+    with job.open_first() as reader:
         columns = job.columns(reader)
     codes, kept = gathered(drawn, number)
     count = len(codes[0]) if codes else 0
@@ -232,7 +292,7 @@ def finish(
             or if the output has come meanwhile.
     """
     with job.alone():
-        check_output(job.output, overwrite=job.options.overwrite)
+        refuse_other_folder(job.output, overwrite=job.options.overwrite)
         released = _released(job)
         designs = Designs.one(job.design)
         spending = Spending.of(designs.strata)
@@ -273,8 +333,6 @@ def _released(job: Job) -> Released:
         raise InputError(
             f"{job.output}: the parts have {n_rows:,} rows instead of {sum(job.rows):,}"
         )
-    if not n_rows:
-        raise InputError(f"{job.stored.sources[0].path} has no rows; there is nothing to release")
     person, most = job.options.person, None
     if person is not None:
         drawn = [job.place("draw", number) for number in range(len(job.units))]

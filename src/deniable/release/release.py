@@ -5,8 +5,11 @@ those rows: `record.json`, and the report and the codebook, which are functions 
 Nothing else in it can depend on the true values.
 """
 
+import shutil
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +21,15 @@ from deniable.design.account import Account, Design
 from deniable.design.methods import METHODS
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.outputs import (
+    FileLock,
+    explain_write_errors,
     leaves_nothing,
     refuse_existing,
     refuse_foreign_folder,
@@ -39,6 +44,7 @@ from deniable.schema import FileFormat, Schema
 from deniable.tables import (
     FORMATS,
     Batch,
+    Column,
     Forms,
     TableReader,
     TableWriter,
@@ -124,8 +130,9 @@ def share(
     """
     check_output(output, overwrite=options.overwrite)
     refuse_ledger_in(output, options.population)
+    remove_unfinished(output)
     mechanism = design.mechanism
-    layout = Layout(mechanism.schema, mechanism.output_labels, forms=forms_of(mechanism))
+    layout = Layout.of(mechanism)
     designs = Designs.one(design)
     account = account or design.account
     # What takes time and needs no rows is worked out before them: rows lie in the hidden folder,
@@ -234,7 +241,25 @@ def method_of(record: Mapping[str, Any]) -> str:
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder to make exists and is not to be, or must not be, replaced.
+    """Stop before any work if the folder to make exists, or is being made in parts, and is not to
+    be, or must not be, replaced.
+
+    Raises:
+        InputError: as :func:`refuse_other_folder`; or if a release of that name was begun in parts
+            and is not finished.
+    """
+    refuse_other_folder(output, overwrite=overwrite)
+    job = job_folder(output)
+    if _is_unfinished(job) and not overwrite:
+        with alone(job):
+            raise InputError(
+                f"{output}: this release was begun and is not finished; continue with --resume, or "
+                f"remove {job} to begin anew (nobody has seen what was drawn there)"
+            )
+
+
+def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
+    """Stop if the folder to make exists and is not to be, or must not be, replaced.
 
     Raises:
         InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
@@ -245,6 +270,64 @@ def check_output(output: Path, *, overwrite: bool) -> None:
         lambda present: "record.json" in present and present <= _FILES,
         overwrite=overwrite,
     )
+
+
+def job_folder(output: Path) -> Path:
+    """Return the private folder where a release in parts is under way (deniable.release.job).
+
+    >>> job_folder(Path("out/release")).as_posix()
+    'out/.release.job'
+    """
+    return output.parent / f".{output.name}.job"
+
+
+@contextmanager
+def alone(job: Path) -> Iterator[None]:
+    """Hold the folder of a release in parts.
+
+    Raises:
+        InputError: if another process does.
+    """
+    lock = FileLock(job / "lock")
+    with explain_write_errors(job):
+        if not lock.claim():
+            raise InputError(
+                f"{job}: another process is making this release; wait until it is done"
+            )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def remove_unfinished(output: Path) -> None:
+    """Remove what is under way, in parts, to a release that is made anew.
+
+    Raises:
+        InputError: if another process is at it.
+    """
+    folder = job_folder(output)
+    if folder.exists():
+        with alone(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_unfinished(job: Path) -> bool:
+    """Return whether a release in parts was begun and is not finished. What is left of one that was
+    not begun, or of one that is finished, is removed."""
+    if not job.exists():
+        return False
+    if (job / "job.json").exists() and (job / "release").is_dir():
+        return True
+    with alone(job):
+        shutil.rmtree(job, ignore_errors=True)
+    warnings.warn(
+        f"a run that was killed had left {job} with nothing in it that is needed; it has been "
+        "removed",
+        Notice,
+        stacklevel=2,
+    )
+    return False
 
 
 @dataclass(frozen=True)
@@ -263,12 +346,36 @@ class Layout:
     numeric: tuple[str, ...] = ()
     forms: Forms | None = None
 
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "Layout":
+        """Return what a table that a mechanism randomizes consists of."""
+        given = mechanism.forms
+        forms = None if given is None else Forms(given.column, len(given.forms))
+        return cls(mechanism.schema, mechanism.output_labels, forms=forms)
 
-def forms_of(mechanism: Mechanism) -> Forms | None:
-    """Return the column with the number of the form, if a mechanism has forms."""
-    if mechanism.forms is None:
-        return None
-    return Forms(mechanism.forms.column, len(mechanism.forms.forms))
+    def columns(self, reader: Reader) -> tuple[Column, ...]:
+        """Return the columns of the release of a table."""
+        return released_columns(
+            reader.columns,
+            self.schema.attributes,
+            self.schema.keep,
+            self.output_labels,
+            self.numeric,
+            self.forms,
+        )
+
+
+def open_rows(source: Any, schema: Schema, options: Options, numeric: Sequence[str] = ()) -> Reader:
+    """Open the rows to release; the arguments are those of :func:`look_at`."""
+    person = [] if options.person is None else [options.person]
+    return open_table(
+        source,
+        schema.attributes,
+        list(dict.fromkeys([*schema.keep, *numeric, *person])),
+        other_columns="drop" if options.drop_other_columns else "refuse",
+        show_values=options.show_values,
+        file_format=schema.file.with_changes(options.file_format),
+    )
 
 
 def refuse_drafted(schema: Schema, options: Options) -> None:
@@ -314,17 +421,7 @@ def look_at(
     if not can_be_read_again(source):
         return None
     person = [] if options.person is None else [options.person]
-    with (
-        as_it_was(source),
-        open_table(
-            source,
-            schema.attributes,
-            list(dict.fromkeys([*schema.keep, *numeric, *person])),
-            other_columns="drop" if options.drop_other_columns else "refuse",
-            show_values=options.show_values,
-            file_format=schema.file.with_changes(options.file_format),
-        ) as reader,
-    ):
+    with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
         n_rows = reader.look(person, progress)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
@@ -383,22 +480,8 @@ def write_rows(
     refuse_person(options, layout)
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
-    with open_table(
-        source,
-        schema.attributes,
-        [*schema.keep, *layout.numeric, *person],
-        other_columns="drop" if options.drop_other_columns else "refuse",
-        show_values=options.show_values,
-        file_format=schema.file.with_changes(options.file_format),
-    ) as reader:
-        columns = released_columns(
-            reader.columns,
-            schema.attributes,
-            schema.keep,
-            layout.output_labels,
-            layout.numeric,
-            layout.forms,
-        )
+    with open_rows(source, schema, options, layout.numeric) as reader:
+        columns = layout.columns(reader)
         # Forms have empty cells, for which there is no genotype.
         by_attribute = is_fileset(source) and layout.forms is None
         if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
@@ -545,21 +628,8 @@ def randomize_table(
             if entry is not None:
                 entry.count(seen=True)
 
-        with open_table(
-            source,
-            schema.attributes,
-            schema.keep,
-            other_columns="drop" if options.drop_other_columns else "refuse",
-            show_values=options.show_values,
-            file_format=schema.file.with_changes(options.file_format),
-        ) as reader:
-            columns = released_columns(
-                reader.columns,
-                schema.attributes,
-                schema.keep,
-                mechanism.output_labels,
-                forms=forms_of(mechanism),
-            )
+        with open_rows(source, schema, options) as reader:
+            columns = Layout.of(mechanism).columns(reader)
             if path is not None and is_fileset(path):
                 if not (is_fileset(source) and isinstance(reader, TableReader)):
                     raise InputError(

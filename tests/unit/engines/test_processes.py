@@ -7,6 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,8 @@ from deniable.engines.processes import (
     share_parts,
 )
 from deniable.errors import InputError, Notice
-from deniable.release.job import job_folder
 from deniable.release.parts import finish
+from deniable.release.release import job_folder
 from deniable.tables.files import files_of
 from unit.release.tables_in_parts import DESIGN, OPTIONS, content, released_rows, write_parts
 
@@ -150,6 +151,28 @@ def test_an_interrupt_ends_all_processes(people, tmp_path, monkeypatch, worth_a_
     assert released_rows(tmp_path / "release") == ALL
 
 
+def test_if_one_process_cannot_be_started_the_others_end(
+    people, tmp_path, monkeypatch, worth_a_process
+):
+    job = prepare(people, DESIGN, tmp_path / "release", OPTIONS, jobs=1)
+    children = []
+    start = subprocess.Popen
+
+    def once(*words: Any, **how: Any) -> Any:
+        if children:
+            raise OSError(11, "Resource temporarily unavailable")
+        children.append(start(*words, **how))
+        return children[0]
+
+    monkeypatch.setattr(subprocess, "Popen", once)
+    with (
+        pytest.warns(Notice, match="continue with"),
+        pytest.raises(InputError, match=r"release: no process can be started .*fewer --jobs"),
+    ):
+        make(job, 2)
+    assert children[0].returncode is not None
+
+
 def test_a_process_ends_when_nobody_hears_it(people, tmp_path):
     job = prepare(people, DESIGN, tmp_path / "release", OPTIONS)
     words = [sys.executable, "-m", "deniable.engines.processes", str(job.folder), "draw", "1"]
@@ -166,12 +189,12 @@ def test_a_process_says_its_rows_or_one_sentence(people, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "_exit", sys.exit)
     people[3].rename(tmp_path / "away.csv")
     with pytest.raises(SystemExit) as end:
-        processes._worker(str(job.folder), "draw", str(os.getppid()))
+        processes._worker(job.folder, "draw", os.getppid())
     assert end.value.code == 2
     assert said[:3] == [b"6\n", b"5\n", b"4\n"]
     assert b"people-3.csv is gone" in said[3]
     with pytest.raises(SystemExit) as end:
-        processes._worker(str(job.folder), "draw", "1" if os.getppid() != 1 else "2")
+        processes._worker(job.folder, "draw", os.getppid() + 1)
     assert end.value.code == 1
 
 

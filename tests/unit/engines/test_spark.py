@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+import deniable
 from deniable.engines import spark
+from deniable.engines.processes import make, resumed
 from deniable.errors import InputError, Notice
 from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
-from deniable.release.job import job_folder
+from deniable.release.parts import finish
+from deniable.release.release import job_folder
 from unit.engines.test_units import ALL, SIZES, Read, check_each_person_once, read_release
 from unit.release.tables_in_parts import DESIGN, SCHEMA, write_parts
 
@@ -150,49 +153,42 @@ def test_a_frame_is_refused_before_it_is_written(people, tmp_path) -> None:
     assert names(tmp_path) == ["people"]
 
 
-def test_one_process_at_a_time_has_the_true_rows(people, tmp_path, monkeypatch) -> None:
-    private = tmp_path / ".release.rows"
-    (private / "rows").mkdir(parents=True, mode=0o700)  # as of a run that was killed
-    private.chmod(0o700)
-    other = FileLock(private / "lock")
-    assert other.claim()
-    with pytest.raises(InputError, match="another process is making this release"):
-        spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
-    assert (private / "rows").is_dir()
-    other.release()
-
-    def claim(_lock: FileLock) -> bool:
-        shutil.rmtree(private)  # by the other one, which is done
-        return True
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileLock, "claim", claim)
-        with pytest.raises(InputError, match="another process is making this release"):
-            spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
-    (private / "rows").mkdir(parents=True, mode=0o700)
-    private.chmod(0o700)
-    spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
-    assert names(tmp_path) == ["people", "release"]
-
-
-def test_true_rows_stay_as_long_as_a_job_needs_them(people, tmp_path, monkeypatch) -> None:
+def test_true_rows_go_with_the_job_that_needs_them(people, tmp_path, monkeypatch) -> None:
+    job = job_folder(tmp_path / "release")
     monkeypatch.setattr(
         Context,
         "collect",
         lambda self: [self.task(n) for n in self.numbers] if self.task.args[1] == "look" else [],
     )
-    private = tmp_path / ".release.rows"
     with (
-        pytest.warns(Notice, match="has the true rows, which --resume needs"),
-        pytest.raises(InputError, match="continue with --resume"),
+        pytest.warns(Notice, match="0 of 3 parts are made .* deniable share --resume"),
+        pytest.raises(InputError, match="continue with deniable share --resume"),
     ):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
     monkeypatch.undo()
     with pytest.raises(InputError, match="was begun and is not finished"):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
-    assert (private / "rows").is_dir()
-    shutil.rmtree(job_folder(tmp_path / "release"))
-    spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
+    assert len(list((job / "source").glob("*.csv"))) == 3
+    shutil.rmtree(people)
+    again = resumed(tmp_path / "release")
+    make(again, 1)
+    finish(again)
+    assert [row[0] for row in read_release(tmp_path / "release")] == ALL
+    assert names(tmp_path) == ["release"]
+
+
+def test_true_rows_of_a_driver_that_died_are_cleared_by_the_next_run(
+    people, tmp_path, monkeypatch
+) -> None:
+    job = job_folder(tmp_path / "release")
+    (job / "source").mkdir(parents=True)
+    held = FileLock(job / "lock")
+    assert held.claim()
+    with pytest.raises(InputError, match="another process is making this release"):
+        spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
+    held.release()
+    with pytest.warns(Notice, match=r"a run that was killed had left .*\.release\.job"):
+        deniable.share(people / "people-0.csv", DESIGN, tmp_path / "release")
     assert names(tmp_path) == ["people", "release"]
 
 

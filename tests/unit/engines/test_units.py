@@ -2,18 +2,26 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from deniable import Design, Schema, design
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.engines.units import Run, Task, do_unit, share_by
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
+from deniable.ledger import Ledger
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
-from deniable.release.job import job_folder, open_job
+from deniable.release.job import open_job
+from deniable.release.release import job_folder
+from deniable.release.signing import is_signed
 from deniable.tables import open_table
-from unit.release.tables_in_parts import DESIGN, OPTIONS, SCHEMA, content, write_parts
+from unit.release.tables_in_parts import DESIGN, SCHEMA, content, write_parts
 
 SIZES = (40, 30, 20)
 ALL = [str(n) for n in range(sum(SIZES))]
@@ -33,7 +41,7 @@ def read_release(folder: Path) -> list[tuple[str, ...]]:
 
 def of_share(run: Run) -> Callable[[Path, Path], Read]:
     def adapter(people: Path, output: Path) -> Read:
-        share_by(run, people, DESIGN, output, OPTIONS)
+        share_by(run, people, DESIGN, output, "…")
         return lambda: read_release(output)
 
     return adapter
@@ -95,8 +103,11 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
     def idle(task: Task, numbers: Sequence[int]) -> list[str]:
         return once(task, numbers) if task.args[1] == "look" else []  # type: ignore[attr-defined]
 
-    with pytest.raises(InputError, match="other processes work on 3 units; continue with --resume"):
-        share_by(idle, people, DESIGN, tmp_path / "release", OPTIONS)
+    with (
+        pytest.warns(Notice, match="0 of 3 parts are made"),
+        pytest.raises(InputError, match="other processes work on 3 units; continue with deniable"),
+    ):
+        share_by(idle, people, DESIGN, tmp_path / "release", "…")
     assert open_job(job_folder(tmp_path / "release")).left("draw") == [0, 1, 2]
 
 
@@ -106,11 +117,49 @@ def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
     plan.write_bytes(to_json(mechanism_to_plain(DESIGN)))
     (people / "people-1.csv").write_text("row,a,b\n1,x,perhaps\n")
     with pytest.raises(InputError, match=r"people-1\.csv, data row 1, column 'b'"):
-        share_by(once, str(people), plan, tmp_path / "release", OPTIONS)
+        share_by(once, str(people), plan, tmp_path / "release", "…")
     assert not job_folder(tmp_path / "release").exists()
     single = people / "people-0.csv"
-    record = share_by(once, single, plan, tmp_path / "release", OPTIONS)
+    record = share_by(once, single, plan, tmp_path / "release", "…")
     assert record["release"]["rows"] == SIZES[0]
     assert "no release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
     assert sorted(content(tmp_path / "release"))[1].startswith("data/part-00000")
     assert os.listdir(tmp_path / "release" / "data") == ["part-00000.csv"]  # noqa: PTH208
+
+
+def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
+    people = write_parts(tmp_path / "people", SIZES)
+    key = tmp_path / "key"
+    key.write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        )
+    )
+    key.chmod(0o600)
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.set_budget("everybody", 5.0)
+    monkeypatch.setenv("DENIABLE_LEDGER", str(ledger.path))
+    drafted = design(
+        Schema(tuple(replace(a, drafted=True) for a in SCHEMA.attributes), keep=("row",)),
+        epsilon=3,
+    )
+
+    def shared(plan: Design, name: str, **asked: Any) -> dict[str, Any]:
+        return share_by(once, people, plan, tmp_path / name, "…", **asked)
+
+    with pytest.raises(InputError, match="accept that with accept_drafted"):
+        shared(drafted, "first")
+    record = shared(drafted, "first", accept_drafted=True, sign=key)
+    assert record["population"]["release"] == 1
+    assert is_signed(tmp_path / "first")
+    with pytest.raises(InputError, match="the budget of population 'everybody' does not allow"):
+        shared(DESIGN, "second")
+    with pytest.raises(TypeError, match="seed"):
+        shared(DESIGN, "second", seed=1)
+    monkeypatch.delenv("DENIABLE_LEDGER")
+    with pytest.raises(InputError, match="population is for a ledger; name its file with ledger"):
+        shared(DESIGN, "second", population="us")
+    write_parts(tmp_path / "nobody", (0, 0))
+    with pytest.raises(InputError, match="has no rows"):
+        share_by(once, tmp_path / "nobody", DESIGN, tmp_path / "second", "…")
+    assert {p.name for p in tmp_path.iterdir()} == {"people", "nobody", "key", "ledger", "first"}

@@ -14,11 +14,11 @@ from deniable.ledger import Ledger, Population
 from deniable.release.job import (
     Job,
     begin,
-    job_folder,
     open_job,
     refuse_other_request,
 )
 from deniable.release.parts import work
+from deniable.release.release import job_folder
 from deniable.tables.files import files_of
 from unit.release.tables_in_parts import DESIGN, OPTIONS, write_parts
 
