@@ -54,15 +54,31 @@ class _Group:
         self.fields.append(fields)
         self.size *= len(fields)
 
+
+class _Alike:
+    """Groups with the same fields, and hence the same texts, which stand from `start` on."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.places: list[int] = []
+        self.groups: list[_Group] = []
+
     def combine(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the place of each row's text, shape (n,)."""
-        combined = self.columns[0].codes(codes)
-        if len(self.columns) > 1:
-            combined = combined.astype(np.uint16)
-            for column, fields in zip(self.columns[1:], self.fields[1:], strict=True):
-                combined *= np.uint16(len(fields))
-                combined += column.codes(codes).astype(np.uint16, copy=False)
+        """Return the place of each row's text within these texts, shape (groups, n)."""
+        first, *others = zip(*(group.columns for group in self.groups), strict=True)
+        combined = _stacked(first, codes, np.uint16 if others else None)
+        for columns, fields in zip(others, self.groups[0].fields[1:], strict=True):
+            combined *= np.uint16(len(fields))
+            combined += _stacked(columns, codes, np.uint16)
         return combined
+
+
+def _stacked(
+    columns: Sequence[Column], codes: Sequence[NDArray[Any]], kind: type[np.uint16] | None
+) -> NDArray[Any]:
+    """Return the codes of some columns, shape (columns, n), in one call however short they are."""
+    arrays = [column.codes(codes) for column in columns]
+    return np.concatenate(arrays, dtype=kind, casting="unsafe").reshape(len(arrays), -1)
 
 
 class _Run:
@@ -70,22 +86,26 @@ class _Run:
 
     def __init__(self) -> None:
         self._columns: list[tuple[Column, tuple[str, ...]]] = []
-        self.groups: list[_Group] = []
 
-    def add(self, column: Column, fields: Sequence[str]) -> None:
-        self._columns.append((column, tuple(fields)))
+    def add(self, column: Column, fields: tuple[str, ...]) -> None:
+        self._columns.append((column, fields))
 
     def freeze(self) -> None:
         most = _PIECES
         while True:
-            self.groups = self._grouped(most)
-            # Groups with the same fields have the same texts.
-            alike = {tuple(group.fields): group.size for group in self.groups}
-            if sum(alike.values()) <= _ALL_PIECES or most == 1:
+            groups = self._grouped(most)
+            sizes = {tuple(group.fields): group.size for group in groups}
+            if sum(sizes.values()) <= _ALL_PIECES or most == 1:
                 break
             most //= 4
-        starts = dict(zip(alike, accumulate(alike.values(), initial=0), strict=False))
-        self._starts = [starts[tuple(group.fields)] for group in self.groups]
+        starts = accumulate(sizes.values(), initial=0)
+        alike = {fields: _Alike(start) for fields, start in zip(sizes, starts, strict=False)}
+        for place, group in enumerate(groups):
+            own = alike[tuple(group.fields)]
+            own.places.append(place)
+            own.groups.append(group)
+        self._alike = list(alike.values())
+        self._width = len(groups)
         pieces = (map("".join, product(*fields)) for fields in alike)
         self._pieces = from_values(list(chain.from_iterable(pieces)), pa.string())
 
@@ -103,15 +123,16 @@ class _Run:
 
         One look-up fetches all of them, so that they lie behind each other as in the file.
         """
-        places = np.empty((len(codes[0]), len(self.groups)), dtype=np.int32)
-        for i, (group, start) in enumerate(zip(self.groups, self._starts, strict=True)):
-            np.add(group.combine(codes), np.int32(start), out=places[:, i], casting="unsafe")
+        places = np.empty((len(codes[0]), self._width), dtype=np.int32)
+        for alike in self._alike:
+            combined = alike.combine(codes)
+            places[:, alike.places] = (combined + np.int32(alike.start)).T
         return self._pieces.take(from_numpy(places.ravel()))
 
     def rows(self, codes: Sequence[NDArray[Any]]) -> Any:
         """Return the text of each row's part, shape (n,)."""
         pieces = self.pieces(codes)
-        width = len(self.groups)
+        width = self._width
         if width == 1:
             return pieces
         _, offsets, data = pieces.buffers()
@@ -133,6 +154,7 @@ class CsvText:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._parts: list[Any] = []  # runs, names of kept columns, and separators
+        texts: dict[Any, tuple[str, ...]] = {}
         for i, column in enumerate(columns):
             end = "," if i < len(columns) - 1 else "\n"
             if column.position is None:
@@ -141,9 +163,12 @@ class CsvText:
                 continue
             if not self._parts or not isinstance(self._parts[-1], _Run):
                 self._parts.append(_Run())
-            values = label_values(column.labels, column.kind)
-            empty = [] if column.empty is None else [end]
-            self._parts[-1].add(column, [*(_field(value) + end for value in values), *empty])
+            spelled = column.labels, column.kind, column.empty is None, end
+            if spelled not in texts:
+                values = label_values(column.labels, column.kind)
+                empty = [] if column.empty is None else [end]
+                texts[spelled] = (*(_field(value) + end for value in values), *empty)
+            self._parts[-1].add(column, texts[spelled])
         for part in self._parts:
             if isinstance(part, _Run):
                 part.freeze()

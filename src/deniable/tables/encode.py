@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,12 @@ class ColumnEncoder:
             self._missing_numbers = [float(code) for code in codes if re.match(NUMBER, code)]
         if column_type is not None:
             self._check_type(column_type)
+
+    @property
+    def declared(self) -> tuple[Any, ...]:
+        """What the codes of a value follow from, besides the type of the column."""
+        a = self.attribute
+        return a.categories, a.bins, a.missing, a.missing_codes, a.dates
 
     def encode(self, column: Any, first_row: int = 1) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,), in
@@ -284,6 +290,53 @@ class ColumnEncoder:
             what = "{0} {1} not one of the declared categories"
             advice = "add it to the categories in the schema, or correct the table"
         return f"{what}; {advice}"
+
+
+_TOGETHER_CELLS = 1 << 18
+"""So many cells of columns alike are looked at in one call: what it needs stays in the cache."""
+
+
+class ColumnsEncoder:
+    """Looks at columns of a table, in one call at those that are declared alike, if they are short.
+
+    Args:
+        encoders: the columns', by name.
+        column_types: the types of the columns, by name.
+    """
+
+    def __init__(
+        self, encoders: Mapping[str, ColumnEncoder], column_types: Mapping[str, Any]
+    ) -> None:
+        self.encoders = encoders
+        alike: dict[Any, list[str]] = {}
+        for name, encoder in encoders.items():
+            kind = column_types[name]
+            # A dictionary is its column's own, and views go together in newer versions only.
+            alone = pa.types.is_dictionary(kind) or pa.types.is_string_view(kind)
+            own = name if alone else None
+            alike.setdefault((encoder.declared, kind, own), []).append(name)
+        self._alike = list(alike.values())
+
+    def look(self, batch: Any) -> Iterator[tuple[list[str], NDArray[Any]]]:
+        """Yield names of columns and their codes, shape (columns, n); below 0, one of
+        :data:`REASONS`, where a value is no category.
+
+        Args:
+            batch: a record batch of n rows.
+
+        Raises:
+            InputError: if a column of its type can never hold its attribute.
+        """
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        most = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
+        for alike in self._alike:
+            for start in range(0, len(alike), most):
+                names = alike[start : start + most]
+                column = columns[names[0]]
+                if len(names) > 1:
+                    column = pa.concat_arrays([columns[name] for name in names])
+                codes = self.encoders[names[0]].look(column)
+                yield names, codes.reshape(len(names), batch.num_rows)
 
 
 class AttributeEncoder:

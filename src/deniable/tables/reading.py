@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
+from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder
+from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
 from deniable.tables.frames import frame_can_be_read_again, open_frame
 from deniable.tables.parquet_source import ParquetSource
@@ -30,7 +31,7 @@ from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes."""
 
-_BATCH_CELLS, _LEAST_ROWS = 1 << 23, 1 << 9
+_BATCH_CELLS, _LEAST_ROWS = 1 << 22, 1 << 9
 """Fewer rows where they would be more cells than that."""
 
 AS_FOUND = FileFormat()
@@ -150,6 +151,10 @@ class TableReader:
         """How much of the table has been read, from 0 to 1; None if its size is not known."""
         return self.source.fraction
 
+    @property
+    def _column_encoders(self) -> dict[str, ColumnEncoder]:
+        return {c.attribute.name: c for e in self._encoders for c in e.columns}
+
     def __iter__(self) -> Iterator[Batch]:
         """Yield the table's rows.
 
@@ -159,13 +164,30 @@ class TableReader:
             InputError: naming table, row and column of the first value that cannot be used.
         """
         names = [name for name, _ in self.columns]
+        columns = ColumnsEncoder(self._column_encoders, dict(self.columns))
         first_row = self._rows_before + 1
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
-                codes = [encoder.encode(batch, first_row) for encoder in self._encoders]
+                codes = self._encoded(columns, batch, first_row)
                 kept = {name: batch.column(name) for name in self.keep}
-                yield Batch(codes, kept, batch.num_rows, first_row)
-                first_row += batch.num_rows
+                n_rows = batch.num_rows
+                del batch  # what is not kept of it is not held while the caller works
+                yield Batch(codes, kept, n_rows, first_row)
+                first_row += n_rows
+
+    def _encoded(self, columns: ColumnsEncoder, batch: Any, first_row: int) -> list[NDArray[Any]]:
+        """Return the codes of a record batch, one array of shape (n,) per attribute."""
+        found: dict[str, NDArray[Any]] = {}
+        for names, codes in columns.look(batch):
+            if codes.size and codes.min() < 0:  # those of categories never are
+                # The first that does not fit, in the attributes' order, is refused.
+                return [encoder.encode(batch, first_row) for encoder in self._encoders]
+            kind = code_type(columns.encoders[names[0]].attribute.n_categories)
+            found.update(zip(names, codes.astype(kind, copy=False), strict=True))
+        return [
+            encoder.combined([found[c.attribute.name] for c in encoder.columns])
+            for encoder in self._encoders
+        ]
 
     def genotypes(self, place: int) -> NDArray[Any]:
         """Return all rows' codes of one attribute of a fileset, shape (n,).
@@ -197,11 +219,9 @@ class TableReader:
 
     def _codes_of_bits(self, encoder: ColumnEncoder) -> NDArray[Any]:
         """Return the code of each pair of bits, shape (4,); variants declared alike share it."""
-        a = encoder.attribute
-        declared = (a.categories, a.bins, a.missing, a.missing_codes, a.dates)
-        if declared not in self._of_bits:
-            self._of_bits[declared] = encoder.look(genotype_values())
-        return self._of_bits[declared]
+        if encoder.declared not in self._of_bits:
+            self._of_bits[encoder.declared] = encoder.look(genotype_values())
+        return self._of_bits[encoder.declared]
 
     def look(
         self,
@@ -217,7 +237,7 @@ class TableReader:
         Raises:
             InputError: naming every kind of mismatch, with its count and its first row.
         """
-        columns = {c.attribute.name: c for e in self._encoders for c in e.columns}
+        columns = self._column_encoders
         names = [name for name, _ in self.columns]
         if isinstance(self.source, Fileset):
             # What values a variant has is known without looking at the rows one by one.
@@ -231,15 +251,18 @@ class TableReader:
             if not names:
                 return self.source.n_rows
         found: dict[tuple[str, int], Mismatch] = {}
+        together = ColumnsEncoder(columns, dict(self.columns))
         n_rows = self._rows_before
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
-                for name, encoder in columns.items():
-                    column = batch.column(name)
-                    codes = encoder.look(column)
-                    # Codes of categories are never negative.
-                    for reason in REASONS if len(codes) and codes.min() < 0 else ():
-                        _note(found, (name, reason), codes == reason, column, n_rows)
+                wrong: dict[str, NDArray[Any]] = {}
+                for alike, codes in together.look(batch):
+                    if codes.size and codes.min() < 0:  # those of categories never are
+                        wrong.update(zip(alike, codes, strict=True))
+                for name in columns if wrong else ():
+                    for reason in REASONS if name in wrong else ():
+                        column = batch.column(name)
+                        _note(found, (name, reason), wrong[name] == reason, column, n_rows)
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
                     _note(found, (name, 0), empty, batch.column(name), n_rows)
@@ -704,12 +727,12 @@ def _read_ahead(items: Iterable[_T], depth: int = 2) -> Generator[_T, None, None
     thread.start()
     try:
         while True:
-            item, error = ready.get()
-            if error is not None:
+            got: list[Any] = [*ready.get()]
+            if (error := got.pop()) is not None:
                 raise error
-            if item is None:
+            if got[0] is None:
                 return
-            yield item
+            yield got.pop()  # not held here while the caller works
     finally:
         stopped.set()
         # A thread that waits for a pipe cannot be woken; it ends with the process.

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.schema import Attribute
-from deniable.tables.encode import ColumnEncoder, integer_fits
+from deniable.tables import encode as module
+from deniable.tables.encode import ColumnEncoder, ColumnsEncoder, integer_fits
 
 PETS = Attribute("pet", ("cat", "dog", "NA", "null", "nan"))
 DIGITS = Attribute("grade", ("1", "2", "-3", "04"))
@@ -248,6 +249,30 @@ def test_encoding_agrees_with_a_loop_over_the_values(values, as_dictionary, miss
             return
         expected.append(attribute.categories.index(value))
     assert encode(attribute, column) == expected
+
+
+def test_columns_declared_alike_are_looked_at_together_and_come_out_as_one_by_one(monkeypatch):
+    monkeypatch.setattr(module, "_TOGETHER_CELLS", 17)  # three columns of five rows
+    random = np.random.default_rng(3)
+    declared = [PETS, Attribute("pet", PETS.categories, missing="NA"), HOURS, DIGITS]
+    columns, encoders = {}, {}
+    for place in range(40):
+        attribute = declared[place % 4]
+        texts = [*attribute.categories, "2.5", "", "?", None]
+        column = pa.array([texts[j] for j in random.integers(0, len(texts), 5)], pa.string())
+        name = f"c{place}"
+        encoders[name] = ColumnEncoder(attribute, "t")
+        columns[name] = column.dictionary_encode() if place % 5 == 0 else column
+    batch = pa.RecordBatch.from_pydict(columns)
+    types = {name: column.type for name, column in columns.items()}
+    groups = list(ColumnsEncoder(encoders, types).look(batch))
+    assert max(len(names) for names, _ in groups) == 3
+    found = {
+        name: codes for names, block in groups for name, codes in zip(names, block, strict=True)
+    }
+    assert sorted(found) == sorted(columns)
+    for name, column in columns.items():
+        assert found[name].tolist() == encoders[name].look(column).tolist()
 
 
 def test_an_interval_without_an_end_holds_every_number_beyond_its_edge_but_not_infinity():
