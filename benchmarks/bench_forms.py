@@ -7,10 +7,7 @@ pairs), for the 45,222 complete rows of the Adult census table: nine attributes.
 attributes: how many times fewer rows than the optimum for one law. CPU seconds.
 """
 
-import math
 import time
-from collections.abc import Callable
-from itertools import combinations
 
 import numpy as np
 
@@ -20,6 +17,8 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.solvers.patterns import forms
 from deniable.solvers.patterns.least_variance import least_share_variance
+from deniable_studies.beyond.baselines import SHARES, one_pair, pair_variance, share_variance
+from deniable_studies.beyond.offers import OFFERS, draw_offer
 
 ADULT = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ROWS = 45_222
@@ -59,87 +58,40 @@ def others() -> None:
         print(f"{epsilon:4} " + "   ".join(row))
 
 
-def told_by_response(a: int, epsilon: float) -> float:
-    """What k-ary response tells of a share: φ²."""
-    return (math.expm1(epsilon) / (math.exp(epsilon) + a - 1)) ** 2
-
-
-def told_by_subset(a: int, epsilon: float) -> float:
-    """What the best subset selection tells (Ye and Barg 2018)."""
-    odds = math.expm1(epsilon)
-    told = []
-    for r in (size / a for size in range(1, a)):
-        p = (1 + odds) * r / (1 + odds * r)
-        told.append((p - r) ** 2 / (r * (1 - r) * (a - 1)))
-    return max(told)
-
-
-def told_by_bits(a: int, p: float, q: float) -> float:
-    """What answers tell that support the true category with probability p and others with q."""
-    support = p / a + q * (1 - 1 / a)
-    return (a - 1) / a**2 * (p - q) ** 2 / (support * (1 - support))
-
-
-def told_by_unary(a: int, epsilon: float) -> float:
-    """Optimized unary encoding (Wang and others 2017)."""
-    return told_by_bits(a, 0.5, 1 / (math.exp(epsilon) + 1))
-
-
-def told_by_hashing(a: int, epsilon: float) -> float:
-    """Optimized local hashing (the same)."""
-    g = round(math.exp(epsilon)) + 1
-    return told_by_bits(a, math.exp(epsilon) / (math.exp(epsilon) + g - 1), 1 / g)
-
-
-Told = Callable[[int, float], float]
-
-
 def peers() -> None:
     """Exact variances at the uniform truth of what others offer, at one ε of the record."""
-    k = len(ADULT)
-
-    def shares(told: Told, epsilon: float, rows: float) -> float:
-        return float(np.mean([(a - 1) / a**2 / told(a, epsilon) / rows for a in ADULT])) / ROWS
-
-    def better(a: int, epsilon: float) -> float:
-        return max(told_by_response(a, epsilon), told_by_unary(a, epsilon))
-
     print("\nothers, shares: exact variances, Adult, at one ε of the record")
-    ways: dict[str, Callable[[float], float]] = {
-        "SPL, k-ary response": lambda e: shares(told_by_response, e / k, 1),
-        "RS+FD, k-ary response": lambda e: shares(told_by_response, e, 1 / k**2),
-        "SMP, k-ary response": lambda e: shares(told_by_response, e, 1 / k),
-        "SMP, OUE": lambda e: shares(told_by_unary, e, 1 / k),
-        "SMP, better of both": lambda e: shares(better, e, 1 / k),
-        "SMP, local hashing": lambda e: shares(told_by_hashing, e, 1 / k),
-        "SMP, subset selection": lambda e: shares(told_by_subset, e, 1 / k),
-        "best m of k, ε/m each": lambda e: min(
-            shares(told_by_subset, e / m, m / k) for m in range(1, k + 1)
-        ),
-        "forms, θ = 0": lambda e: forms.solve(ADULT, e, pairs=0.0).shares / ROWS,
-        "limit": lambda e: least_share_variance(ADULT, e) / ROWS,
+    rows = {
+        name: [share_variance(ADULT, offer(ADULT, e)) / ROWS for e in TOTALS]
+        for name, offer in SHARES.items()
     }
-    for name, way in ways.items():
-        print(f"{name:>24} " + " ".join(f"{way(epsilon):9.2e}" for epsilon in TOTALS))
-    print("\nothers, shares / pairs: one random pair of attributes each (CALM)")
-    pairs = list(combinations(range(k), 2))
-    for name, told in (("k-ary response", told_by_response), ("subset", told_by_subset)):
-        cells = []
-        for epsilon in TOTALS:
-            both = {(i, j): told(ADULT[i] * ADULT[j], epsilon) / len(pairs) for i, j in pairs}
-            one = [sum(value for pair, value in both.items() if i in pair) for i in range(k)]
-            alone = np.mean([(a - 1) / a**2 / one[i] for i, a in enumerate(ADULT)])
-            together = [
-                (
-                    (ADULT[i] - 1) / one[i]
-                    + (ADULT[j] - 1) / one[j]
-                    + (ADULT[i] - 1) * (ADULT[j] - 1) / value
+    rows["forms, θ = 0"] = [forms.solve(ADULT, e, pairs=0.0).shares / ROWS for e in TOTALS]
+    rows["limit"] = [least_share_variance(ADULT, e) / ROWS for e in TOTALS]
+    for name, values in rows.items():
+        print(f"{name:>16} " + " ".join(f"{value:9.2e}" for value in values))
+    print("\nothers, pairs: one random pair of attributes each (CALM)")
+    for oracle in ("response", "subset"):
+        cells = [pair_variance(ADULT, one_pair(ADULT, e, oracle)) / ROWS for e in TOTALS]
+        print(f"{oracle:>16} " + " ".join(f"{value:9.2e}" for value in cells))
+
+
+def drawn(n_releases: int = 12) -> None:
+    """Mean squared errors of made-up tables of as many rows, each offer drawn again and again,
+    beside the exact variance for a population."""
+    print(f"\nothers, drawn {n_releases} times from uniform records: squared error / variance")
+    random = np.random.default_rng(9)
+    for epsilon in TOTALS[1:]:
+        for name in OFFERS:
+            errors = []
+            for _ in range(n_releases):
+                people = [random.integers(0, n, ROWS) for n in ADULT]
+                shares, _ = draw_offer(name, people, ADULT, epsilon, random)
+                errors.append(
+                    np.mean([np.mean((s - 1 / n) ** 2) for s, n in zip(shares, ADULT, strict=True)])
                 )
-                / (ADULT[i] * ADULT[j]) ** 2
-                for (i, j), value in both.items()
-            ]
-            cells.append(shown(float(alone), float(np.mean(together))))
-        print(f"{name:>16} " + "   ".join(cells))
+            expected = share_variance(ADULT, SHARES[name](ADULT, epsilon)) / ROWS
+            spread = np.std(errors, ddof=1) / n_releases**0.5
+            print(f"{epsilon:4} {name:>16} {np.mean(errors):.2e} ± {spread:.0e} / {expected:.2e}")
 
 
 def different() -> None:
@@ -205,6 +157,7 @@ if __name__ == "__main__":
     adult()
     others()
     peers()
+    drawn()
     capped()
     different()
     identical()

@@ -15,7 +15,6 @@ from deniable_studies.beyond.baselines import (
     fake_data_attenuation,
     fake_data_given_rest,
     fake_data_law,
-    sampling_attenuation,
 )
 
 
@@ -81,9 +80,3 @@ def test_a_marginal_keeps_a_part_in_k_and_a_pair_nothing() -> None:
     expected = fake_data_attenuation(3, 4, 2.0)
     np.testing.assert_allclose([eigenvalues[1, 0], eigenvalues[0, 1]], expected, rtol=1e-12)
     assert abs(eigenvalues[1, 1]) < 1e-15
-
-
-def test_smp_is_worth_a_kth_of_the_rows() -> None:
-    alone = sampling_attenuation(1, 4, 2.0)
-    assert alone == pytest.approx(math.expm1(2.0) / (math.exp(2.0) + 3))
-    assert (alone / sampling_attenuation(9, 4, 2.0)) ** 2 == pytest.approx(9)

@@ -20,7 +20,7 @@ def test_peers_are_asked_as_they_document(monkeypatch: pytest.MonkeyPatch) -> No
     the level that RS+FD is asked for, are tried here."""
     asked: list[tuple[str, float]] = []
 
-    def module(name: str, prefix: str) -> ModuleType:
+    def module(name: str, prefix: str, *oracles: str) -> ModuleType:
         made = ModuleType(name)
 
         def client(input_tuple, lst_k, d, epsilon):
@@ -30,27 +30,28 @@ def test_peers_are_asked_as_they_document(monkeypatch: pytest.MonkeyPatch) -> No
             return tuple(input_tuple)
 
         def aggregate(reports_tuple, lst_k, d, epsilon):
-            asked.append((prefix, epsilon))
+            asked.append((prefix, epsilon))  # the oracles of SMP are called alike
             counts = [
                 np.bincount([r[i] for r in reports_tuple], minlength=lst_k[i]) for i in range(d)
             ]
             return np.array([c / c.sum() for c in counts], dtype="object")
 
-        setattr(made, f"{prefix}_GRR_Client", client)
-        setattr(made, f"{prefix}_GRR_Aggregator_MI", aggregate)
+        for oracle in ("GRR", *oracles):
+            setattr(made, f"{prefix}_{oracle}_Client", client)
+            setattr(made, f"{prefix}_{oracle}_Aggregator_MI", aggregate)
         return made
 
     package, inner = ModuleType("multi_freq_ldpy"), ModuleType("multi_freq_ldpy.mdim_freq_est")
     monkeypatch.setitem(sys.modules, "multi_freq_ldpy", package)
     monkeypatch.setitem(sys.modules, "multi_freq_ldpy.mdim_freq_est", inner)
-    for name, prefix in (("RSpFD", "RSpFD"), ("SMP", "SMP"), ("SPL", "SPL")):
-        setattr(inner, f"{name}_solution", module(f"{name}_solution", prefix))
+    for prefix, oracles in (("RSpFD", ()), ("SMP", ("ADP", "SS", "LH")), ("SPL", ())):
+        setattr(inner, f"{prefix}_solution", module(f"{prefix}_solution", prefix, *oracles))
     monkeypatch.setattr(peers, "seed", lambda _: None)
     columns = [np.random.default_rng(1).integers(0, a, 50).astype(np.uint8) for a in SIZES]
     runs = run_peers(columns, SIZES, 2.0, 1, Setting())
-    assert [r.measured for r in runs] == pytest.approx([0, 0, 0, 0])
+    assert [r.measured for r in runs] == pytest.approx([0] * 7)
     nominal = math.log(1 + math.expm1(2.0) / 3)
-    expected = [("SPL", 2.0), ("SMP", 2.0), ("RSpFD", nominal), ("RSpFD", 2.0)]
+    expected = [("SPL", 2.0), *[("SMP", 2.0)] * 4, ("RSpFD", nominal), ("RSpFD", 2.0)]
     assert [name for name, _ in asked] == [name for name, _ in expected]
     assert [e for _, e in asked] == pytest.approx([e for _, e in expected])
 

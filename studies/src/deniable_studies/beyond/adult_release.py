@@ -2,7 +2,8 @@
 
 Forty-five tables of nine attributes (nine marginals, 36 pairs) are estimated from every release.
 The squared error of a table is averaged over its cells, then over tables. The truth is the table
-that was randomized: only the randomization is random.
+that was randomized: only the randomization is random. What others offer is drawn too, from its
+description, and by the public package where that is installed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +17,34 @@ from numpy.typing import NDArray
 
 from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference
+from deniable.estimate.inference import Inference, normal_quantile
+from deniable.estimate.intervals import share_variance
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws.response import Response, attenuation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.prediction import expected_error, expected_variance
+from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable_studies.adult import CATEGORICAL, Adult, read_adult
 from deniable_studies.adult import schema as adult_schema
-from deniable_studies.beyond import peers
+from deniable_studies.beyond import baselines, peers
 from deniable_studies.beyond.baselines import (
     amplified_epsilon,
     fake_data_given_rest,
     fake_data_law,
+    one_pair,
+    pair_variance,
+)
+from deniable_studies.beyond.offers import (
+    OFFERS,
+    ONE_PAIR,
+    Pairs,
+    draw_offer,
+    draw_realistic_fake_data,
 )
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.study import Cell, Judged, Rows, Setting, Study, Values
@@ -43,8 +55,10 @@ if TYPE_CHECKING:
 
 DESIGNED = ("optimal", "balanced", "kronecker")
 OURS = (*DESIGNED, "lambda")
-RSFD, RSFD_STATED = "rsfd", "rsfd-as-stated"
-DRAWN = (*OURS, RSFD, RSFD_STATED)
+FORMS = {"forms": 0.5, "forms-shares": 0.0}
+"""Published forms, by the importance of pairs θ."""
+RSFD, RSFD_STATED, RSRFD = "rsfd", "rsfd-as-stated", "rsrfd"
+DRAWN = (*OURS, *FORMS, RSFD, RSFD_STATED)
 SMP = "smp"
 LEVELS, QUICK_LEVELS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
 COMPLETE_CASES = 45_222
@@ -56,6 +70,21 @@ STATED: dict[str, tuple[float, float, float, float]] = {
     SMP: (8.9e-4, 1.3e-4, 3.3e-5, 2.7e-5),
 }
 """At ``LEVELS``: mean over the attributes of the averaged variance of an unbiased marginal."""
+
+REACHED: dict[float, tuple[float, float]] = {
+    1.0: (5.2e-4, 1.5e-2),
+    2.0: (1.2e-4, 1.5e-3),
+    4.0: (2.4e-5, 6.2e-5),
+    8.0: (4.2e-6, 3.3e-6),
+}
+"""At a level, mean squared errors of marginals and of pairs that a prototype of forms had at
+θ = 0.5."""
+
+LEVEL, COVERED = 0.95, (0.935, 0.965)
+"""Of intervals, and between which shares of them should hold the truth."""
+
+RARE = 0.01
+"""A share below this is rare."""
 
 FARTHEST = 5.0
 """Standard errors by which a mean over releases may differ from what is expected."""
@@ -74,6 +103,8 @@ def mechanism_for(method: str, schema: Schema, epsilon: float) -> Mechanism:
         epsilon: of the record, in nats.
     """
     sizes = schema.n_categories
+    if method in FORMS:
+        return design(schema, epsilon=epsilon, method="forms", pairs=FORMS[method]).mechanism
     if method == "lambda":
         strength = equal_attenuation(sizes, epsilon)
         return design(schema, method="lambda", attenuation=strength).mechanism
@@ -134,6 +165,9 @@ class Released:
         given_rest: largest ``epsilon_given_rest``, in nats.
         marginals, pairs: their errors; None if no such table can be estimated.
         refused: pairs that cannot be estimated at all.
+        exact: the variance of a share, and of a cell of two attributes, where the true table is
+            uniform, as estimates of a population; None for pairs if one cannot be estimated.
+        covered: under forms, the share of 95 % intervals that hold the truth, by what they are of.
     """
 
     method: str
@@ -143,6 +177,8 @@ class Released:
     marginals: Errors | None
     pairs: Errors | None
     refused: tuple[tuple[str, str], ...]
+    exact: tuple[float | None, float | None]
+    covered: Mapping[str, float]
 
     @property
     def kinds(self) -> dict[str, Errors]:
@@ -174,10 +210,10 @@ def release_again(
     mechanism = mechanism_for(method, schema, epsilon)
     n = len(columns[0])
     tables: list[Names] = [(name,) for name in schema.names]
-    channels = {names: Channel(mechanism, names) for names in tables}
+    channels = {names: channel_of(mechanism, names) for names in tables}
     refused = []
     for pair in combinations(schema.names, 2):
-        channel = Channel(mechanism, pair)
+        channel = channel_of(mechanism, pair)
         try:
             channel.check(n)
         except InputError:
@@ -188,18 +224,24 @@ def release_again(
     truths = {names: _counts(columns, schema, names) / n for names in tables}
     errors = np.zeros((n_releases, len(tables)))
     simplex = np.zeros((n_releases, len(tables)))
+    tally = _Covered(truths)
     randomizer = Randomizer(mechanism, SeededRandomness(setting.release_seed(*stream)))
     for release in range(n_releases):
         with setting.step(release, n_releases):
             released = randomizer.randomize(columns)
             for place, names in enumerate(tables):
-                counted = Tabulation.from_counts(_counts(released, schema, names))
-                estimate = Inference(Counts.of(mechanism, counted), names).values
+                counts = _released_counts(released, channels[names], schema)
+                counted = Counts.of(mechanism, Tabulation.from_counts(counts))
+                inference = Inference(counted, names)
+                estimate = inference.values
                 errors[release, place] = np.mean((estimate - truths[names]) ** 2)
                 projected = project_to_simplex(estimate)
                 simplex[release, place] = np.mean((projected - truths[names]) ** 2)
+                if method in FORMS:
+                    tally.add(names, inference)
     k = len(schema.names)
-    expected = [expected_error(channels[names], n).mean_variance for names in tables]
+    expected = [expected_square(channels[names], truths[names], n) for names in tables]
+    exact = expected_variance(mechanism)
     return Released(
         method,
         mechanism.epsilon,
@@ -208,7 +250,65 @@ def release_again(
         _errors(expected[:k], errors[:, :k], simplex[:, :k]),
         _errors(expected[k:], errors[:, k:], simplex[:, k:]),
         tuple(refused),
+        (_over(exact.shares, n), _over(exact.pairs, n)),
+        tally.shares,
     )
+
+
+def _over(value: float | None, n: int) -> float | None:
+    return None if value is None else value / n
+
+
+class _Covered:
+    """How many intervals of one table's shares and pairs hold the truth."""
+
+    def __init__(self, truths: Mapping[Names, NDArray[np.float64]]) -> None:
+        self._truths = truths
+        self._held: dict[str, list[int]] = {}
+
+    def add(self, names: Names, inference: Inference) -> None:
+        """Look at a table's intervals."""
+        truth = self._truths[names]
+        low, high = share_variance(inference).interval(inference.values, normal_quantile(LEVEL))
+        held = (low <= truth) & (truth <= high)
+        kinds = {"pairs": held} if len(names) == 2 else {"marginals": held}
+        if len(names) == 1 and (truth < RARE).any():
+            kinds["rare"] = held[truth < RARE]
+        for kind, cells in kinds.items():
+            both = self._held.setdefault(kind, [0, 0])
+            both[0] += int(cells.sum())
+            both[1] += cells.size
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Covered shares, by what the intervals are of."""
+        return {kind: held / n for kind, (held, n) in self._held.items()}
+
+
+def expected_square(
+    channel: Channel | PublishedChannel, truth: NDArray[np.float64], n_records: int
+) -> float:
+    """Return the variance of a cell as an estimate of the table, averaged over its cells.
+
+    Under one pattern law it does not depend on the truth. Under forms it does: from what one row
+    adds on average, forms differ (docs/proofs/forms.md, section 1).
+    """
+    if isinstance(channel, Channel):
+        return expected_error(channel, n_records).mean_variance
+    cells = np.zeros(truth.shape)
+    parts = zip(channel.rows, channel.moments, channel.means, strict=True)
+    for fraction, moment, mean in parts:
+        cells = cells + fraction * (moment.apply(truth) - mean.apply(truth) ** 2)
+    return float((cells - truth + truth**2).mean()) / n_records
+
+
+def _released_counts(
+    released: Sequence[NDArray[Any]], channel: Channel | PublishedChannel, schema: Schema
+) -> NDArray[np.float64]:
+    if isinstance(channel, Channel):
+        return _counts(released, schema, channel.attributes)
+    (places,) = channel.released_codes(dict(enumerate(released)))
+    return np.bincount(places, minlength=channel.n_outputs[0]).astype(np.float64)
 
 
 def _counts(columns: Sequence[NDArray[Any]], schema: Schema, names: Names) -> NDArray[np.float64]:
@@ -263,8 +363,9 @@ class PeerRun:
     """A baseline as the public package runs it.
 
     Args:
-        method: ``spl``, ``smp``, ``rsfd`` (asked for so that the record's level is the total) or
-            ``rsfd-as-stated`` (asked for the total, so that the record's level is above it).
+        method: ``spl``, SMP by one of ``peers.SMP``, ``rsfd`` (asked for so that the record's level
+            is the total) or ``rsfd-as-stated`` (asked for the total, so that the record's level is
+            above it).
         asked: the total, in nats.
         measured: mean squared error of marginals (negative estimates set to 0, then divided by the
             sum).
@@ -302,7 +403,7 @@ def run_peers(
     nominal = fake_data_given_rest(len(n_categories), epsilon)
     runs = [
         (peers.SPL, peers.SPL, epsilon),
-        (peers.SMP, peers.SMP, epsilon),
+        *((name, name, epsilon) for name in peers.SMP),
         (RSFD, peers.RSFD, nominal),
         (RSFD_STATED, peers.RSFD, epsilon),
     ]
@@ -317,6 +418,90 @@ def run_peers(
                 errors.append(float(np.mean(squares)))
         spread = float(np.std(errors, ddof=1)) if n_releases > 1 else float("nan")
         done.append(PeerRun(method, epsilon, fmean(errors), spread / n_releases**0.5, n_releases))
+    return done
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What somebody else offers, drawn as it is described, at a level.
+
+    Args:
+        method: one of ``OFFERS``, or RS+RFD, whose fake values are drawn here from the true shares:
+            nobody knows a better prior.
+        asked: ε of the record, in nats.
+        kind: ``marginals`` or ``pairs``.
+        exact: the variance where the true table is uniform, as an estimate of a population; for
+            RS+RFD that of RS+FD.
+        measured: mean squared error of unbiased estimates over the releases.
+        standard_error: of it.
+    """
+
+    method: str
+    asked: float
+    kind: str
+    exact: float
+    measured: float
+    standard_error: float
+
+
+def run_offers(
+    columns: Sequence[NDArray[Any]],
+    schema: Schema,
+    epsilon: float,
+    n_releases: int,
+    setting: Setting,
+    stream: int,
+) -> list[Offered]:
+    """Return the errors of what others offer.
+
+    Args:
+        columns: codes per attribute, shape (n,) each.
+        schema: the attributes.
+        epsilon: the total, in nats.
+        n_releases: of each method.
+        setting: for seed and progress.
+        stream: of the seed.
+    """
+    n, n_categories, names = len(columns[0]), schema.n_categories, schema.names
+    truths = [_counts(columns, schema, (name,)) / n for name in names]
+    of_pairs = {
+        (i, j): _counts(columns, schema, (names[i], names[j])) / n
+        for i, j in combinations(range(len(names)), 2)
+    }
+    random = setting.generator(30, stream)
+    done = []
+    offers = (*OFFERS, RSRFD)
+    for place, method in enumerate(offers):
+        errors: dict[str, list[float]] = {"marginals": [], "pairs": []}
+        for release in range(n_releases):
+            with setting.step(place * n_releases + release, len(offers) * n_releases):
+                pairs: Pairs = {}
+                if method == RSRFD:
+                    shares = draw_realistic_fake_data(columns, truths, epsilon, random)
+                else:
+                    shares, pairs = draw_offer(method, columns, n_categories, epsilon, random)
+                both = zip(shares, truths, strict=True)
+                errors["marginals"].append(fmean(float(np.mean((s - t) ** 2)) for s, t in both))
+                if pairs:
+                    errors["pairs"].append(
+                        fmean(float(np.mean((pairs[p] - of_pairs[p]) ** 2)) for p in pairs)
+                    )
+        told = baselines.SHARES[RSFD if method == RSRFD else method](n_categories, epsilon)
+        exact = {"marginals": baselines.share_variance(n_categories, told) / n}
+        if method in ONE_PAIR:
+            known = one_pair(n_categories, epsilon, ONE_PAIR[method])
+            exact["pairs"] = pair_variance(n_categories, known) / n
+        done += [
+            Offered(
+                method,
+                epsilon,
+                kind,
+                exact[kind],
+                fmean(errors[kind]),
+                float(np.std(errors[kind], ddof=1)) / n_releases**0.5,
+            )
+            for kind in exact
+        ]
     return done
 
 
@@ -347,6 +532,7 @@ class Numbers:
         n_releases: of every method at every level.
         released: what came out, by level and method.
         sampled: the predicted error of SMP's marginals, by level.
+        offered: what others offer, drawn from its description.
         others: the public package's methods; empty where it is not installed.
     """
 
@@ -355,11 +541,12 @@ class Numbers:
     n_releases: int
     released: Mapping[tuple[float, str], Released]
     sampled: Mapping[float, float]
+    offered: Sequence[Offered]
     others: Sequence[PeerRun]
 
 
 def measure(setting: Setting) -> Numbers:
-    """Release Adult again and again under every method, and run the public baselines."""
+    """Release Adult again and again under every method, ours and others'."""
     assert setting.adult is not None  # the catalogue asks for it
     people = read_adult(setting.adult)
     schema = adult_schema()
@@ -367,7 +554,7 @@ def measure(setting: Setting) -> Numbers:
     levels = QUICK_LEVELS if setting.quick else LEVELS
     n_releases = 8 if setting.quick else 200
     with_peers = peers.available()
-    ours = setting.part(0.0, 0.6 if with_peers else 0.98)
+    ours = setting.part(0.0, 0.5 if with_peers else 0.8)
     released = {}
     jobs = [(level, method) for level in levels for method in DRAWN]
     for place, (level, method) in enumerate(jobs):
@@ -375,6 +562,11 @@ def measure(setting: Setting) -> Numbers:
         released[level, method] = release_again(
             columns, schema, method, level, n_releases, part, [place]
         )
+    theirs = setting.part(0.5, 0.7) if with_peers else setting.part(0.8, 0.98)
+    offered: list[Offered] = []
+    for place, level in enumerate(levels):
+        part = theirs.part(place / len(levels), (place + 1) / len(levels))
+        offered += run_offers(columns, schema, level, 4 if setting.quick else 40, part, place)
     marginals = [_counts(columns, schema, (name,)) / people.n_people for name in schema.names]
     squares = [float(np.sum(shares**2)) for shares in marginals]
     sampled = {
@@ -385,11 +577,11 @@ def measure(setting: Setting) -> Numbers:
     if with_peers:
         n_peers, peer_levels = (1, levels[-1:]) if setting.quick else (5, levels)
         for place, level in enumerate(peer_levels):
-            start = 0.6 + 0.38 * place / len(peer_levels)
-            part = setting.part(start, start + 0.38 / len(peer_levels))
+            start = 0.7 + 0.28 * place / len(peer_levels)
+            part = setting.part(start, start + 0.28 / len(peer_levels))
             others += run_peers(columns, schema.n_categories, level, n_peers, part)
     setting.advance(1.0)
-    return Numbers(people, levels, n_releases, released, sampled, others)
+    return Numbers(people, levels, n_releases, released, sampled, offered, others)
 
 
 # Judges.
@@ -475,6 +667,69 @@ def estimable(released: Sequence[Released]) -> Judged:
     )
 
 
+def reached(n: Numbers) -> Judged:
+    """Judge the errors of forms against what was found before."""
+    factors = {}
+    for level, stated_ in REACHED.items():
+        kinds = n.released[level, "forms"].kinds
+        for kind, value in zip(("marginals", "pairs"), stated_, strict=True):
+            factors[f"{kind} at ε = {level:g}"] = kinds[kind].measured / value
+    worst = max(factors, key=factors.__getitem__)
+    texts = [
+        " / ".join(f"{errors.measured:.2g}" for errors in n.released[level, "forms"].kinds.values())
+        for level in n.levels
+    ]
+    return Judged(
+        f"{', '.join(texts)}; at the most {factors[worst]:.2f} times what is stated ({worst}), at "
+        f"the least {min(factors.values()):.2f}",
+        all(factor <= 1.1 for factor in factors.values()),
+        all(factor <= 1.5 for factor in factors.values()),
+    )
+
+
+def coverage(n: Numbers) -> Judged:
+    """Judge the intervals of forms."""
+    low, high = COVERED
+    kinds = {"marginals": "shares", "pairs": "pair cells", "rare": "shares under 1 %"}
+    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for level in n.levels:
+        for kind, share in n.released[level, "forms"].covered.items():
+            found[kind].append(share)
+    inside = {kind: all(low <= s <= high for s in shares) for kind, shares in found.items()}
+    return Judged(
+        "; ".join(
+            f"{name} " + ", ".join(f"{100 * share:.1f}" for share in found[kind])
+            for kind, name in kinds.items()
+        )
+        + f" % at ε = {', '.join(f'{level:g}' for level in n.levels)}",
+        all(inside.values()),
+        inside["marginals"] and inside["pairs"],
+    )
+
+
+def fewest(n: Numbers) -> Judged:
+    """Judge forms for shares alone against everything else at the same ε, by exact variances."""
+    behind = {}
+    for level in n.levels:
+        own = n.released[level, "forms-shares"].exact[0] or 0.0
+        rivals = {m: n.released[level, m].exact[0] or float("inf") for m in (*OURS, RSFD)}
+        rivals |= {
+            o.method: o.exact for o in n.offered if o.asked == level and o.kind == "marginals"
+        }
+        best = min(rivals, key=rivals.__getitem__)
+        behind[level] = own / rivals[best], best
+    # The search for forms stops at so little, relative to the variance.
+    lost = {level: both for level, both in behind.items() if both[0] > 1 + 1e-3}
+    return Judged(
+        "; ".join(
+            f"at ε = {level:g} {factor:.2f} times the variance of {best}"
+            for level, (factor, best) in behind.items()
+        ),
+        not lost,
+        all(level < 2 for level in lost),
+    )
+
+
 # Tables, the figure and what is said with numbers.
 
 
@@ -483,14 +738,26 @@ def _error_rows(n: Numbers) -> Rows:
         [
             *(row.asked, row.method, row.epsilon, row.given_rest, kind, errors.n_tables),
             *(errors.expected, errors.expected_median, errors.measured),
-            *(errors.standard_error, errors.simplex),
+            *(errors.standard_error, errors.simplex, row.exact[kind == "pairs"]),
         ]
         for row in n.released.values()
         for kind, errors in row.kinds.items()
     ]
     return drawn + [
-        [level, SMP, level, level, "marginals", 9, error, *[None] * 4]
+        [level, SMP, level, level, "marginals", 9, error, *[None] * 5]
         for level, error in n.sampled.items()
+    ]
+
+
+def _offer_rows(n: Numbers) -> Rows:
+    return [[o.asked, o.method, o.kind, o.exact, o.measured, o.standard_error] for o in n.offered]
+
+
+def _covered_rows(n: Numbers) -> Rows:
+    return [
+        [row.asked, row.method, kind, share]
+        for row in n.released.values()
+        for kind, share in row.covered.items()
     ]
 
 
@@ -502,7 +769,7 @@ def _values(n: Numbers) -> Values:
             ahead.append(f"{level:g} ({ratio:.1f} times)")
     given = {
         method: ", ".join(f"{n.released[level, method].given_rest:.2f}" for level in n.levels)
-        for method in (*OURS, RSFD)
+        for method in (*OURS, *FORMS, RSFD)
     }
     return {
         "people": n.people,
@@ -565,7 +832,15 @@ def _draw(canvas: "MatplotlibFigure", n: Numbers) -> None:
                 medians = [e.expected_median for e in known]
                 plot_method(panels[2], style, levels, medians, **look)
     plot_method(panels[0], SMP, levels, [n.sampled[level] for level in levels])
-    for method in (peers.SPL, peers.SMP, RSFD, RSFD_STATED):
+    for method, panel, kind in (
+        ("smp-subset", panels[0], "marginals"),
+        ("pair-subset", panels[1], "pairs"),
+    ):
+        drawn = [o.measured for o in n.offered if (o.method, o.kind) == (method, kind)]
+        plot_method(panel, method, levels, drawn)
+        if panel is not panels[0]:
+            plot_method(panels[0], method, [], [])
+    for method in (peers.SPL, SMP, "smp-subset", RSFD, RSFD_STATED):
         theirs = [o for o in n.others if o.method == method]
         style = RSFD if method == RSFD_STATED else method
         plot_method(
@@ -597,10 +872,15 @@ STUDY = Study(
         "agreement": lambda n: agreement([*n.released.values()]),
         "better": better,
         "estimable": lambda n: estimable([*n.released.values()]),
+        "reached": reached,
+        "coverage": coverage,
+        "fewest": fewest,
     },
     figures={"errors": _draw},
     tables={
         "errors": _error_rows,
+        "offers": _offer_rows,
+        "covered": _covered_rows,
         "peers": lambda n: [
             [o.asked, o.method, o.n_releases, o.measured, o.standard_error] for o in n.others
         ],

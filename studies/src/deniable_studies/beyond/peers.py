@@ -2,8 +2,10 @@
 
 The package (Arcolezi, Couchot, Gambs, Palamidessi and Zolfaghari, 2022) is the optional extra
 ``peers``. Its functions are called as documented, one person after the other, with k-ary randomized
-response ("GRR") and matrix inversion ("MI"). It estimates shares of single attributes only, and
-sets negative estimates to zero and divides by the sum, so that its estimates are biased.
+response ("GRR"), for SMP also with subset selection ("SS"), local hashing ("LH") and the better of
+k-ary response and unary encoding ("ADP"), and with matrix inversion ("MI"). It estimates shares of
+single attributes only, and sets negative estimates to zero and divides by the sum, so that its
+estimates are biased. It has no RS+RFD.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +19,11 @@ from numpy.typing import NDArray
 
 PACKAGE = "multi-freq-ldpy"
 
-SPL, SMP, RSFD = "spl", "smp", "rsfd"
-NAMES = (SPL, SMP, RSFD)
+SPL, RSFD = "spl", "rsfd"
+SMP = {"smp": "GRR", "smp-better": "ADP", "smp-subset": "SS", "smp-hashing": "LH"}
+"""SMP, by the package's names for what answers its one question."""
+
+NAMES = (SPL, *SMP, RSFD)
 
 
 def available() -> bool:
@@ -49,8 +54,10 @@ def _solution(name: str) -> _Solution:
 
     if name == SPL:
         return _Solution(SPL_solution.SPL_GRR_Client, SPL_solution.SPL_GRR_Aggregator_MI)
-    if name == SMP:
-        return _Solution(SMP_solution.SMP_GRR_Client, SMP_solution.SMP_GRR_Aggregator_MI)
+    if name in SMP:
+        oracle = f"SMP_{SMP[name]}"
+        client, aggregate = f"{oracle}_Client", f"{oracle}_Aggregator_MI"
+        return _Solution(getattr(SMP_solution, client), getattr(SMP_solution, aggregate))
     return _Solution(RSpFD_solution.RSpFD_GRR_Client, RSpFD_solution.RSpFD_GRR_Aggregator_MI)
 
 

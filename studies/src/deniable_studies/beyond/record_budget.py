@@ -20,12 +20,12 @@ from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
 from deniable.solvers.patterns.least_variance import least_share_variance
 from deniable_studies.beyond.baselines import (
+    SHARES,
     amplified_epsilon,
     fake_data_attenuation,
     fake_data_given_rest,
     fake_data_law,
-    sampling_attenuation,
-    subset_attenuation,
+    one_pair,
 )
 from deniable_studies.drawing import grid as draw_grid
 from deniable_studies.drawing import legend, letter, plot_method
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 DESIGNED = ("optimal", "balanced", "kronecker")
 RSFD, RSFD_STATED, SMP, SUBSETS = "rsfd", "rsfd-as-stated", "smp", "smp-subset"
 FORMS, FORMS_SHARES = "forms", "forms-shares"
-ALL = (*DESIGNED, FORMS, FORMS_SHARES, RSFD, RSFD_STATED, SMP, SUBSETS)
+ONE_PAIR = "pair-subset"
+OFFERED = (SMP, SUBSETS, "m-of-k", "privunit", ONE_PAIR)
+"""What others offer that is no pattern law."""
+ALL = (*DESIGNED, FORMS, FORMS_SHARES, RSFD, RSFD_STATED, *OFFERED)
 
 VANISHED = 1e-9
 """|φ| of a pair below this is rounding."""
@@ -79,9 +82,8 @@ class Point:
         method: which.
         epsilon: the record's level of the law as it is drawn, in nats.
         attribute_epsilon: of an attribute seen alone, in nats; None where there is no such number.
-        marginal: φ of one attribute; for SMP and forms that of a law worth as much.
-        pair: φ of two attributes, with its sign; for forms as above; None where no pair is ever
-            seen.
+        marginal: φ of one attribute; for forms and what is ``OFFERED`` that of a law worth as much.
+        pair: φ of two attributes, with its sign, or as above; None where no pair is ever seen.
         given_rest: the largest ``epsilon_given_rest``, in nats.
         optimal_epsilon: for ``balanced``, the smallest record level at the same attribute levels.
     """
@@ -110,9 +112,11 @@ def point(budget: Budget, method: str) -> Point:
         return _designed(budget, method, designed)
     if method in (FORMS, FORMS_SHARES):
         return _forms(budget, method)
-    if method in (SMP, SUBSETS):
-        worth = (sampling_attenuation if method == SMP else subset_attenuation)(k, a, epsilon)
-        return Point(budget, method, epsilon, None, worth, None, epsilon)
+    if method in OFFERED:
+        worth = math.sqrt(SHARES[method]((a,) * k, epsilon)[0])
+        both = one_pair((a,) * k, epsilon, "subset")[0, 1] if method == ONE_PAIR else None
+        pair = None if both is None else math.sqrt(both)
+        return Point(budget, method, epsilon, None, worth, pair, epsilon)
     answer = amplified_epsilon(k, epsilon) if method == RSFD_STATED else epsilon
     phi = fake_data_attenuation(k, a, answer)
     return Point(budget, method, answer, None, phi, 0.0, fake_data_given_rest(k, answer))
@@ -751,10 +755,10 @@ def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
     for (above, below), level in zip(panels.T, levels, strict=True):
         budgets = by_level[level]
         k = [b.n_attributes for b in budgets]
-        for method in ("optimal", "balanced", FORMS, FORMS_SHARES, RSFD, SMP, SUBSETS):
+        for method in ("optimal", "balanced", FORMS, FORMS_SHARES, RSFD, *OFFERED):
             _line(above, points, method, budgets, k, marginals)
         _limit(above, points, budgets, k)
-        for method in ("optimal", "balanced", FORMS):
+        for method in ("optimal", "balanced", FORMS, ONE_PAIR):
             _line(below, points, method, budgets, k, pairs)
         for panel in (above, below):
             panel.set_xscale("log")
