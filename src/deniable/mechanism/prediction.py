@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws import PatternLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -391,12 +392,24 @@ def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
         return _expected_of_information(mechanism.forms.pair_information(), mechanism)
     names = [mechanism.schema.names[i] for i in protected]
 
+    left = {
+        position: value
+        for block in mechanism.blocks
+        if isinstance(block.law, PatternLaw)
+        for position, value in zip(block.attributes, block.law.attribute_lambdas(), strict=True)
+        if value
+    }
+
+    def variance(table: tuple[str, ...]) -> float:
+        position = mechanism.schema.position(table[0])
+        if len(table) == 1 and position in left:  # without a channel, of which there may be many
+            n = mechanism.schema.n_categories[position]
+            return (n - 1) / (n * left[position]) ** 2
+        return expected_error(channel_of(mechanism, table), 1, "population").mean_variance
+
     def mean(tables: Sequence[tuple[str, ...]]) -> float | None:
         try:
-            variances = [
-                expected_error(channel_of(mechanism, table), 1, "population").mean_variance
-                for table in tables
-            ]
+            variances = [variance(table) for table in tables]
         except InputError:  # nothing is left of something
             return None
         return float(np.mean(variances)) if tables else None

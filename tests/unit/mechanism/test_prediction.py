@@ -15,6 +15,7 @@ from deniable.mechanism.prediction import (
     Target,
     cell_variance_range,
     expected_error,
+    expected_variance,
     predict_covariance,
 )
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
@@ -154,3 +155,17 @@ def test_a_matrix_of_the_lambda_class_has_a_share_and_any_other_a_range() -> Non
         Block((1,), bistochastic_channel(0.7 * np.eye(4) + 0.3 / 4)),
     )
     assert predict_covariance(alike, "a1", "a2").share == pytest.approx(0.35, rel=1e-12)
+
+
+@every_mechanism
+def test_what_one_row_tells_of_shares_is_what_the_channels_of_single_attributes_say(
+    mechanism: Mechanism,
+) -> None:
+    names = [mechanism.schema.names[i] for i in mechanism.schema.protected]
+    shares = expected_variance(mechanism).shares
+    try:
+        of_each = [expected_error(Channel(mechanism, (n,)), 1, "population") for n in names]
+    except InputError:  # nothing is left of one of them
+        assert shares is None
+        return
+    assert shares == pytest.approx(np.mean([each.mean_variance for each in of_each]), rel=1e-9)
