@@ -95,7 +95,7 @@ def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
     record = deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, shuffle=True)
     written = json.loads((tmp_path / "r" / "record.json").read_text())
     assert written["guarantee"].items() <= record["guarantee"].items()
-    assert record.keys() - written.keys() == {"small_print"}
+    assert record.keys() - written.keys() == {"small_print", "outlook"}
     whole = deniable.estimate(tmp_path / "r", of=["smokes", "age"])
     assert whole.n_records == 400
     assert whole.values.sum() == pytest.approx(1)

@@ -128,7 +128,8 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         table.add_column(header, justify="right", no_wrap=True)
     rows = statements["attributes"]
     told = {"kept": "keep_probability", "strength": "strength", "λ": "attenuation"}
-    told = {h: key for h, key in told.items() if any(row[key] is not None for row in rows)}
+    told = {"people asked": "asked"} | told
+    told = {h: key for h, key in told.items() if any(row.get(key) is not None for row in rows)}
     for header in told:
         table.add_column(header, justify="right", no_wrap=True)
     for row in rows[:_SHOWN_ROWS]:
@@ -139,7 +140,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
             _level(row["epsilon"]),
             _level(row["epsilon_given_rest"]),
             *(
-                "" if row[key] is None else format(row[key], ".4g" if header == "λ" else ".1%")
+                "" if row.get(key) is None else format(row[key], ".4g" if header == "λ" else ".1%")
                 for header, key in told.items()
             ),
         )
@@ -148,6 +149,8 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *empty)
     console.print(table)
     console.print(ADVERSARIES, markup=False, soft_wrap=True)
+    if "people asked" in told:
+        say("Of people whose form does not ask an attribute, nothing of it is released.")
     if statements["changed_levels"]:
         changed = statements["changed_levels"]
         console.print(

@@ -129,6 +129,23 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
     return tuple(curve)
 
 
+def asked_shares(mechanism: Mechanism) -> dict[int, float]:
+    """Return the share of people whose form asks an attribute, by its position; nothing without
+    forms."""
+    law = mechanism.forms
+    if law is None:
+        return {}
+    (block,) = (block for block in mechanism.blocks if block.law is law)
+    asked = dict.fromkeys(block.attributes, 0.0)
+    for share, form in zip(law.probabilities, law.forms, strict=True):
+        for place in form.asked:
+            asked[block.attributes[place]] += float(share)
+        for draw in form.drawn:
+            for place in draw.members:
+                asked[block.attributes[place]] += float(share) * draw.asked / len(draw.members)
+    return asked
+
+
 def _aimed(levels: Sequence[float | None]) -> list[float | None]:
     return [None if level is None else aimed_below([level])[0] for level in levels]
 

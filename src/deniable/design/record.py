@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from deniable.design.account import Design
+from deniable.design.forms import asked_shares
 from deniable.design.methods import METHODS
 from deniable.design.plan import lower_bound
 from deniable.design.solving import caps_of_text
@@ -42,6 +43,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
     """Return what is stated of each attribute, in the schema's order."""
     mechanism = design.mechanism
     strength, guesses = design.account.strength, design.account.best_guesses
+    asked = asked_shares(mechanism)
     return [
         {
             "name": attribute.name,
@@ -53,6 +55,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "attenuation": strength.attenuation[i],
             "lambda": _proper(strength.attenuation[i]),
             "strength": strength.attribute_strength[i],
+            **({"asked": asked[i]} if i in asked else {}),
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
             # Only where a response matrix has a prior; there is nothing to say of the others.
             **({"best_guess": g.to_plain()} if (g := guesses[i]) else {}),

@@ -31,7 +31,7 @@ from deniable.design.stored import (
     upgraded,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
-from deniable.design.worth import worth_of_strata
+from deniable.design.worth import outlook_to_plain, worth_of_strata
 from deniable.errors import InputError
 from deniable.estimate.source import released_files
 from deniable.ledger import StoredRelease
@@ -171,6 +171,7 @@ def told(
         (design,) = designs.designs.values()
         more["comparison"] = (account or design.account).comparison_to_plain()
         more["mechanism"] = record["mechanism"] | design_to_plain(design)
+        more["outlook"] = outlook_to_plain(design)
     else:
         parts = record["expost"]["strata"]["mechanisms"]
         asked = [

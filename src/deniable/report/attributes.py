@@ -19,13 +19,20 @@ def attributes(contents: Contents, method: Method) -> str:
         method: the words for its method.
     """
     errors = contents.standard_errors()
+    forms = contents.forms() is not None
+    columns = [*_COLUMNS[:2], _ASKED if forms else _KEPT, *_COLUMNS[2:]]
     parts = [
         '<div class="box">'
-        + table(_COLUMNS, (_row(a, errors.get(a.name)) for a in contents.mechanism.attributes))
+        + table(columns, (_row(a, errors.get(a.name)) for a in contents.mechanism.attributes))
         + "</div>",
         paragraph(
-            "Kept: the probability that a released value is the true one; otherwise it is drawn "
-            "evenly from the other categories. ε alone: against someone who sees only that column. "
+            (
+                "Asked: the share of people whose form asks it. "
+                if forms
+                else "Kept: the probability that a released value is the true one; otherwise it is "
+                "drawn evenly from the other categories. "
+            )
+            + "ε alone: against someone who sees only that column. "
             "ε given the rest: against someone who sees the whole released row and knows all its "
             "other true values. Error: the standard error of one share of the "
             f"{wording.count_text(contents.release.rows, 'row', 'rows')} of this table, estimated "
@@ -45,10 +52,11 @@ def attributes(contents: Contents, method: Method) -> str:
     return section("Attribute by attribute", *parts, _level_plot(contents), _error_plot(contents))
 
 
+_KEPT = ("Kept", "")
+_ASKED = ("Asked", "of the others nothing is left")
 _COLUMNS = [
     ("Attribute", ""),
     ("Categories", ""),
-    ("Kept", ""),
     ("ε alone", "against someone who sees only that column"),
     ("ε given the rest", "against someone who knows all other true values of the row"),
     ("Error, percentage points", ""),
@@ -57,6 +65,7 @@ _COLUMNS = [
 
 def _row(attribute: AttributeStatement, standard_error: float | None) -> Row:
     unbounded = attribute.epsilon is None
+    share = attribute.keep_probability if attribute.asked is None else attribute.asked
     name = escape(attribute.name)
     if unbounded:
         guess = attribute.best_guess
@@ -80,9 +89,7 @@ def _row(attribute: AttributeStatement, standard_error: float | None) -> Row:
         name,
         (
             f"{attribute.categories:,}",
-            _NOTHING
-            if attribute.keep_probability is None
-            else wording.percent_text(attribute.keep_probability),
+            _NOTHING if share is None else wording.percent_text(share),
             wording.epsilon_text(attribute.epsilon),
             wording.epsilon_text(attribute.epsilon_given_rest),
             _NOTHING if standard_error is None else wording.points_text(standard_error),

@@ -99,7 +99,8 @@ class BestGuessStatement(msgspec.Struct, frozen=True):
 
 
 class AttributeStatement(msgspec.Struct, frozen=True):
-    """What the mechanism states of an attribute; levels in nats, None if unbounded."""
+    """What the mechanism states of an attribute; levels in nats, None if unbounded; under forms the
+    share of people who are asked."""
 
     name: str
     categories: int
@@ -110,6 +111,7 @@ class AttributeStatement(msgspec.Struct, frozen=True):
     strength: float | None
     parts: list[str] = []
     best_guess: BestGuessStatement | None = None
+    asked: float | None = None
 
 
 class BlockStatement(msgspec.Struct, frozen=True):
@@ -169,6 +171,29 @@ class Comparison(msgspec.Struct, frozen=True):
     saving: Saving | None
     curve: list[CapCost] | None
     chosen_cap: str | None
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """Mean variance of a share, and of a cell of two attributes, for one row; None where something
+    cannot be estimated."""
+
+    shares: float | None
+    pairs: float | None
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """The least mean variance of shares that any mechanism of this ε has, and how many times that
+    this one has."""
+
+    shares: float
+    times: float | None
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """What one row tells, and what it could at most; no limit where there is no ε."""
+
+    expected: Expected
+    limit: Limit | None
 
 
 class Stratum(msgspec.Struct, frozen=True):
@@ -234,6 +259,7 @@ class Contents(msgspec.Struct, frozen=True):
     expost: ExPost | None = None
     population: Population | None = None
     worth: dict[str, Any] | None = None
+    outlook: Outlook | None = None
 
     def schema(self) -> Schema:
         """Return the schema that the mechanism was made for."""

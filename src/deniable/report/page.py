@@ -10,6 +10,7 @@ from deniable.report.attributes import attributes
 from deniable.report.buying import buying
 from deniable.report.contents import UNKNOWN, Contents, Instead, Method, read_contents
 from deniable.report.estimating import estimating
+from deniable.report.forms import forms
 from deniable.report.markup import (
     Row,
     bullets,
@@ -48,6 +49,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         adversaries(contents),
         _decisions(contents),
         attributes(contents, method),
+        forms(contents),
         _strata(contents),
         buying(contents),
         _not_protected(contents),
@@ -117,6 +119,7 @@ def _worth(contents: Contents) -> str:
     if contents.worth is not None:
         boxes.insert(0, ("NOTHING CAN BE READ.", worth.verdict(contents.worth, epsilon)))
         said = [paragraph(line) for line in worth.lines(contents.worth)]
+        said.append(paragraph(_limit(contents)))
     shown = [notice(head, text, stop=True) for head, text in boxes if text]
     if not said:
         return "\n".join(shown)
@@ -128,6 +131,26 @@ def _worth(contents: Contents) -> str:
         )
     )
     return section("What can be read from it", *shown, *said)
+
+
+def _limit(contents: Contents) -> str:
+    """Return how near the release comes to what any mechanism could do; empty where that is not
+    known."""
+    outlook, rows = contents.outlook, contents.release.rows
+    if outlook is None or outlook.limit is None or outlook.limit.times is None or not rows:
+        return ""
+    pairs = outlook.expected.pairs
+    reached, least, both = (
+        wording.points_text(((variance or 0.0) / rows) ** 0.5)
+        for variance in (outlook.expected.shares, outlook.limit.shares, pairs)
+    )
+    return (
+        "On average over all attributes, and as estimates of a population in which all categories "
+        f"are equally frequent, shares have a standard error of {reached} points"
+        + ("" if pairs is None else f", cells of two attributes one of {both}")
+        + f". No method whatever has less than {least} for shares at this ε, so none needs fewer "
+        f"than 1/{wording.significant(outlook.limit.times, 3)} of the rows."
+    )
 
 
 def _decisions(contents: Contents) -> str:

@@ -11,11 +11,15 @@ import pytest
 
 import deniable
 from deniable.design.design import cap_curve, design
+from deniable.design.forms import asked_shares
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
+from unit.laws.test_forms import channel as brute_force
+from unit.laws.test_forms import drawing_forms
 
 SCHEMA = Schema(
     (
@@ -139,6 +143,17 @@ def test_the_form_s_column_has_a_name_that_is_not_taken() -> None:
     assert released_laws(design(schema, epsilon=1, method="forms")).column == "form_2"
     named = design(SCHEMA, epsilon=1, method="forms", form_column="questionnaire")
     assert released_laws(named).column == "questionnaire"
+
+
+def test_the_share_of_people_who_are_asked_is_that_of_the_rows_that_answer() -> None:
+    law = drawing_forms()
+    mechanism = Mechanism(Schema.anonymous((2, 2, 3, 2)), (Block((0, 1, 2, 3), law),))
+    rows = brute_force(law)[0, 0, 0, 0]
+    for i, share in asked_shares(mechanism).items():
+        assert share == pytest.approx(
+            float(sum(p for (_, y), p in rows.items() if y[i] is not None))
+        )
+    assert asked_shares(design(SCHEMA, epsilon=3).mechanism) == {}
 
 
 def check(rows: list[dict], law: PublishedForms) -> None:
