@@ -30,13 +30,13 @@ STYLES: dict[str, MethodStyle] = {
     # what is studied of a method of this project, and what others offer
     "heuristic": MethodStyle("heuristic, at the levels it achieves", BLUE, "^", "--"),
     "heuristic-requested": MethodStyle("heuristic, at the levels requested", SKY, "v", ":"),
-    "rsfd": MethodStyle("RS+FD", SKY, "X", ":"),
+    "rsfd": MethodStyle("RS+FD", LIGHT_GREY, "X", ":"),
     "smp": MethodStyle("SMP, one attribute each", GREY, "+", "--"),
-    "smp-subset": MethodStyle("SMP with subset selection", GREY, "1", "-"),
-    "pair-subset": MethodStyle("one random pair, subset selection", GREY, "2", ":"),
+    "smp-subset": MethodStyle("SMP, subset selection", GREY, "1", "-"),
+    "pair-subset": MethodStyle("one random pair each", GREY, "2", ":"),
     "m-of-k": MethodStyle("the best number of questions each", LIGHT_GREY, "3", "-"),
-    "privunit": MethodStyle("PrivUnit", LIGHT_GREY, "4", "--"),
-    "forms-shares": MethodStyle("forms, shares alone", SKY, "v", "-"),
+    "privunit": MethodStyle("PrivUnit", LIGHT_GREY, "4", "-."),
+    "forms-shares": MethodStyle("forms, shares alone", BLUE, "^", "-"),
     "limit": MethodStyle("no mechanism is above", "#000000", "", ":"),
     "spl": MethodStyle("SPL", LIGHT_GREY, "x", ":"),
 }

@@ -755,11 +755,12 @@ def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
     for (above, below), level in zip(panels.T, levels, strict=True):
         budgets = by_level[level]
         k = [b.n_attributes for b in budgets]
-        for method in ("optimal", "balanced", FORMS, FORMS_SHARES, RSFD, *OFFERED):
+        for method in ("optimal", "balanced", FORMS, FORMS_SHARES, RSFD, SMP, SUBSETS, "privunit"):
             _line(above, points, method, budgets, k, marginals)
         _limit(above, points, budgets, k)
         for method in ("optimal", "balanced", FORMS, ONE_PAIR):
             _line(below, points, method, budgets, k, pairs)
+        plot_method(above, ONE_PAIR, [], [])
         for panel in (above, below):
             panel.set_xscale("log")
             panel.set_yscale("log")
@@ -770,7 +771,7 @@ def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
     panels[1][0].set_ylabel("saving, pairs (times)")
     titles = [f"{what}, ε = {level:g}" for what in ("marginals", "pairs") for level in levels]
     letter(panels.ravel(), titles)
-    legend(canvas, panels[0][0], ncols=4)
+    legend(canvas, panels[0][0], ncols=3)
 
 
 def _draw_given_rest(canvas: "MatplotlibFigure", points: Points) -> None:
