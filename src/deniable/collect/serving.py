@@ -15,8 +15,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from deniable.errors import InputError
 
-FIRST_REQUEST = 15.0
-"""Seconds after which a connection is cut that has not sent the head of a request."""
+HEAD_WITHIN = 15.0
+"""Seconds after which a connection is cut that has not sent the head of its next request."""
 
 CONNECTIONS = 2048
 """Requests at a time; more are told to come back."""
@@ -27,12 +27,24 @@ class _TimedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._expect_head()
 
-        def cut() -> None:
-            if self.cycle is None:
-                transport.abort()
+    def _expect_head(self) -> None:
+        self._too_late = self.loop.call_later(HEAD_WITHIN, self.transport.abort)
 
-        self.loop.call_later(FIRST_REQUEST, cut)
+    def on_headers_complete(self) -> None:
+        self._too_late.cancel()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        another = bool(self.pipeline)  # its head was there before this answer
+        super().on_response_complete()
+        if not another:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._too_late.cancel()
+        super().connection_lost(exc)
 
 
 class _Server(uvicorn.Server):
@@ -61,10 +73,12 @@ def check_listening(host: str, certificate: Path | None, key: Path | None, proxi
     """Refuse to listen beyond this machine without TLS.
 
     Raises:
-        InputError: if so, or if a certificate has no key.
+        InputError: if so, if a certificate has no key, or if the number of proxies is below 0.
     """
     if (certificate is None) != (key is None):
         raise InputError("--certificate and --key go together; give both")
+    if proxies < 0:
+        raise InputError(f"--behind-proxy is a number of proxies, not {proxies}")
     if certificate is None and proxies == 0 and not is_loopback(host):
         raise InputError(
             f"{host} is not this machine alone, and answers would be open on the way; give "
@@ -76,8 +90,10 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
     """Take an address; port 0 takes any that is free, and ``option`` chooses another.
 
     Raises:
-        InputError: if it is taken, or not this machine's.
+        InputError: if it is taken, is not this machine's, or is none.
     """
+    if not 0 <= port <= 65535:
+        raise InputError(f"{option} is a number from 0 to 65535, not {port}")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -89,6 +105,8 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
         except OSError:
             bound.close()
             raise
+    except UnicodeError:
+        raise InputError(f"--host {host}: this is not the address of a machine") from None
     except OSError as error:
         raise InputError(
             f"port {port} of {host} cannot be used ({error.strerror or error}); choose another "
@@ -100,7 +118,11 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
 def server_for(
     app: ASGIApp, *, certificate: Path | None = None, key: Path | None = None
 ) -> uvicorn.Server:
-    """Return a server that logs nothing and names nothing."""
+    """Return a server that logs nothing and names nothing.
+
+    Raises:
+        InputError: if certificate and key cannot be used.
+    """
     options: dict[str, Any] = {
         "http": _TimedProtocol,
         "ws": "none",
@@ -112,12 +134,20 @@ def server_for(
         "date_header": True,
         "proxy_headers": False,
         "limit_concurrency": CONNECTIONS,
-        "timeout_keep_alive": 20,
+        "timeout_keep_alive": HEAD_WITHIN,
         "timeout_graceful_shutdown": 20,
     }
     if certificate is not None:
         options |= {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
-    return _Server(uvicorn.Config(app, **options))
+    config = uvicorn.Config(app, **options)
+    try:
+        config.load()
+    except OSError as error:  # also of what is in the files
+        raise InputError(
+            f"--certificate {certificate} and --key {key} cannot be used ("
+            f"{error.strerror or error}); give two PEM files, a certificate and its own key"
+        ) from None
+    return _Server(config)
 
 
 def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable[[], None]) -> None:
@@ -138,11 +168,16 @@ def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable
             loop.add_signal_handler(number, stop)
         serving = [asyncio.create_task(server.serve(sockets=[bound])) for server, bound in servers]
         while not all(server.started for server, _ in servers):
+            if any(task.done() for task in serving):
+                break
             await asyncio.sleep(0.01)
-        ready()
+        else:
+            ready()
         await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
         stop()
-        await asyncio.gather(*serving)
+        await asyncio.wait(serving)
+        for task in serving:
+            task.result()  # or why it ended
 
     factory = servers[0][0].config.get_loop_factory()
     with asyncio.Runner(loop_factory=factory) as runner:

@@ -21,9 +21,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from starlette.applications import Starlette
 
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
@@ -42,6 +44,8 @@ def test_answers_are_never_open_on_the_way() -> None:
             check_listening(host, None, None, 0)
     with pytest.raises(InputError, match="go together"):
         check_listening("127.0.0.1", Path("c"), None, 0)
+    with pytest.raises(InputError, match="a number of proxies, not -1"):
+        check_listening("0.0.0.0", None, None, -1)
     assert is_loopback("127.9.9.9")
     assert not is_loopback("0.0.0.0")
 
@@ -53,6 +57,11 @@ def test_a_port_that_is_taken_is_said() -> None:
             bound_socket("127.0.0.1", port)
     with pytest.raises(InputError, match="cannot be used"):
         bound_socket("192.0.2.1", 0)
+    for port in (99999, 65536, -1, 1 << 80):
+        with pytest.raises(InputError, match=f"--port is a number from 0 to 65535, not {port}"):
+            bound_socket("127.0.0.1", port)
+    with pytest.raises(InputError, match="not the address of a machine"):
+        bound_socket(f"{'a' * 70}.example", 0)
 
 
 @contextmanager
@@ -194,6 +203,37 @@ def test_with_a_certificate_it_speaks_tls_alone(tmp_path: Path) -> None:
             plain.request("GET", "/healthz")
             with pytest.raises((http.client.HTTPException, OSError)):
                 plain.getresponse()
+
+
+def test_a_certificate_that_cannot_be_used_is_said_before_anything_is_served(
+    tmp_path: Path,
+) -> None:
+    certificate, key, other = (tmp_path / name for name in ("chain.pem", "key.pem", "other.pem"))
+    write_certificate(certificate, key)
+    server_for(Starlette(), certificate=certificate, key=key)
+    write_certificate(tmp_path / "another.pem", other)
+    (tmp_path / "text.pem").write_text("no certificate")
+    for first, second in (
+        (certificate, other),
+        (tmp_path / "text.pem", key),
+        (certificate, tmp_path / "text.pem"),
+        (tmp_path / "none.pem", key),
+    ):
+        with pytest.raises(InputError, match=r"cannot be used \(.+\); give two PEM files"):
+            server_for(Starlette(), certificate=first, key=second)
+
+
+def test_a_listener_that_ends_before_it_answers_ends_the_others() -> None:
+    class Broken(uvicorn.Server):
+        async def serve(self, sockets: object = None) -> None:  # noqa: ARG002
+            raise RuntimeError("broken")
+
+    servers = [server_for(Starlette()), Broken(uvicorn.Config(Starlette()))]
+    places = [bound_socket("127.0.0.1", 0) for _ in servers]
+    with pytest.raises(RuntimeError, match="broken"):
+        run(list(zip(servers, places, strict=True)), lambda: None)
+    for place in places:
+        place.close()
 
 
 def write_certificate(certificate: Path, key: Path) -> None:
