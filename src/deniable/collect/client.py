@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from deniable.collect.study import Study, check_study
 from deniable.errors import InputError
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import BitSource, SystemRandomness
+from deniable.schema import Attribute, category_text
 
 _MOST = 4_000_000
 _SECONDS = 30
@@ -89,15 +89,14 @@ def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
     return codes
 
 
-def _code(attribute: Any, answer: Any) -> int:
-    text = {True: "true", False: "false"}.get(answer, str(answer)) if answer is not None else ""
-    if isinstance(answer, str | bool) or attribute.bins is None:
-        if text in attribute.categories:
-            return int(attribute.categories.index(text))
-    elif isinstance(answer, int | float):
-        edges = attribute.bins
+def _code(attribute: Attribute, answer: Any) -> int:
+    edges = attribute.bins
+    is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
+    if edges is not None and is_number:
         if edges[0] <= answer <= edges[-1]:
             return min(int(np.searchsorted(edges, answer, side="right")) - 1, len(edges) - 2)
+    elif isinstance(answer, str | int | float) and category_text(answer) in attribute.categories:
+        return attribute.categories.index(category_text(answer))
     raise InputError(f"the answer to '{attribute.name}' is none of its categories, or out of range")
 
 
@@ -107,18 +106,18 @@ def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, d
     Raises:
         InputError: if it cannot be reached.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{url.split('#')[0]}: give the address of a study, http(s)://…")
-    where = parts.path.rsplit("/", 1)[0] + "/" + path
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(
-            parts.hostname, parts.port, timeout=_SECONDS, context=context
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        where = parts.path.rsplit("/", 1)[0] + "/" + path
+        if parts.scheme not in ("http", "https") or not host or not where.isascii():
+            raise ValueError
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         )
-    else:
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=_SECONDS)
+        connection = kind(host, port, timeout=_SECONDS)
+    except (ValueError, http.client.InvalidURL):
+        raise InputError(f"{url.split('#')[0]}: give the address of a study, http(s)://…") from None
     try:
         headers = {} if body is None else {"Content-Type": "application/json"}
         connection.request("GET" if body is None else "POST", where, body, headers)

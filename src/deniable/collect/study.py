@@ -207,7 +207,7 @@ def check_study(study: Study) -> None:
         columns = [question["column"] for question in plain["questions"]]
         if columns != list(mechanism.schema.columns):
             raise InputError("the study has been altered: it asks for other attributes")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("this is not a study opened by deniable") from None

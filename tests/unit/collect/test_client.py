@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import pytest
 
-from deniable.collect.client import answer, codes_of, draw, fetch_study, is_page_of, page_at
+from deniable.collect.client import _code, answer, codes_of, draw, fetch_study, is_page_of, page_at
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes
 from deniable.collect.store import receipt_id
 from deniable.errors import InputError
 from deniable.randomness import SeededRandomness
+from deniable.schema import Attribute
 from unit.collect.studies import ANSWERS, example_folder, served
 
 
@@ -43,6 +44,28 @@ def test_a_page_that_is_another_is_told(folder: StudyFolder, tmp_path: Path) -> 
     assert not is_page_of(page_at(str(tmp_path / "page.html")), folder.study)
     with pytest.raises(InputError, match="cannot be read"):
         page_at(str(tmp_path / "none.html"))
+
+
+def test_a_category_is_a_text_a_number_or_a_truth_and_none_stands_for_another() -> None:
+    for categories, right, wrong in (
+        (("0", "1"), (0, 1, "1"), (True, False, 1.0)),
+        (("false", "true"), (False, True, "true"), (0, 1, 1.0)),
+    ):
+        attribute = Attribute("a", categories)
+        assert [_code(attribute, given) for given in right] == [0, 1, 1]
+        for given in (*wrong, None, [], {}, ["1"]):
+            with pytest.raises(InputError, match="'a' is none of its categories"):
+                _code(attribute, given)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1", "http://h:99999/", "http://h:x/", f"http://{'a' * 70}/", "http://a..b/",
+     "http://127.0.0.1:1/é/x", "http://a b/", "http://", "ftp://x", "x", "http://\udcff/"],
+)  # fmt: skip
+def test_what_is_no_address_is_said(url: str) -> None:
+    with pytest.raises(InputError, match="give the address of a study"):
+        fetch_study(f"{url}#token")
 
 
 def test_numbers_are_binned_and_categories_looked_up(folder: StudyFolder) -> None:

@@ -85,7 +85,7 @@ def test_one_bit_of_what_is_drawn_from_is_noticed(tmp_path: Path) -> None:
         check_study(altered(study, gates))
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"7", b"{", b"\xff", b"null"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"7", b"{", b"\xff", b"null", b"[" * 9999])
 def test_what_is_no_study_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "study.json").write_bytes(content)
     with pytest.raises(InputError, match="not a study"):
