@@ -18,7 +18,14 @@ from deniable.design.strata import Designs
 from deniable.errors import InputError, Notice
 from deniable.ledger import Spending, remembered
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import Digesting, atomic_output, explain_write_errors, put_folder, write_file
+from deniable.outputs import (
+    Digesting,
+    atomic_output,
+    explain_write_errors,
+    put_folder,
+    sync_folder,
+    write_file,
+)
 from deniable.randomness import permutation
 from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.record import Part, Released, digest_of_parts
@@ -247,8 +254,12 @@ class _Persons:
         """Give the file the name that goes with what was drawn."""
         with explain_write_errors(self._job.folder):
             self.tally.finish()
+            self._file.flush()
+            os.fsync(self._file.fileno())
             self._file.close()
-            self._path.rename(self._job.persons(self._name, digest))
+            kept = self._job.persons(self._name, digest)
+            self._path.rename(kept)
+            sync_folder(kept.parent)
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

@@ -76,9 +76,19 @@ def test_a_seeded_part_holds_what_a_single_file_would_draw(tmp_path):
 
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_rows_of_a_person_are_counted_over_all_parts(tmp_path, kind, shuffle):
+def test_rows_of_a_person_are_counted_over_all_parts(tmp_path, kind, shuffle, monkeypatch):
     options = replace(OPTIONS, person="who", shuffle=shuffle)
-    record = through(started(tmp_path, options, kind))
+    on_disk, plain = set(), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda d: on_disk.add(os.fstat(d).st_ino) or plain(d))
+    named, rename = [], Path.rename
+    monkeypatch.setattr(
+        Path, "rename", lambda self, to: named.append(self.stat().st_ino) or rename(self, to)
+    )
+    job = started(tmp_path, options, kind)
+    work(job, "draw", job.left("draw"))
+    assert len(named) == len(SIZES)
+    assert set(named) <= on_disk  # before they had a name
+    record = through(job)
     assert record["guarantee"]["person"]["most_rows"] == 2
     assert record["guarantee"]["person"]["epsilon"] == pytest.approx(6, abs=1e-6)
     assert "who" not in record["release"]["columns"]
