@@ -54,8 +54,6 @@ class Nowhere:
     def submit(self, group: list[Submission], _today: date) -> list[Outcome]:
         return [Outcome.STORED] * len(group)
 
-    def check(self) -> None: ...
-
 
 def serve(path: Path, durable: bool, ports: "Queue[Any]") -> None:
     folder = StudyFolder(path)

@@ -148,8 +148,7 @@ def _serve(
     from deniable.collect.steward import Steward
 
     with ExitStack() as open_until_the_end:
-        store = folder.open_store()
-        open_until_the_end.callback(store.dispose)
+        store = open_until_the_end.enter_context(folder.opened())
         servers, said = [], []
         if listen != "steward":
             bound = open_until_the_end.enter_context(bound_socket(host, port))
@@ -212,9 +211,8 @@ def invite(
     refuse_existing(output, overwrite=False)
     if qr is not None:
         refuse_existing(qr, overwrite=False)
-    store = folder.open_store()
-    links = [f"{url.rstrip('/')}/#{token}" for token in store.invite(count)]
-    store.dispose()
+    with folder.opened() as store:
+        links = [f"{url.rstrip('/')}/#{token}" for token in store.invite(count)]
     write_file(output, ("link\n" + "\n".join(links) + "\n").encode(), overwrite=False)
     if qr is not None:
         import segno
@@ -405,10 +403,9 @@ def close(study: _Study, /, *, as_json: AsJson = False) -> None:
 
     Example: deniable collect close study
     """
-    store = _folder(study).open_store()
-    store.close()
-    _show_totals(store.totals(), as_json)
-    store.dispose()
+    with _folder(study).opened() as store:
+        store.close()
+        _show_totals(store.totals(), as_json)
 
 
 @collect_app.command
@@ -417,9 +414,8 @@ def status(study: _Study, /, *, as_json: AsJson = False) -> None:
 
     Example: deniable collect status study --json
     """
-    store = _folder(study).open_store()
-    _show_totals(store.totals(), as_json)
-    store.dispose()
+    with _folder(study).opened() as store:
+        _show_totals(store.totals(), as_json)
 
 
 def _show_totals(totals: Any, as_json: bool) -> None:

@@ -209,12 +209,12 @@ class Collector:
 
     async def _get_ready(self, _request: Request) -> Response:
         try:
-            await asyncio.get_running_loop().run_in_executor(None, self.store.check)
+            ended = await asyncio.get_running_loop().run_in_executor(None, self.store.is_closed)
         except SQLAlchemyError:
             return _json(503, {"status": "the store does not answer"})
         if self.folder is not None and shutil.disk_usage(self.folder).free < LEAST_SPACE:
             return _json(503, {"status": "the disk is nearly full"})
-        closed = today() > self.study.closes
+        closed = ended or today() > self.study.closes
         return _json(200, {"status": "closed" if closed else "open"})
 
     # --- what is taken ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Questions asked of a study while it runs, or after: counts straight from its store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,20 +57,21 @@ class Collected(Release):
         return [self._count(names) for names in tables]
 
     def _count(self, names: Sequence[str]) -> list[Counts]:
-        assert self.folder is not None
-        study, store = self.folder.study, self.store or self.folder.open_store()
-        mechanism = study.design.mechanism
-        try:
+        with self._open() as (study, store):
             # Read before counting: a record that comes between is counted again next time.
             changes = store.changes()
             known = self.counted.get(tuple(names))
             if known is None or known[0] != changes:
                 known = changes, self._tabulated(study, store, names)
                 self.counted[tuple(names)] = known
-        finally:
-            if self.store is None:
-                store.dispose()
-        return [Counts.of(mechanism, known[1])]
+        return [Counts.of(study.design.mechanism, known[1])]
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[Study, Store]]:
+        assert self.folder is not None
+        with ExitStack() as until_the_end:
+            store = self.store or until_the_end.enter_context(self.folder.opened())
+            yield self.folder.study, store
 
     def _tabulated(self, study: Study, store: Store, names: Sequence[str]) -> Tabulation:
         mechanism = study.design.mechanism
@@ -87,20 +89,15 @@ class Collected(Release):
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return the codes of the first records."""
-        assert self.folder is not None
-        study, store = self.folder.study, self.store or self.folder.open_store()
-        places = [study.design.mechanism.schema.position(name) for name in names]
         pieces: list[list[NDArray[Any]]] = []
         rows = 0
-        try:
+        with self._open() as (study, store):
+            places = [study.design.mechanism.schema.position(name) for name in names]
             for codes in stored_codes(study, store, places):
                 pieces.append([codes[i] for i in places])
                 rows += len(pieces[-1][0])
                 if rows >= most:
                     break
-        finally:
-            if self.store is None:
-                store.dispose()
         if not pieces:
             return {}
         joined = [np.concatenate(column) for column in zip(*pieces, strict=True)]

@@ -1,13 +1,15 @@
 """A study's folder: study.json, which is public; store and secret of the steward, which are not."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from deniable.collect.store import Store, sqlite_url, upgrade
+from deniable.collect.store import Store, explained, sqlite_url, upgrade
 from deniable.collect.study import Study, read_study
 from deniable.errors import InputError
 from deniable.outputs import refuse_existing, replaced_folder
@@ -85,6 +87,20 @@ class StudyFolder:
             raise InputError(f"{self.path}: the store is missing (store.sqlite)")
         return Store(self.url, study)
 
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """Give the store, and close it at the end.
+
+        Raises:
+            InputError: as :meth:`open_store`, or if the store fails meanwhile.
+        """
+        with explained(self.url):
+            store = self.open_store()
+            try:
+                yield store
+            finally:
+                store.dispose()
+
     def upgrade(self) -> None:
         """Bring the store up to date with this version.
 
@@ -92,7 +108,8 @@ class StudyFolder:
             InputError: if it cannot be used.
         """
         upgrade(self.url)
-        self.open_store().dispose()
+        with self.opened():
+            pass
 
 
 def _write_private(path: Path, text: str) -> None:

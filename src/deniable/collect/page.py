@@ -22,7 +22,8 @@ _ICON = (
 )
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
+    """Return how a Content Security Policy names a script or style that it allows."""
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
@@ -34,8 +35,8 @@ def policy(*, framed: bool = True) -> str:
     """
     rules = [
         "default-src 'none'",
-        f"script-src {_hash(joined(PAGE))}",
-        f"style-src {_hash(read('page.css'))}",
+        f"script-src {source_hash(joined(PAGE))}",
+        f"style-src {source_hash(read('page.css'))}",
         "img-src data:",
         "connect-src 'self'",
         "base-uri 'none'",

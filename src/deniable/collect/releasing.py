@@ -1,6 +1,7 @@
 """From a store to a release, and records on paper ways into the store."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import date
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collect.collector import RefusedError, submission_of
+from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
 from deniable.collect.store import Outcome, Store
 from deniable.collect.study import Study
@@ -92,11 +93,11 @@ def export(
     """
     check_output(output, overwrite=overwrite)
     refuse_ledger_in(output, population)
-    study, store = folder.study, folder.open_store()
+    study = folder.study
     design = study.design
     mechanism = design.mechanism
-    batches = list(stored_codes(study, store))
-    store.dispose()
+    with folder.opened() as store:
+        batches = list(stored_codes(study, store))
     if not batches:
         raise InputError(
             f"{folder.path}: nothing has been collected yet; there is nothing to export"
@@ -180,12 +181,12 @@ def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:
                 records.append(submission_of(study, body))
             except RefusedError as refusal:
                 raise InputError(f"{path}, record {line}: {refusal.sentence}") from None
-    store = folder.open_store()
-    counts = {outcome.value: 0 for outcome in Outcome}
-    for outcome in store.submit(records, today) if records else []:
-        counts[outcome.value] += 1
-    store.dispose()
-    return {text: count for text, count in counts.items() if count}
+    counts = Counter[str]()
+    with folder.opened() as store:
+        for start in range(0, len(records), GROUP):
+            group = records[start : start + GROUP]
+            counts.update(outcome.value for outcome in store.submit(group, today))
+    return {outcome.value: counts[outcome.value] for outcome in Outcome if counts[outcome.value]}
 
 
 def _bodies(path: Path) -> list[bytes]:

@@ -8,7 +8,6 @@ sent with none of them.
 
 import asyncio
 import hmac
-import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -111,7 +110,7 @@ class Steward:
         precision = asked.get("precision", _PRECISION).strip().replace(",", ".")
         problem = ""
         if not _is_precision(precision):
-            problem = "the precision is a number of percentage points, above 0 and below 100"
+            problem = "the precision is a number of percentage points, from 0.0001 to 100"
             precision = _PRECISION
         counting = self._counter.submit(self._counted, of, target)
         try:
@@ -144,10 +143,9 @@ class Steward:
 
 def _is_precision(text: str) -> bool:
     try:
-        value = float(text)
+        return 1e-4 <= float(text) <= 100
     except ValueError:
         return False
-    return math.isfinite(value) and 0 < value < 100
 
 
 def _said(status: int, sentence: str) -> Response:

@@ -1,11 +1,10 @@
 """The steward's page: plain HTML made anew for every look, without a script."""
 
-import base64
-import hashlib
 import html
 from collections.abc import Sequence
 
 from deniable.collect.collector import today
+from deniable.collect.page import source_hash
 from deniable.collect.scripts import read
 from deniable.collect.store import Totals
 from deniable.collect.study import Study
@@ -17,7 +16,7 @@ STYLE = read("page.css") + read("steward.css")
 POLICY = "; ".join(
     [
         "default-src 'none'",
-        f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'",
+        f"style-src {source_hash(STYLE)}",
         "base-uri 'none'",
         "form-action 'self'",
         "frame-ancestors 'none'",

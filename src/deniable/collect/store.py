@@ -61,6 +61,7 @@ TOTAL = sa.Table(
 )
 
 _BATCH = 20_000
+_ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's on SQLite."""
@@ -133,7 +134,7 @@ class Store:
         self._is_postgresql = self._engine.dialect.name == "postgresql"
         self._mark = "%s" if self._is_postgresql else "?"
         try:
-            with _explained(url), self._engine.connect() as connection:
+            with explained(url), self._engine.connect() as connection:
                 _check_version(connection, url)
                 identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
             if identity != bytes.fromhex(study.identity):
@@ -152,7 +153,7 @@ class Store:
         Raises:
             InputError: if it cannot be reached, or holds a study already.
         """
-        with _explained(url), _once(url) as connection:
+        with explained(url), _once(url) as connection:
             if sa.inspect(connection).has_table("study"):
                 raise InputError("the store holds a study already; name an empty database")
             _upgrade(connection)
@@ -313,14 +314,14 @@ class Store:
                     packed = b"".join(chain.from_iterable(rows))
                     yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
 
-    def check(self) -> None:
-        """Do nothing if the store answers.
+    def is_closed(self) -> bool:
+        """Whether the study was ended before its last day.
 
         Raises:
-            sqlalchemy.exc.SQLAlchemyError: if it does not.
+            sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
         """
         with self._engine.connect() as connection:
-            connection.execute(sa.select(STUDY.c.closed)).scalar()
+            return bool(connection.execute(sa.select(STUDY.c.closed)).scalar())
 
     def dispose(self) -> None:
         """Close all connections."""
@@ -346,21 +347,36 @@ def _judged(
     return Outcome.CLOSED if closed else Outcome.STORED
 
 
-def _engine(url: str) -> sa.Engine:
+def _parsed(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
-        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-            raise InputError("a store is sqlite:///FILE or postgresql+psycopg://…")
-        if parsed.get_backend_name() == "postgresql":
-            return sa.create_engine(parsed, pool_pre_ping=True)
+    except (sa.exc.ArgumentError, ValueError):  # it may hold a password, so it is not repeated
+        raise InputError(f"the store's address cannot be used: {_ADDRESSES}") from None
+    if "\0" in url or parsed.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise InputError(_ADDRESSES)
+    return parsed
+
+
+def _engine(url: str) -> sa.Engine:
+    parsed = _parsed(url)
+    is_file = parsed.get_backend_name() == "sqlite"
+    options: dict[str, Any] = (
+        {"connect_args": {"timeout": PATIENCE, "isolation_level": None}}
+        if is_file
+        else {"pool_pre_ping": True}
+    )
+    try:
+        # No value of a record or a token is in any message.
+        engine = sa.create_engine(parsed, hide_parameters=True, **options)
     except ImportError:
         raise InputError(
-            "a store in PostgreSQL takes postgresql+psycopg://… and what is not installed here: "
-            "pip install 'deniable[postgresql]'"
+            "a store in PostgreSQL takes what is not installed here: pip install "
+            "'deniable[postgresql]'"
         ) from None
-    except sa.exc.ArgumentError as error:
+    except ValueError as error:  # of an option behind a question mark
         raise InputError(f"the store's address cannot be used: {error}") from None
-    engine = sa.create_engine(parsed, connect_args={"timeout": PATIENCE, "isolation_level": None})
+    if not is_file:
+        return engine
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -392,8 +408,13 @@ def sqlite_url(path: Path) -> str:
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
-    where = sa.make_url(url).render_as_string() if "://" in url else url
+def explained(url: str) -> Iterator[None]:
+    """Turn a failure of a store into one sentence.
+
+    Raises:
+        InputError: if it fails, or its address cannot be used.
+    """
+    where = _parsed(url).render_as_string()  # without its password
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
@@ -422,7 +443,7 @@ def _check_version(connection: sa.Connection, url: str) -> None:
         if current == script.get_current_head():
             return
         if current is None:
-            raise InputError(f"{sa.make_url(url).render_as_string()} holds no study")
+            raise InputError(f"{_parsed(url).render_as_string()} holds no study")
         known = {step.revision for step in script.walk_revisions()}
     if current in known:
         raise InputError(
@@ -441,5 +462,5 @@ def upgrade(url: str) -> None:
     Raises:
         InputError: if it cannot be reached.
     """
-    with _explained(url), _once(url) as connection:
+    with explained(url), _once(url) as connection:
         _upgrade(connection)

@@ -183,12 +183,31 @@ def test_bodies_are_counted_while_they_stream(url: str) -> None:
 
 def test_slow_and_idle_connections_are_cut(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "SLOWEST", 0.05)
-    monkeypatch.setattr(serving, "FIRST_REQUEST", 0.1)
+    monkeypatch.setattr(serving, "HEAD_WITHIN", 0.1)
     began = time.monotonic()
     assert raw(url, HEAD + b"Content-Length: 20\r\n\r\n{").startswith(b"HTTP/1.1 408")
     assert raw(url, b"") == b""  # says nothing
     assert raw(url, b"POST /submissions HT") == b""  # never finishes its head
     assert time.monotonic() - began < 4
+
+
+def test_a_head_that_trickles_is_cut_before_every_request(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "HEAD_WITHIN", 0.15)
+    where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
+    health = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    early = b"GET /submissions HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n"
+    for first, status in ((health, b"200"), (early, b"405"), (health * 3, b"200")):
+        with socket.create_connection(where, timeout=5) as connection:
+            connection.sendall(first)
+            assert connection.recv(65536).split()[1] == status
+            began = time.monotonic()
+            with pytest.raises(OSError, match=r"reset|Broken pipe"):  # noqa: PT012
+                while time.monotonic() < began + 3:  # of the next head, or of the refused body
+                    connection.sendall(b"G")
+                    time.sleep(0.03)
+        assert time.monotonic() < began + 1
 
 
 def test_an_address_may_ask_so_often(folder: StudyFolder) -> None:
@@ -231,6 +250,7 @@ def test_a_closed_study_takes_nothing_new(tmp_path: Path) -> None:
         kept = folder.open_store()
         kept.close()
         kept.dispose()
+        assert json.loads(get(url, "readyz")[1]) == {"status": "closed"}
         assert post(url, before)[0] == 200
         assert post(url, after)[:2] == (410, {"error": "the study is closed"})
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable.collect import releasing
 from deniable.collect.client import draw
 from deniable.collect.collector import submission_of
 from deniable.collect.releasing import add, export, remembered_study, stored_codes, unpacked
+from deniable.collect.store import Store
 from deniable.errors import InputError
 from deniable.estimate.source import open_release
 from deniable.ledger import Ledger, Population, stored_releases
@@ -78,7 +80,7 @@ def test_wide_codes_come_back(tmp_path: Path) -> None:
     assert found == [[1, 0], [3, 0], [2, 0], [0, 0], [1, 2]]
 
 
-def test_records_from_files_are_added_once(tmp_path: Path) -> None:
+def test_records_from_files_are_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = example_folder(tmp_path)
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_bytes(body_of(folder.study, seed=1))
@@ -86,6 +88,14 @@ def test_records_from_files_are_added_once(tmp_path: Path) -> None:
     two.write_text(json.dumps(many))
     assert add(folder, [one], TODAY) == {"stored": 1}
     assert add(folder, [one, two], TODAY) == {"stored": 2, "stored before": 2}
+    two.write_text(json.dumps([json.loads(body_of(folder.study, seed=n)) for n in range(4, 9)]))
+    monkeypatch.setattr(releasing, "GROUP", 2)
+    groups, plain = [], Store.submit
+    monkeypatch.setattr(
+        Store, "submit", lambda self, group, day: groups.append(group) or plain(self, group, day)
+    )
+    assert add(folder, [two], TODAY) == {"stored": 5}
+    assert [len(group) for group in groups] == [2, 2, 1]
     two.write_text(json.dumps([*many, {"study": "x"}]))
     with pytest.raises(InputError, match=r"two.json, record 4: the body is not a submission"):
         add(folder, [two], TODAY)

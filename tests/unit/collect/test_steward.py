@@ -107,8 +107,12 @@ def test_what_is_asked_for_is_shown(tmp_path: Path) -> None:
             ("precision=0", "the precision is a number"),
             ("precision=x", "the precision is a number"),
             ("precision=nan", "the precision is a number"),
+            ("precision=0.00009", "the precision is a number"),
+            ("precision=100.1", "the precision is a number"),
         ):
             assert problem in seen(query).split('role="alert"')[1]
+        for precision in ("0.0001", "100"):
+            assert 'role="alert"' not in seen(f"precision={precision}")
         assert "<script>" not in seen("of=%3Cscript%3E&precision=%22%3E%3Cscript%3E")
 
 

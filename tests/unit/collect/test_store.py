@@ -178,6 +178,16 @@ def test_records_come_back_packed(everyone: StudyFolder) -> None:
     store.dispose()
 
 
+def test_no_value_is_in_a_message(everyone: StudyFolder, tmp_path: Path) -> None:
+    store = everyone.open_store()
+    name = Submission(b"\xab" * 32, b"\xcd" * 3)
+    with pytest.raises(sa.exc.StatementError) as failed, store._writing() as connection:
+        store._run(connection, "INSERT INTO nowhere VALUES (?, ?)", (name.id, name.record))
+    store.dispose()
+    assert "nowhere" in str(failed.value)
+    assert not re.search(r"\\x(ab|cd)|\xab|abab", str(failed.value))
+
+
 def test_a_store_is_that_of_one_study(everyone: StudyFolder, tmp_path: Path) -> None:
     other = example_study(tmp_path, closes="2098-01-01")
     with pytest.raises(InputError, match="the store is that of another study"):
@@ -217,15 +227,22 @@ def test_a_store_of_another_version_is_refused_with_what_mends_it(
     ("url", "problem"),
     [
         ("mysql://somewhere/x", "a store is sqlite:///FILE or postgresql"),
-        ("not a url", "address cannot be used"),
+        ("not a url", "address cannot be used: a store is"),
+        ("postgresql+psycopg://u:secret@h:port/x", "address cannot be used: a store is"),
+        ("postgresql+psycopg://[::1/x", "address cannot be used: a store is"),
+        ("sqlite+aiosqlite:///x", "a store is sqlite:///FILE or postgresql"),
+        ("sqlite:///x\0", "a store is sqlite:///FILE or postgresql"),
+        ("sqlite:///x?timeout=long", "address cannot be used: could not convert"),
         ("sqlite:////nowhere/at/all.sqlite", "cannot be used: unable to open"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_said(
     everyone: StudyFolder, url: str, problem: str
 ) -> None:
-    with pytest.raises(InputError, match=problem):
-        Store(url, everyone.study)
+    for refused in (Store, Store.make):
+        with pytest.raises(InputError, match=problem) as said:
+            refused(url, everyone.study)
+        assert "secret" not in str(said.value)
 
 
 def test_an_empty_database_holds_no_study(everyone: StudyFolder, tmp_path: Path) -> None:
@@ -243,6 +260,9 @@ def test_a_failing_database_takes_nothing_of_a_group(
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(sa.exc.OperationalError, match="locked"):
         store.submit([one(1), one(2)], TODAY)
+    locked = r"store sqlite:.* cannot be used: database is locked"
+    with pytest.raises(InputError, match=locked), folder.opened() as other:
+        other.close()
     blocker.execute("ROLLBACK")
     blocker.close()
     assert store.submit([one(1), one(2)], TODAY) == [Outcome.STORED, Outcome.STORED]
@@ -270,7 +290,7 @@ def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
     assert store.submit([one(1, second, b"xyz")], TODAY) == [Outcome.OTHER]
     assert store.submit([one(3, second)], TODAY) == [Outcome.STORED]
     assert store.withdraw("receipt 3", TODAY) is Outcome.STORED
-    store.check()
+    assert not store.is_closed()
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         list(store.records())
     for refused in (
