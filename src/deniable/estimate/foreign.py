@@ -1,29 +1,30 @@
 """Whether a table can have come from its mechanism.
 
 Of rows that a mechanism has released the distribution of every attribute lies, but for chance, in
-the image of the simplex under its channel: the shares that inversion gives are not negative. One
-row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. So for t > 0
+the image of the simplex under its channel: the shares that inversion gives are not negative, nor
+above 1. One row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. So
+for t > 0
 
     Pr[Σ c(y) <= s] <= e^{ts} max_x (E_x e^{−tc})^n
 
 whatever the true rows are (Markov's inequality for e^{−tΣc}; rows are independent given the true
-ones). That is looked at for every category of every attribute, and every cell of every pair of
-attributes under pattern laws. The p-value is the least of these bounds times their number: never
-too small under the mechanism, whatever the truth and however few the rows.
+ones). That is looked at for every category of every attribute, there with 1 − c too, and for every
+cell of every pair of attributes under pattern laws. The p-value is the least of these bounds times
+their number: never too small under the mechanism, whatever the truth and however few the rows.
 
 Under forms the rows of every form are released by a law of their own, and its c has a mean of 1 or
 0 whatever the form's people are. Their sums, with weights, are bounded by the product of the forms'
-factors, given who has which form. A row that does not answer what its form asks gives the table
-away by itself.
+factors, given who has which form; every form is looked at alone, too. A row that does not answer
+what its form asks gives the table away by itself.
 
 It cannot see a table that *could* have been released: even shares, for instance, pass always.
 """
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, islice
 from typing import Any
 
@@ -169,17 +170,20 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     patterns: list[str] = []
     for name, codes in zip(names, rows.codes, strict=True):
         block, own = mechanism.block_of(mechanism.schema.position(name))
-        questions += block.law.n_categories[own]
         if isinstance(block.law, MatrixChannel):
             counts = np.bincount(codes.astype(np.int64), rows.counts, block.law.n_outputs[own])
             found.append((_matrix_bound(block.law, counts), (name,)))
+            questions += 2 * block.law.n_categories[own]
         else:
             patterns.append(name)
     parts = _parts(mechanism, rows)
     for part in parts:
         if (wrong := part.wrongly_filled()) is not None:
             return Origin(0.0, (wrong,), n, of_form=True)
-    found += [(_share_bound(parts, name), (name,)) for name in patterns]
+    for name in patterns:
+        bound, ends = _share_bound(parts, name)
+        questions += ends
+        found.append((bound, (name,)))
     pairs = list(islice(combinations(patterns, 2), _MOST_PAIRS))
     most = max(10_000, _WORK // max(1, len(pairs)))
     fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
@@ -258,34 +262,53 @@ def _parts(mechanism: Mechanism, rows: Rows) -> list[_Part]:
 
 
 def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
-    inverse, matrix = law.left_inverse(), law.matrix()
-    totals = inverse @ counts
+    """Return the log of the bound for the least share of an attribute, or the largest."""
+    inverse, n = law.left_inverse(), float(counts.sum())
+    ends = np.concatenate([inverse, 1.0 - inverse])
+    totals = ends @ counts
     worst = int(np.argmin(totals))
-    return _bound(float(totals[worst]), [(inverse[worst], matrix.T, float(counts.sum()))])
+    return _bound(float(totals[worst]), [(ends[worst], law.matrix().T, n)])
 
 
-def _share_bound(parts: Sequence[_Part], name: str) -> float:
-    """Return the log of the bound for the least share of an attribute under pattern laws."""
-    answered = _answered(parts, (name,))
-    totals, scored = np.zeros(()), []
-    for weight, phi, table in answered:
+@dataclass(frozen=True)
+class _Scored:
+    """What a part's rows add to some shares.
+
+    Args:
+        totals: of the scores, one for each share.
+        scores: c of every released value, shape (m,), the same for every share.
+        truths: return the probabilities of released values by true value, shape (a, m).
+        n: rows.
+    """
+
+    totals: Floats
+    scores: Floats
+    truths: Callable[[], Floats]
+    n: float
+
+
+def _share_bound(parts: Sequence[_Part], name: str) -> tuple[float, int]:
+    """Return the log of the bound for the least share of an attribute under pattern laws, or for
+    what the largest leaves to the others; and how many questions that is."""
+    least, most = [], []
+    for weight, phi, table in _answered(parts, (name,)):
         size, n = len(table), float(table.sum())
-        keep = (1 + (size - 1) * phi[1]) / size
+        keep = (1 + (size - 1) * float(phi[1])) / size
         change = (1 - keep) / (size - 1)
-        totals = totals + weight * (table - n * change) / phi[1]
         scores = np.array([(1 - change) / phi[1], -change / phi[1]])  # of u, and of all others
-        truths = np.array([[keep, 1 - keep], [change, 1 - change]])
-        scored.append((weight * scores, truths, n))
-    return _bound(float(totals.min()), scored)
+        totals = (table - n * change) / phi[1]
+        truths = cache(partial(np.array, [[keep, 1 - keep], [change, 1 - change]]))
+        least.append(_Scored(weight * totals, weight * scores, truths, n))
+        most.append(_Scored(weight * (n - totals), weight * (1 - scores), truths, n))
+    bounds = [_least_bound(least), _least_bound(most)]
+    return min(bound for bound, _ in bounds), sum(questions for _, questions in bounds)
 
 
 def _pair_bound(parts: Sequence[_Part], names: tuple[str, str]) -> tuple[float, int]:
-    """Return the log of the bound for the least cell of a pair, and how many cells there are."""
-    answered = _answered(parts, names)
-    totals, scored, cells = np.zeros(()), [], 0
-    for weight, phi, table in answered:
+    """Return the log of the bound for the least cell of a pair, and how many questions that is."""
+    scored = []
+    for weight, phi, table in _answered(parts, names):
         a, b = table.shape
-        cells = a * b
         # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
         # even share is divided by its φ, and their product by that of the pair.
         first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
@@ -298,23 +321,36 @@ def _pair_bound(parts: Sequence[_Part], names: tuple[str, str]) -> tuple[float, 
         n = float(table.sum())
         rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
         totals = (
-            totals
-            + scores[0, 0] * table
+            scores[0, 0] * table
             + scores[0, 1] * (rows - table)
             + scores[1, 0] * (columns - table)
             + scores[1, 1] * (n - rows - columns + table)
         )
-        scored.append((scores.ravel(), phi, n))
-    if totals.min() >= 0:
-        return 0.0, cells
+        scored.append(_Scored(totals, scores.ravel(), cache(partial(_pair_truths, phi, a, b)), n))
+    return _least_bound(scored)
+
+
+def _pair_truths(phi: Floats, a: int, b: int) -> Floats:
+    """Return the probabilities of the released by the true values of a pair, each by whether it is
+    u and whether it is v, shape (4, 4)."""
     (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(a), _kernels(b)
-    bounded = []
-    for scores, phi, n in scored:
-        # Probability of keeping and changing, shape (2, 2).
-        patterns = first_axis @ phi @ second_axis.T
-        truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels)
-        bounded.append((scores, truths.reshape(4, 4), n))
-    return _bound(float(totals.min()), bounded), cells
+    patterns = first_axis @ phi @ second_axis.T  # probability of keeping and changing, shape (2, 2)
+    truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels)
+    return np.asarray(truths.reshape(4, 4))
+
+
+def _least_bound(scored: Sequence[_Scored]) -> tuple[float, int]:
+    """Return the log of the bound for the least of some shares, by all parts together and, if there
+    are several, by each alone; and how many questions that is."""
+    if not scored:
+        return 0.0, 0
+    ways = [scored, *([one] for one in scored)] if len(scored) > 1 else [scored]
+    bound = 0.0
+    for way in ways:
+        total = float(np.sum([one.totals for one in way], axis=0).min())
+        if total < 0:
+            bound = min(bound, _bound(total, [(one.scores, one.truths(), one.n) for one in way]))
+    return bound, len(ways) * scored[0].totals.size
 
 
 def _answered(parts: Sequence[_Part], names: tuple[str, ...]) -> list[tuple[float, Floats, Floats]]:
@@ -326,6 +362,7 @@ def _answered(parts: Sequence[_Part], names: tuple[str, ...]) -> list[tuple[floa
     """
     told = [(part.eigenvalues(names), part) for part in parts]
     answered = [(phi, part.table(names)) for phi, part in told if phi is not None]
+    answered = [(phi, table) for phi, table in answered if table.any()]
     most = max((float(phi.flat[-1]) ** 2 for phi, _ in answered), default=1.0)
     return [(float(phi.flat[-1]) ** 2 / most, phi, table) for phi, table in answered]
 

@@ -73,6 +73,18 @@ def test_another_mechanisms_output_does_not_pass_where_it_changed_less():
     assert origin.p_value < 1e-6
 
 
+def test_a_share_above_one_gives_a_table_away():
+    # No share is far below 0 where they are many.
+    mechanism = design(Schema.anonymous((40,)), epsilon=3).mechanism
+    rows = [np.zeros(60, dtype=np.int64)]
+    assert origin_of(mechanism, Rows(("a1",), rows)).p_value < 1e-6
+    honest = Randomizer(mechanism, SystemRandomness()).randomize(rows)
+    assert origin_of(mechanism, Rows(("a1",), honest)).p_value > 1e-9
+    law = MatrixChannel.from_probabilities(np.full((40, 40), 0.01) + 0.6 * np.eye(40))
+    mechanism = Mechanism(Schema.anonymous((40,)), (Block((0,), law),))
+    assert origin_of(mechanism, Rows(("a1",), rows)).p_value < 1e-6
+
+
 def test_few_rows_tell_nothing_and_no_rows_are_nothing():
     few = origin_of(MECHANISM, Rows(NAMES, truth(3)))
     assert few is not None
