@@ -75,6 +75,17 @@ def test_only_what_is_between_the_markers_is_replaced() -> None:
         table.replaced("no marker", "new")
 
 
+def test_of_a_study_that_was_not_run_the_page_keeps_what_it_says() -> None:
+    texts = [study.text for study in STUDIES]
+    page = PAGE.read_text(encoding="utf-8")
+    known = table.runs_on(page)
+    assert table.replaced(page, table.table_text(texts, known)) == page
+    assert table.runs_on("no table") == {}
+    text = table.table_text([TEXT], {"made-up": run(quick=True)})
+    kept = table.runs_on(f"{table.BEGIN}\n\n{text}\n\n{table.END}")
+    assert kept["made-up"] | {"study": "made-up"} == run(quick=True)
+
+
 def test_folders_of_one_study_and_of_all_are_read_and_the_later_run_counts(tmp_path: Path) -> None:
     for name, plain in (("all", {"studies": [run("reproduced")]}), ("one", run())):
         (tmp_path / name).mkdir()

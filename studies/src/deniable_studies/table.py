@@ -1,11 +1,13 @@
 """Write the verdicts into a page of the documentation: ``python -m deniable_studies.table``.
 
 What stands between the two markers of the page is replaced; everything else stays as it is. Runs
-are read from the ``verdicts.json`` of folders that ``deniable reproduce`` made.
+are read from the ``verdicts.json`` of folders that ``deniable reproduce`` made. Of a study that is
+in none of them the page keeps its verdicts.
 """
 
 import argparse
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from deniable_studies.text import Text
 
 BEGIN = "<!-- The verdicts: written by python -m deniable_studies.table, not by hand. -->"
 END = "<!-- The end of the verdicts. -->"
+FULL_ONLY = "in full only"
 
 Run = Mapping[str, Any]
 """A study's verdicts, as they stand in its ``verdicts.json``."""
@@ -34,6 +37,23 @@ def read_runs(folders: Sequence[Path]) -> dict[str, Run]:
     return runs
 
 
+def runs_on(page: str) -> dict[str, Run]:
+    """Return the runs that a page tells of, by study."""
+    said, *studies = page.partition(BEGIN)[2].partition(END)[0].split("\n### ")
+    head = re.search(r"seed (\d+)\.(?: Quick ones.*: (.*)\.)?", said)
+    if head is None:
+        return {}
+    quick = (head[2] or "").split(", ")
+    runs: dict[str, Run] = {}
+    for study in studies:
+        name, *lines = study.splitlines()
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")][2:]
+        cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in rows]
+        claims = [{"statement": c[0], "verdict": c[2]} for c in cells if c[2] != FULL_ONLY]
+        runs[name] = {"quick": name in quick, "seed": int(head[1]), "claims": claims}
+    return runs
+
+
 def verdicts_of(text: Text, run: Run) -> dict[str, str]:
     """Return a run's verdicts by statement, in the order of the text.
 
@@ -44,7 +64,7 @@ def verdicts_of(text: Text, run: Run) -> dict[str, str]:
     stated = [claim.statement for claim in text.claim if not (claim.full_only and run["quick"])]
     if set(stated) != set(verdicts):
         raise ValueError(f"the run of {text.name} is of other claims; run it again")
-    return {claim.statement: verdicts.get(claim.statement, "in full only") for claim in text.claim}
+    return {claim.statement: verdicts.get(claim.statement, FULL_ONLY) for claim in text.claim}
 
 
 def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
@@ -104,8 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("page", type=Path, help="such as docs/studies.md")
     given = parser.parse_args(arguments)
     try:
-        table = table_text([study.text for study in STUDIES], read_runs(given.folders))
-        page = replaced(given.page.read_text(encoding="utf-8"), table)
+        page = given.page.read_text(encoding="utf-8")
+        runs = runs_on(page) | read_runs(given.folders)
+        page = replaced(page, table_text([study.text for study in STUDIES], runs))
     except (OSError, ValueError) as error:
         parser.error(str(error))
     given.page.write_text(page, encoding="utf-8")
