@@ -9,6 +9,7 @@ a file, which is named. `just fuzz` reads a million, the gate ten thousand (test
 """
 
 import argparse
+import gzip
 import io
 import json
 import math
@@ -31,17 +32,29 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from deniable.cli import options
 from deniable.collect.questionnaire import read_questionnaire
 from deniable.collect.study import Study, check_study, new_study
+from deniable.design.matrices import response_from_file
 from deniable.design.record import read_design
+from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
 from deniable.frontier import folder as frontier_folder
-from deniable.frontier.priors import Prior
+from deniable.frontier.priors import Prior, from_file
 from deniable.frontier.tracing import Request, trace
 from deniable.ledger import Ledger, Spending, balances
+from deniable.release.job import begin, open_job
 from deniable.release.record import verify
+from deniable.release.release import Options
+from deniable.release.signing import SIGNATURE, SUMS, Signer, check_signature, read_signer
 from deniable.schema import Attribute, Schema
 from deniable.tables import open_table
 
@@ -254,17 +267,45 @@ def _ledger(content: bytes, scratch: Path) -> None:
     balances(Ledger(scratch / "l").events())
 
 
-def _frontier(name: str) -> Callable[[bytes, Path], Any]:
-    def read(content: bytes, scratch: Path) -> None:
-        file = scratch / "front" / name
-        before = file.read_bytes()
+def _in_place(file: Path, read: Callable[[], Any]) -> Callable[[bytes, Path], Any]:
+    """One of several files that are read together."""
+    before = file.read_bytes()
+
+    def replaced(content: bytes, scratch: Path) -> None:
         file.write_bytes(content)
         try:
-            frontier_folder.read(scratch / "front")
+            read()
         finally:
             file.write_bytes(before)
 
-    return read
+    return replaced
+
+
+def _frontier(folder: Path) -> None:
+    stored = frontier_folder.read(folder)
+    for row in stored.rows:
+        if row.matrix is not None:
+            stored.load(row)
+
+
+def _job(folder: Path) -> None:
+    job = open_job(folder)
+    job.design, job.options, job.layout  # noqa: B018
+    job.stages, job.units, job.left("draw")
+
+
+def _key(content: bytes, scratch: Path) -> None:
+    file = scratch / "key"
+    file.write_bytes(content)
+    file.chmod(0o600)
+    read_signer(file, lambda: None)
+
+
+def _genotypes(folder: Path) -> None:
+    attributes = [Attribute(name, ("0", "1", "2", "NA"), missing="NA") for name in "rs"]
+    with open_table(folder / "t.bed", attributes, ["SEX"], other_columns="drop") as reader:
+        for _ in reader:
+            pass
 
 
 def parsers(scratch: Path) -> dict[str, Parser]:
@@ -280,27 +321,92 @@ def parsers(scratch: Path) -> dict[str, Parser]:
     levels = Attribute("blood", ("A", "B", "0"))
     prior = Prior(levels, (0.5, 0.3, 0.2), "a test", "It is a disclosure.")
     request = Request(prior, (0.3,), most_posterior=0.9, methods=("warner", "bound"))
-    frontier_folder.write(scratch / "front", trace(request), overwrite=False)
+    front, release, people = scratch / "front", scratch / "signed", scratch / "plink"
+    frontier_folder.write(front, trace(request), overwrite=False)
+    matrix, certificate = (sorted(front.glob(f"**/{word}*"))[0] for word in ("warner", "bound"))
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    ssh = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    release.mkdir()
+    (release / "record.json").write_text("{}")
+    (scratch / "public").write_bytes(public)
+    Signer(key).sign(release)
+    table = scratch / "job.csv"
+    table.write_text("smokes,alcohol,cannabis,sleep,lonely\n")
+    job = begin([table], read_design(mechanism), scratch / "parts", Options(command="x")).folder
+    people.mkdir()
+    (people / "t.bed").write_bytes(b"\x6c\x1b\x01" + bytes(range(4)))
+    (people / "t.bim").write_text("1 r 0 5 A C\n1 s 0 9 G T\n")
+    (people / "t.fam").write_text("".join(f"{i} {i} 0 0 {i % 3} -9\n" for i in range(8)))
+
+    def of_frontier(file: Path) -> Parser:
+        read = _in_place(file, lambda: _frontier(front))
+        return Parser(read, [file.read_bytes()], json=True, dear=True)
+
+    def of_genotypes(suffix: str) -> Parser:
+        file = people / f"t{suffix}"
+        return Parser(_in_place(file, lambda: _genotypes(people)), [file.read_bytes()])
+
+    def of_signature(name: str) -> Parser:
+        file = release / name
+        check = _in_place(file, lambda: check_signature(release, scratch / "public"))
+        return Parser(check, [file.read_bytes()])
+
     return {
         "schema": Parser(_written("s.toml", Schema.from_toml), [SCHEMA, PEOPLE.encode()]),
         "mechanism": Parser(_mechanism, _golden("*/*.json", most=9_000), json=True, dear=True),
         "record": Parser(
             _written("r.json", verify), _golden("*/*/record.json"), json=True, dear=True
         ),
-        **{
-            name: Parser(
-                _frontier(file), [(scratch / "front" / file).read_bytes()], json=True, dear=True
-            )
-            for name, file in (("frontier-about", "about.json"), ("frontier-rows", "frontier.json"))
-        },
+        "strata": Parser(
+            _written("r.json", read_designs),
+            _golden("*/pram-strata/record.json"),
+            json=True,
+            dear=True,
+        ),
+        "frontier-about": of_frontier(front / "about.json"),
+        "frontier-rows": of_frontier(front / "frontier.json"),
+        "frontier-matrix": of_frontier(matrix),
+        "frontier-certificate": of_frontier(certificate),
+        "prior": Parser(
+            _written("p.json", from_file),
+            [b"[0.5, 0.3, 0.2]", b'{"a": 0.25, "b": 0.75}'],
+            json=True,
+        ),
+        "matrix": Parser(
+            _written("x.json", lambda path: response_from_file(path, levels)),
+            [
+                b"[[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]]",
+                *_golden("*/designed-matrix.json"),
+            ],
+            json=True,
+        ),
         "questionnaire": Parser(
             _written("q.toml", lambda path: read_questionnaire(path, schema, TODAY)),
             [questionnaire.read_bytes()],
         ),
         "study": Parser(_study, [study.content], json=True, dear=True),
+        "job": Parser(
+            _in_place(job / "job.json", lambda: _job(job)),
+            [(job / "job.json").read_bytes()],
+            json=True,
+            dear=True,
+        ),
+        "key": Parser(_key, [pem, ssh]),
+        "public-key": Parser(
+            _in_place(scratch / "public", lambda: check_signature(release, scratch / "public")),
+            [public],
+        ),
+        "signed-list": of_signature(SUMS),
+        "signature": of_signature(SIGNATURE),
         "ledger": Parser(_ledger, [(scratch / "book").read_bytes()]),
         "csv": Parser(_written("t.csv", _table), [TABLE.encode(), TABLE.encode("utf-16")]),
+        "gzip": Parser(
+            _written("t.csv.gz", _table), [gzip.compress(TABLE.encode() * n) for n in (1, 9)]
+        ),
         "parquet": Parser(_written("t.parquet", _table), [_parquet()]),
+        **{f"genotypes{suffix}": of_genotypes(suffix) for suffix in (".bed", ".bim", ".fam")},
         "options": Parser(_option, [text.encode() for text in TEXTS]),
     }
 
