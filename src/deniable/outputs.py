@@ -51,7 +51,8 @@ def atomic_output(
         overwrite: whether an existing file may be replaced; until then it stays as it is.
         before_named: called when the data is complete, before it gets a name; the file does not
             appear if that fails.
-        beside: the folder, on the same file system, where it is under way; by default its own.
+        beside: the folder, on the same file system, where it is under way, and of which somebody
+            else clears what dead runs have left; by default its own, which is swept.
         reserve: bytes for which there has to be space before the block begins.
 
     Raises:
@@ -66,8 +67,9 @@ def atomic_output(
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder; name a file in it")
-    refuse_existing(path, overwrite=overwrite)
-    beside = beside or path.parent
+    if beside is None:
+        refuse_existing(path, overwrite=overwrite)
+        beside = path.parent
     write = _unnamed if _has_unnamed(beside) else _aside
     with explain_write_errors(path), write(path, overwrite, before_named, beside) as file:
         if reserve and hasattr(os, "posix_fallocate"):
@@ -215,8 +217,8 @@ def refuse_foreign_folder(
         )
 
 
-def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
-    """Write a small file that is no release, whole or not at all.
+def write_file(path: Path, content: bytes, *, overwrite: bool, beside: Path | None = None) -> None:
+    """Write a small file that is no release, whole or not at all; see :func:`atomic_output`.
 
     Raises:
         InputError: as :func:`atomic_output`.
@@ -230,7 +232,7 @@ def write_file(path: Path, content: bytes, *, overwrite: bool) -> None:
             f"{path} cannot be written: it exists already; choose another name, or replace it with "
             "--force"
         )
-    with atomic_output(path, overwrite=overwrite) as file:
+    with atomic_output(path, overwrite=overwrite, beside=beside) as file:
         file.write(content)
 
 

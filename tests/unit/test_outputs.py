@@ -312,3 +312,18 @@ def test_sigterm_leaves_nothing_where_files_need_a_name_in_this_process_too(tmp_
         signal.signal(signal.SIGTERM, before)
     assert end.value.code == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_under_way_elsewhere_takes_no_look_at_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "scandir", lambda _: pytest.fail("thousands of files are looked at"))
+    beside = tmp_path / "attempts"
+    beside.mkdir()
+    for overwrite in (False, True):
+        with atomic_output(tmp_path / "x", overwrite=overwrite, beside=beside) as file:
+            file.write(b"all")
+    with (
+        pytest.raises(InputError, match="it exists already"),
+        atomic_output(tmp_path / "x", beside=beside),
+    ):
+        pass
+    assert (tmp_path / "x").read_bytes() == b"all"

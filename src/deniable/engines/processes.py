@@ -30,6 +30,9 @@ _LABELS: dict[Stage, str] = {
 _BYTES = 1 << 25
 """Of the sources, for which it pays to start a process."""
 
+_BYTES_OF_UNIT = 1 << 19
+"""What it takes to begin and end a unit, in bytes that could be read and written instead."""
+
 
 def no_bar(
     _label: str, _rows: int | None
@@ -144,7 +147,7 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
         return
     rows = None if stage == "look" else sum(job.rows)
     before = 0 if rows is None else rows * (job.size(stage) - len(left)) / job.size(stage)
-    size = sum(source.size for source in job.stored.sources)
+    size = sum(source.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is a number of processes, not {jobs}")

@@ -250,6 +250,11 @@ class Job:
         """
         return [number for number in range(self.size(stage)) if not self.made(stage, number)]
 
+    @property
+    def attempts(self) -> Path:
+        """Where files are under way."""
+        return self.folder / "attempts"
+
     def mark(self, stage: Stage, number: int) -> None:
         """Note that a piece of work is done, so that it is missed if it goes."""
         with explain_write_errors(self.folder):
@@ -264,6 +269,7 @@ class Job:
             self.folder / "notes" / f"{name}.{digest}.json",
             to_json({"rows": rows}),
             overwrite=True,
+            beside=self.attempts,
         )
 
     def noted(self, file: Path, digest: str) -> int:

@@ -165,7 +165,8 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 def _look(job: Job, number: int, advance: Advance) -> None:
     with job.open(job.units[number]) as reader:
         rows = reader.look([] if job.options.person is None else [job.options.person])
-    write_file(job.place("look", number), to_json({"rows": rows}), overwrite=True)
+    place = job.place("look", number)
+    write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
     advance(rows)
 
 
@@ -181,9 +182,7 @@ def _committed(
         before_noted(file.hexdigest())
         job.note(place.name, file.hexdigest(), sum(rows))
 
-    with atomic_output(
-        place, before_named=note, beside=job.folder / "attempts", reserve=reserve
-    ) as handle:
+    with atomic_output(place, before_named=note, beside=job.attempts, reserve=reserve) as handle:
         file = Digesting(handle)
         yield file, rows
 
@@ -244,7 +243,7 @@ class _Persons:
 
     def __enter__(self) -> "_Persons":
         with explain_write_errors(self._job.folder):
-            descriptor, temporary = tempfile.mkstemp(dir=self._job.folder / "attempts")
+            descriptor, temporary = tempfile.mkstemp(dir=self._job.attempts)
         self._path = Path(temporary)
         self._file = os.fdopen(descriptor, "wb")
         self.tally = PersonTally(self._file)

@@ -85,6 +85,16 @@ def test_two_processes_make_what_one_makes_and_have_one_bar(people, tmp_path, mo
     assert drawn[-1] == 1.0
 
 
+def test_many_small_tables_are_worth_processes_too(people, tmp_path, monkeypatch):
+    job = prepare(people, DESIGN, tmp_path / "release", OPTIONS)
+    counts = []
+    monkeypatch.setattr(processes, "_in_processes", lambda _job, _stage, n, _more: counts.append(n))
+    for units in (5, 2):  # for which it pays
+        monkeypatch.setattr(processes, "_BYTES", units * processes._BYTES_OF_UNIT)
+        make(job, 7)
+    assert counts == [2, 3]
+
+
 def test_an_error_of_a_process_is_the_sentence_of_the_command(people, tmp_path, worth_a_process):
     people[3].write_text(people[3].read_text() + "99,x,perhaps\n")
     with pytest.raises(InputError, match=r"people-3\.csv, data row 4, column 'b'"):

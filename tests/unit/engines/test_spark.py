@@ -199,6 +199,8 @@ def session() -> Iterator:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     here = "127.0.0.1"  # else by the name of the machine, which need not lead to it
+    # By the name that pytest has given to this module, too.
+    modules = [str(Path(__file__).parents[3]), *sys.path]
     os.environ |= {"SPARK_LOCAL_IP": here, "PYSPARK_PYTHON": sys.executable}
     made = (
         sql.SparkSession.builder.master("local-cluster[2,1,1024]")
@@ -206,7 +208,7 @@ def session() -> Iterator:
         .config("spark.driver.host", here)
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "1g")
-        .config("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        .config("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, modules)))
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .getOrCreate()
