@@ -6,9 +6,9 @@ operating system: as fast as memory, and indistinguishable from uniform bits unl
 
 A draw never compares a rounded floating-point number. A probability is a ratio of integers; the
 uniform number U in [0, 1) is revealed bit by bit, most significant first, until it is known on
-which side of every boundary it lies. Sixteen bits decide nearly always; the rest is looked at
-again with 64, and after that with Python's integers for as long as it takes. The outcome therefore
-has exactly the stated probability, given uniform bits.
+which side of every boundary it lies. Sixteen bits decide nearly always; the rest, and all where
+there are thousands of outcomes, is looked at with 64, and after that with Python's integers for as
+long as it takes. The outcome therefore has exactly the stated probability, given uniform bits.
 
 The number of bits used depends on U alone, never on a record.
 
@@ -43,6 +43,10 @@ _PIECE = 1 << 16
 
 _DIRECT_OUTCOMES = 4096
 """Above this many outcomes a 16-bit prefix leaves too many draws undecided to be worth a table."""
+
+_GUIDE_BITS, _STEPS = 18, 4
+"""With more outcomes at most so many first bits of a word say where among the boundaries to look,
+and so many steps from there find nearly every outcome."""
 
 
 _forks = 0
@@ -202,8 +206,12 @@ class ExactCategorical:
         }
         self._prefix_bits = prefix_bits
         self._table: NDArray[Any] | None = None
+        self._guide: NDArray[np.int32] | None = None
         if self.n_outcomes <= _DIRECT_OUTCOMES:
             self._table = self._prefix_table(prefix_bits)
+        else:
+            self._guide_bits = min(_GUIDE_BITS, self.n_outcomes.bit_length() + 1)
+            self._guide = np.searchsorted(self._floor64, self._guided()).astype(np.int32)
 
     def _prefix_table(self, bits: int) -> NDArray[Any]:
         # The prefix t says U ∈ [t, t+1)/2^bits. With b_j = c_j·2^bits/total, the number of
@@ -216,6 +224,11 @@ class ExactCategorical:
         least = np.searchsorted(ceiling, prefixes, side="right")
         most = np.searchsorted(floor, prefixes, side="right")
         return np.where(least == most, least, self.n_outcomes).astype(self._dtype)
+
+    def _guided(self) -> NDArray[np.uint64]:
+        """Return the least word that begins with each prefix that the guide knows."""
+        prefixes = np.arange(1 << self._guide_bits, dtype=np.uint64)
+        return prefixes << np.uint64(64 - self._guide_bits)
 
     def draw(self, count: int, source: BitSource) -> NDArray[Any]:
         """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type."""
@@ -239,10 +252,10 @@ class ExactCategorical:
     def _decide(self, value: NDArray[np.uint64], source: BitSource) -> NDArray[Any]:
         # value holds the first 64 bits of U. A boundary with floor(b_j) < value lies below U and
         # one with floor(b_j) > value above; equality decides only if b_j is an integer.
-        outcome = np.searchsorted(self._floor64, value, side="right")
+        outcome = self._below(value)
         touching = (
-            np.flatnonzero((outcome > 0) & (self._floor64[outcome - 1] == value))
-            if (self._reachable)
+            np.flatnonzero((outcome > 0) & (self._floor64.take(outcome - 1, mode="clip") == value))
+            if self._reachable
             else np.empty(0, dtype=np.intp)
         )
         result = outcome.astype(self._dtype)
@@ -250,6 +263,22 @@ class ExactCategorical:
             if int(value[row]) in self._inexact:
                 result[row] = self._extend(int(value[row]), source)
         return result
+
+    def _below(self, value: NDArray[np.uint64]) -> NDArray[Any]:
+        """Return how many of the boundaries' first 64 bits are not above each value's, shape (n,).
+
+        From the guide on it is mostly one step or none; a search from the beginning is ten times
+        slower. Where steps do not settle it, also beyond the last boundary, it is searched for.
+        """
+        if self._guide is None or not self._reachable:
+            return np.searchsorted(self._floor64, value, side="right")
+        found = self._guide.take(value >> np.uint64(64 - self._guide_bits))
+        rows = np.flatnonzero(self._floor64.take(found, mode="clip") <= value)
+        for _ in range(_STEPS):
+            found[rows] += 1
+            rows = rows[self._floor64.take(found[rows], mode="clip") <= value[rows]]
+        found[rows] = np.searchsorted(self._floor64, value[rows], side="right")
+        return found
 
     def _extend(self, value: int, source: BitSource) -> int:
         bits = 64
@@ -282,8 +311,14 @@ class ExactCategorical:
             return False
         if self._inexact != {floor for floor, rest in exact if rest}:
             return False
-        if self._table is None:
-            return True
+        if self._guide is not None:
+            # So many boundaries, and no more, lie below every word with the prefix.
+            around = np.pad(self._floor64, 1)
+            below, above = around[self._guide], around[self._guide + 1]
+            none, all_of_them = self._guide == 0, self._guide == self._reachable
+            words = self._guided()
+            return bool(np.all(none | (below < words)) and np.all(all_of_them | (above >= words)))
+        assert self._table is not None
         # Outcome j is certain after a prefix t if all of [t, t + 1)/2^bits lies within its edges.
         expected = np.full(1 << self._prefix_bits, self.n_outcomes)
         for j, (low, high) in enumerate(pairwise(edges)):

@@ -370,7 +370,7 @@ def patterned(k: int, bits: int) -> PatternTable:
 PATTERNS: dict[str, Law] = {
     "product of eight": ProductLaw.from_levels((3, 2, 5, 2, 4, 3, 2, 3), (1.0,) * 8),
     "table of eight": patterned(8, 18),
-    "table of thirteen, without a lookup table": patterned(13, 24),
+    "table of thirteen, by its guide": patterned(13, 24),
     "dithered vote of eight": dithered_vote((3, 2, 5, 2, 4, 3, 2, 3)),
     "ramp of eight": ramp((3, 2, 5, 2, 4, 3, 2, 3)),
     "mixed votes of eight": votes((3, 2, 5, 2, 4, 3, 2, 3)),

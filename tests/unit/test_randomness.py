@@ -223,6 +223,42 @@ def test_thousands_of_outcomes_are_drawn_without_a_table_and_as_exactly() -> Non
     assert exact.draw(2, source).tolist() == [16, 17]
 
 
+def uneven(n: int) -> list[list[int]]:
+    """Weights of n outcomes, such that a prefix has no boundary, one, or very many."""
+    random = np.random.default_rng(n)
+    steep = [int(w) ** 9 + 1 for w in random.integers(0, 1000, n).tolist()]
+    rare = [1] * (n - 1) + [1 << 80]
+    lonely = [0] * n
+    lonely[5], lonely[n - 1] = 3, 5
+    return [[1] * n, steep, rare, rare[::-1], lonely, [1] + [0] * (n - 1)]
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_a_guide_finds_what_a_search_finds_at_every_boundary(kind: int) -> None:
+    weights = uneven(5000)[kind]
+    guided = ExactCategorical(weights)
+    assert guided._guide is not None
+    floors, random = guided._floor64, np.random.default_rng(1)
+    edges = [np.array([0, ALL_ONES], np.uint64), random.integers(0, ALL_ONES, 3000, np.uint64)]
+    words = np.concatenate([floors, floors - np.uint64(1), floors + np.uint64(1), *edges])
+    expected = np.searchsorted(floors, words, side="right")
+    assert np.array_equal(guided._below(words), expected)
+    assert guided.draws_by([3 * weight for weight in weights])
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_guide_that_is_off_by_one_somewhere_is_seen(by: int) -> None:
+    weights = uneven(5000)[1]
+    guided = ExactCategorical(weights)
+    assert guided._guide is not None
+    moved = np.flatnonzero(np.diff(guided._guide))[[0, 700, -1]]
+    for place in moved.tolist():
+        guided._guide[place] += by
+        assert not guided.draws_by(weights)
+        guided._guide[place] -= by
+    assert guided.draws_by(weights)
+
+
 def test_the_two_prefix_widths_and_the_direct_path_agree_on_the_same_u() -> None:
     weights = [3, 1 << 66, 12345, 0, 1 << 65, 77]
     generator = np.random.default_rng(5)

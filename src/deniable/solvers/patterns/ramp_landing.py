@@ -18,7 +18,7 @@ from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp, Response
 from deniable.solvers.patterns.ramps import Fit, RampFit, Target
 
-MOST_IN_TABLE = 12
+MOST_IN_TABLE = 16
 """Most attributes for which the law is a table of all 2^k patterns."""
 
 _BEYOND_BOTTOM = 1.003

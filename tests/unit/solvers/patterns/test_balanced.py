@@ -34,6 +34,21 @@ def request(seed: int, k: int) -> tuple[list[int], list[float]]:
     return random.integers(2, 9, k).tolist(), random.uniform(0.3, 1.5, k).tolist()
 
 
+@pytest.mark.parametrize(("k", "family"), [(14, PatternTable), (17, GatedSum)])
+def test_up_to_sixteen_attributes_the_law_is_exact_and_its_sampler_draws_from_its_integers(
+    k: int, family: type[PatternLaw]
+) -> None:
+    counts, levels = request(1, k)
+    (part,) = balanced.solve(counts, levels, [2 * level for level in levels], 0.5).parts
+    assert isinstance(part.law, family)
+    sampler = part.law.sampler()
+    assert sampler.draws(part.law)
+    if isinstance(part.law, PatternTable):
+        weights = list(part.law.weights)
+        weights[7], weights[11] = weights[7] + 1, weights[11] - 1
+        assert not sampler.draws(PatternTable(part.law.n_categories, part.law.bits, tuple(weights)))
+
+
 @functools.cache
 def _optimum(
     counts: tuple[int, ...], levels: tuple[float, ...], gap: float
