@@ -163,7 +163,7 @@ def test_a_first_row_that_is_data_is_refused_and_can_be_told(tmp_path: Path) -> 
     path.write_text(ADULT)
     with pytest.raises(InputError, match=r"column 1 would be called by a number.*--no-header") as e:
         draft_schema(path)
-    assert "39" not in str(e.value)
+    assert "39" not in str(e.value).replace(str(path), "")
     path.write_text("Male,Private\nFemale,Private\n")
     with pytest.raises(InputError, match="the name of column 2 is also a value in it") as caught:
         draft_schema(path)
