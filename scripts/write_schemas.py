@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from deniable.collect.questionnaire import Questionnaire
+from deniable.collect.study import StoredStudy
 from deniable.design.stored import StoredMechanism
 from deniable.design.strata import StoredStrata
 from deniable.frontier.folder import StoredAbout, StoredRow
@@ -27,6 +29,8 @@ FILES: dict[str, Any] = {
     "frontier-rows": list[StoredRow],
     "frontier-certificate": StoredCertificate,
     "schema": Document,
+    "study": StoredStudy,
+    "questionnaire": Questionnaire,
 }
 """By the name of the file that is written, what it describes."""
 
@@ -37,6 +41,7 @@ LATER = {
     ("StoredRecord", "mechanism"): "StoredMechanism",
     ("StoredStratum", "mechanism"): "StoredMechanism",
     ("StoredExPost", "strata"): "StoredStrata",
+    ("StoredStudy", "mechanism"): "StoredMechanism",
 }
 
 

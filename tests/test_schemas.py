@@ -21,7 +21,7 @@ def test_a_published_schema_is_up_to_date(name: str) -> None:
 
 
 def test_every_object_of_the_schemas_refuses_fields_that_it_does_not_name() -> None:
-    for name in ("mechanism", "release", "frontier-about", "schema"):
+    for name in ("mechanism", "release", "frontier-about", "schema", "study", "questionnaire"):
         definitions = json.loads(schemas.texts()[f"{name}.json"])["$defs"]
         closed = {key: one.get("additionalProperties") for key, one in definitions.items()}
         assert set(closed.values()) <= {False, None}

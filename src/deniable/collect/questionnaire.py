@@ -19,21 +19,25 @@ RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ku", "ps", "ur", "yi")
 """Languages that are written from right to left, of those in use on the web."""
 
 
-class _Question(msgspec.Struct, forbid_unknown_fields=True):
+class Question(msgspec.Struct, forbid_unknown_fields=True):
+    """What is asked of a column: the text, help, and a label for categories that need one."""
+
     attribute: str
     text: Text
     help: Text = ""
     labels: dict[str, Text] = {}
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class Questionnaire(msgspec.Struct, forbid_unknown_fields=True):
+    """The file that a questionnaire is written in."""
+
     title: Text
     purpose: Text
     contact: Text
     closes: date
     respondents: Literal["invited", "open"]
     consent: list[str] | dict[str, list[str]]
-    question: list[_Question]
+    question: list[Question]
     languages: list[str] = msgspec.field(default_factory=lambda: ["en"])
     shared_device: bool = False
 
@@ -51,7 +55,7 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
     """
     try:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))
-        file = msgspec.convert(parsed, _File)
+        file = msgspec.convert(parsed, Questionnaire)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except UnicodeDecodeError:
@@ -68,7 +72,22 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
         raise InputError(f"{path}: {error}") from None
 
 
-def _checked(file: _File, schema: Schema, today: date) -> dict[str, Any]:
+def right_to_left(languages: Sequence[str]) -> list[str]:
+    """Return those of some languages that are written from right to left."""
+    return [code for code in languages if code.split("-")[0] in RIGHT_TO_LEFT]
+
+
+def place(attribute: Attribute, part: Attribute) -> dict[str, Any]:
+    """Return which column a question fills, and how its answer becomes a code of its attribute."""
+    return {
+        "attribute": attribute.name,
+        "column": part.name,
+        "stride": attribute.strides[attribute.parts.index(part)] if attribute.parts else 1,
+        "edges": None if part.bins is None else list(part.bins),
+    }
+
+
+def _checked(file: Questionnaire, schema: Schema, today: date) -> dict[str, Any]:
     languages = file.languages
     if not languages or first_duplicate(languages) is not None:
         raise InputError("languages lists each language once, and at least one")
@@ -93,14 +112,14 @@ def _checked(file: _File, schema: Schema, today: date) -> dict[str, Any]:
         "shared_device": file.shared_device,
         "closes": file.closes.isoformat(),
         "languages": languages,
-        "right_to_left": [c for c in languages if c.split("-")[0] in RIGHT_TO_LEFT],
+        "right_to_left": right_to_left(languages),
         "texts": texts,
         "questions": _questions(file.question, schema, languages),
     }
 
 
 def _questions(
-    given: Sequence[_Question], schema: Schema, languages: Sequence[str]
+    given: Sequence[Question], schema: Schema, languages: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return one question per column, in the schema's order: what is asked and where it goes."""
     if (twice := first_duplicate([question.attribute for question in given])) is not None:
@@ -122,7 +141,7 @@ def _questions(
 
 
 def _question(
-    asked: _Question, attribute: Attribute, part: Attribute, languages: Sequence[str]
+    asked: Question, attribute: Attribute, part: Attribute, languages: Sequence[str]
 ) -> dict[str, Any]:
     where = f"the question for '{part.name}'"
     if unknown := [value for value in asked.labels if value not in part.categories]:
@@ -142,13 +161,7 @@ def _question(
         }
         for code in languages
     }
-    return {
-        "attribute": attribute.name,
-        "column": part.name,
-        "stride": attribute.strides[attribute.parts.index(part)] if attribute.parts else 1,
-        "edges": None if part.bins is None else list(part.bins),
-        "texts": texts,
-    }
+    return {**place(attribute, part), "texts": texts}
 
 
 def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:

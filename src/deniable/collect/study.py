@@ -10,18 +10,70 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from deniable.collect.gates import check_gates, gates_of
-from deniable.collect.questionnaire import read_questionnaire
+from deniable.collect.questionnaire import place, read_questionnaire, right_to_left
 from deniable.design.account import Design
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design
+from deniable.design.stored import Digest, Software, decoded
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel
+from deniable.schema import Schema
 
 FORMAT = "deniable study"
 FORMAT_VERSION = 1
 MOST_ATTRIBUTES = 200
+
+
+class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
+    """What a respondent reads before the questions, in one language."""
+
+    title: str
+    purpose: str
+    contact: str
+    consent: list[str]
+
+
+class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
+    """A question in one language, with a label for every category."""
+
+    text: str
+    help: str
+    labels: list[str]
+
+
+class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
+    """A question, and how its answer becomes a code of its attribute: ``edges`` of bins, and
+    ``stride`` of a part of a merged attribute."""
+
+    attribute: str
+    column: str
+    stride: int
+    edges: list[float] | None
+    texts: dict[str, StoredWords]
+
+
+class StoredStudy(msgspec.Struct, forbid_unknown_fields=True):
+    """The file that a study is frozen in."""
+
+    format: Literal["deniable study"]
+    format_version: Literal[1]
+    software: Software
+    respondents: Literal["invited", "open"]
+    shared_device: bool
+    closes: date
+    languages: Annotated[list[str], msgspec.Meta(min_length=1)]
+    right_to_left: list[str]
+    texts: dict[str, StoredTexts]
+    questions: list[StoredQuestion]
+    sizes: list[int]
+    outputs: list[int]
+    mechanism: dict[str, Any]
+    gates: list[list[str]]
+    law_digest: Digest
 
 
 @dataclass(frozen=True)
@@ -193,6 +245,7 @@ def check_study(study: Study) -> None:
             raise InputError("this is not a study opened by deniable")
         if plain.get("format_version") != FORMAT_VERSION:
             raise InputError("the study was opened by a later version of deniable; update it")
+        stored = decoded(plain, StoredStudy, "the study")
         mechanism = study.design.mechanism
         _check_collectable(study.design)
         if law_digest(plain["mechanism"]["blocks"], plain["gates"]) != plain["law_digest"]:
@@ -204,13 +257,33 @@ def check_study(study: Study) -> None:
         sizes, outputs = list(mechanism.schema.n_categories), list(mechanism.n_outputs)
         if plain["sizes"] != sizes or plain["outputs"] != outputs:
             raise InputError("the study has been altered: it asks for other categories")
-        columns = [question["column"] for question in plain["questions"]]
-        if columns != list(mechanism.schema.columns):
-            raise InputError("the study has been altered: it asks for other attributes")
+        _check_questions(stored, mechanism.schema)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("this is not a study opened by deniable") from None
+
+
+def _check_questions(stored: StoredStudy, schema: Schema) -> None:
+    """Refuse questions that are not the schema's, or not in every language."""
+    columns = [(a, part) for a in schema.attributes for part in a.columns]
+    asked = [{key: getattr(q, key) for key in _PLACE} for q in stored.questions]
+    if asked != [place(attribute, part) for attribute, part in columns]:
+        raise InputError("the study has been altered: it asks for other attributes")
+    if stored.right_to_left != right_to_left(stored.languages):
+        raise InputError("the study has been altered: its languages are written otherwise")
+    labels = [len(part.categories) for _, part in columns]
+    for languages in ([*stored.texts], *([*question.texts] for question in stored.questions)):
+        if languages != stored.languages:
+            raise InputError("the study has been altered: a text is not in all its languages")
+    for question, count in zip(stored.questions, labels, strict=True):
+        if any(len(words.labels) != count for words in question.texts.values()):
+            raise InputError(
+                f"the study has been altered: '{question.column}' has another number of labels"
+            )
+
+
+_PLACE = ("attribute", "column", "stride", "edges")
 
 
 def _check_collectable(design: Design) -> None:
@@ -237,6 +310,13 @@ def _check_collectable(design: Design) -> None:
             f"'{bare[0]}' is kept without categories; declare it as an attribute with the "
             "categories that may be answered"
         )
+    for column in (part for attribute in schema.attributes for part in attribute.columns):
+        if column.bins is not None and (column.dates or not all(map(math.isfinite, column.bins))):
+            raise InputError(
+                "the page asks for a number between the first edge and the last of "
+                f"'{column.name}', whose bins are of dates or have no end; give it edges that are "
+                "numbers, or categories"
+            )
     if unprotected := [name for name in mechanism.unprotected if name not in schema.keep]:
         raise InputError(
             f"no ε holds for '{unprotected[0]}', so that an answer could prove what was true; use "

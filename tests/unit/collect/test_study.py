@@ -1,6 +1,8 @@
 """A study is frozen: what it holds, what it refuses, and that a changed one is another."""
 
 import json
+import math
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -64,8 +66,19 @@ def altered(study: Study, change: str) -> Study:
         ("plain['sizes'][0] = 3", "it asks for other categories"),
         ("plain['outputs'][0] = 3", "it asks for other categories"),
         ("plain['questions'].pop()", "it asks for other attributes"),
-        ("del plain['mechanism']", "not a study opened by deniable"),
-        ("plain['mechanism'] = 7", "not a study opened by deniable"),
+        ("plain['questions'][0]['stride'] = 2", "it asks for other attributes"),
+        ("plain['questions'][3]['edges'][1] += 1", "it asks for other attributes"),
+        (
+            "plain['questions'][0]['texts']['xx'] = plain['questions'][0]['texts']['en']",
+            "languages",
+        ),
+        ("plain['questions'][0]['texts']['en']['labels'].pop()", "another number of labels"),
+        ("plain['right_to_left'] = ['en']", "are written otherwise"),
+        ("plain['trust'] = 'me'", "unknown field"),
+        ("plain['questions'][0]['hint'] = 'yes'", "unknown field"),
+        ("plain['closes'] = 'never'", "has been altered"),
+        ("del plain['mechanism']", "has been altered"),
+        ("plain['mechanism'] = 7", "has been altered"),
     ],
 )
 def test_an_altered_study_is_refused(study: Study, change: str, problem: str) -> None:
@@ -108,6 +121,15 @@ def asking(schema: Schema, mechanism: Path, tmp_path: Path) -> Study:
     head += 'respondents = "open"\nconsent = ["Yes."]\n'
     (tmp_path / "q.toml").write_text(head + questions)
     return new_study(mechanism, tmp_path / "q.toml", TODAY)
+
+
+@pytest.mark.parametrize(
+    "edges", [(0, 1, math.inf), (date(1950, 1, 1), date(1980, 1, 1), date(2000, 1, 1))]
+)
+def test_bins_that_the_page_cannot_ask_for_are_refused(edges: tuple, tmp_path: Path) -> None:
+    schema = Schema((Attribute("age", bins=edges, missing="NA"),))
+    with pytest.raises(InputError, match="'age', whose bins are of dates or have no end"):
+        opened_with(schema, tmp_path, epsilon=1.0)
 
 
 def test_a_kept_attribute_is_asked_and_a_kept_column_without_categories_is_refused(
