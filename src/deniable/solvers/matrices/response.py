@@ -35,7 +35,8 @@ def checked_prior(prior: npt.ArrayLike) -> FloatArray:
             f"prior: entry {int(np.argmin(values > 0)) + 1} is not above 0; leave out categories "
             "that nobody has, or give them a small share"
         )
-    total = float(values.sum())
+    with np.errstate(over="ignore"):
+        total = float(values.sum())
     if abs(total - 1.0) > _SUM_TOLERANCE:
         raise InputError(f"prior: its entries sum to {total:.9g}, not to 1")
     return values / total
@@ -57,7 +58,8 @@ def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
         )
     if not np.isfinite(values).all() or (values < 0).any():
         raise InputError("response matrix: every entry must be a finite number, at least 0")
-    totals = values.sum(axis=-2, keepdims=True)
+    with np.errstate(over="ignore"):
+        totals = values.sum(axis=-2, keepdims=True)
     off = np.abs(totals - 1.0) > _SUM_TOLERANCE
     if off.any():
         column = int(np.argwhere(off)[0][-1])
@@ -123,7 +125,9 @@ def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
         except np.linalg.LinAlgError:
             pass
         else:
-            trace = ((inverse * inverse).sum(axis=-2) * occurrence).sum(axis=-1)
+            with np.errstate(over="ignore", invalid="ignore"):
+                trace = ((inverse * inverse).sum(axis=-2) * occurrence).sum(axis=-1)
+            trace = np.where(np.isnan(trace), np.inf, trace)  # an infinity times 0
             return np.asarray((trace - prior @ prior) / n)
     if matrix.shape[-2] < n:
         return np.full(matrix.shape[:-2], np.inf)
@@ -157,7 +161,8 @@ def epsilon(matrix: FloatArray) -> FloatArray:
     largest, least = matrix.max(axis=-1), matrix.min(axis=-1)
     excluded = (least == 0) & (largest > 0)
     plain = least > 0
-    ratio = np.divide(largest, least, out=np.ones_like(largest), where=plain)
+    with np.errstate(over="ignore"):
+        ratio = np.divide(largest, least, out=np.ones_like(largest), where=plain)
     return np.asarray(np.where(excluded, np.inf, np.log(ratio)).max(axis=-1))
 
 

@@ -222,3 +222,17 @@ def test_a_matrix_that_is_no_response_matrix_is_refused(matrix: object, message:
 def test_a_matrix_in_decimals_is_accepted_and_normalised() -> None:
     matrix = response.checked_response([[0.1, 0.3], [0.2, 0.3], [0.7, 0.4]], 2)
     assert (matrix.sum(axis=0) == 1.0).all()
+
+
+def test_numbers_near_the_end_of_the_range_are_refused_or_infinite() -> None:
+    with pytest.raises(InputError, match="sum to inf"):
+        response.checked_prior([1.7e308, 1.7e308])
+    with pytest.raises(InputError, match="column 1 does not sum to 1"):
+        response.checked_response([[1.7e308, 0.5], [1.7e308, 0.5]], 2)
+    nearly = np.array([[1.0, 5e-324], [5e-324, 1.0]])
+    assert response.epsilon(nearly) == np.inf
+    alike = np.array([[0.5, 0.5], [0.5, 0.5]]) + 1e-170 * np.eye(2)
+    prior = np.array([0.5, 0.5])
+    assert response.record_mse(alike, prior) == np.inf
+    badly = np.array([[1.0, 1.0], [0.0, 1e-200]])
+    assert response.record_mse(badly, prior) == np.inf
