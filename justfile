@@ -38,6 +38,10 @@ fuzz inputs="1000000":
     {{bin}}/python tests/fuzzing.py --inputs {{inputs}}
     REQUESTS=100000 {{bin}}/pytest -m slow -n 0 -k "posted_breaks" tests/unit/collect/test_collector.py
 
+# A million records of laws of every family, in Chromium and in QuickJS, from the bytes that Python drew.
+records count="1000000":
+    RECORDS={{count}} {{bin}}/pytest -m slow -k "same_bytes or thousands" tests/unit/collect
+
 # A hundred pairs of opposite answers through the page: when their requests start; ten minutes.
 opposite:
     PAIRS=100 {{bin}}/pytest -m slow -n 0 -s -k "starts_tells_nothing" tests/unit/collect/test_in_a_browser.py

@@ -10,17 +10,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from unit.collect import vectors
 
-LEFT_OUT = {"pattern table, direct", "many categories"}  # thousands of weights
+LEFT_OUT = {
+    *("pattern table, direct", "many categories"),  # thousands of weights
+    "several blocks",  # made of others
+}
 
 
 def main() -> None:
     golden = [
         {
             "name": name,
-            "record": vectors.record_of(law),
-            "vectors": vectors.vectors(law, 4 if name == "ramp, twelve" else 10, seed=15),
+            "record": vectors.record_of(mechanism),
+            "vectors": vectors.vectors(mechanism, 4 if name == "ramp, twelve" else 10, seed=15),
         }
-        for name, law in vectors.laws().items()
+        for name, mechanism in vectors.mechanisms().items()
         if name not in LEFT_OUT
     ]
     path = Path(__file__).parent / "drawing" / "vectors.json"

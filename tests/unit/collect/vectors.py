@@ -1,7 +1,10 @@
 """What a browser must draw from given bytes, and engines to ask: Python's sampler is the oracle."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,11 @@ from deniable.laws import (
 )
 from deniable.laws.law import Sampler
 from deniable.laws.votes.sampling import BlendSampler, SumSampler, TableSampler, VoteSampler
+from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.randomizer import Randomizer
+from deniable.schema import Schema
 
+RECORDS = int(os.environ.get("RECORDS", "24000"))  # of all mechanisms together: just records
 MASK = (1 << 64) - 1
 CORNERS = (0, MASK, 1 << 63, (1 << 63) - 1, MASK // 3, 2 * (MASK // 3), MASK // 5)
 
@@ -74,6 +81,29 @@ def laws() -> dict[str, Law]:
         "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
         "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
     }
+
+
+def mechanisms() -> dict[str, Mechanism]:
+    """A mechanism of each law but the identity, and one of several blocks, the identity among
+    them, whose attributes are mixed."""
+    made = laws()
+    kept = made.pop("identity")
+    parts = [kept, *(made[name] for name in ("vote", "matrix", "product, few bits", "ramp"))]
+    order = list(np.random.default_rng(1).permutation(sum(len(p.n_categories) for p in parts)))
+    blocks, sizes = [], dict[int, int]()
+    for part in parts:
+        places = tuple(int(order.pop()) for _ in part.n_categories)
+        blocks.append(Block(places, part))
+        sizes |= zip(places, part.n_categories, strict=True)
+    schema = Schema.anonymous(tuple(sizes[i] for i in sorted(sizes)))
+    schema = replace(schema, keep=tuple(schema.names[i] for i in blocks[0].attributes))
+    alone = {name: mechanism_of(law) for name, law in made.items()}
+    return alone | {"several blocks": Mechanism(schema, tuple(blocks))}
+
+
+def mechanism_of(law: Law) -> Mechanism:
+    block = Block(tuple(range(len(law.n_categories))), law)
+    return Mechanism(Schema.anonymous(law.n_categories), (block,))
 
 
 class RecordedBits:
@@ -134,14 +164,22 @@ def boundaries(law: Law) -> Iterator[int]:
             yield from (drawn << 48, max(drawn - 1, 0) << 48, rest, rest + 1, max(rest - 1, 0))
 
 
-def record_of(law: Law) -> dict[str, Any]:
-    """What a browser is told of a law."""
-    names = [f"a{i}" for i in range(1, len(law.n_categories) + 1)]
+def record_of(subject: Mechanism | Law) -> dict[str, Any]:
+    """What a browser is told of a mechanism, or of one law."""
+    if isinstance(subject, Law):
+        blocks: tuple[Block, ...] = (Block(tuple(range(len(subject.n_categories))), subject),)
+        sizes = subject.n_categories
+    else:
+        blocks, sizes = subject.blocks, subject.schema.n_categories
+    names = [f"a{i}" for i in range(1, len(sizes) + 1)]
     return {
-        "blocks": [{"attributes": names, "law": law.to_plain()}],
-        "gates": [gates_of(law)],
+        "blocks": [
+            {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
+            for block in blocks
+        ],
+        "gates": [gates_of(block.law) for block in blocks],
         "names": names,
-        "sizes": list(law.n_categories),
+        "sizes": list(sizes),
     }
 
 
@@ -151,18 +189,27 @@ def one_row(sampler: Sampler, codes: Sequence[int], source: Any) -> list[int]:
     return [int(column[0]) for column in sampler.randomize(columns, source)]
 
 
-def vectors(law: Law, count: int, seed: int) -> list[dict[str, Any]]:
+def vectors(mechanism: Mechanism, count: int, seed: int) -> list[dict[str, Any]]:
     """Rows, the bytes they were drawn with, and what came out."""
-    words = np.fromiter(boundaries(law), dtype=np.uint64)
+    return next(batches(mechanism, count, seed, count))
+
+
+def batches(
+    mechanism: Mechanism, count: int, seed: int, size: int = 1000
+) -> Iterator[list[dict[str, Any]]]:
+    """Such rows in batches."""
+    edges = chain.from_iterable(boundaries(block.law) for block in mechanism.blocks)
+    words = np.fromiter(edges, dtype=np.uint64)
     random = np.random.default_rng(seed)
-    sampler = law.sampler()
-    found = []
-    for row in range(count):
-        source = RecordedBits(seed * 1_000_003 + row, words)
-        codes = [int(random.integers(n)) for n in law.n_categories]
-        drawn = one_row(sampler, codes, source)
-        found.append({"codes": codes, "bytes": source.bytes.hex(), "drawn": drawn})
-    return found
+    randomizer = Randomizer(mechanism, RecordedBits(seed, words))
+    for start in range(0, count, size):
+        found = []
+        for row in range(start, min(start + size, count)):
+            randomizer.source = source = RecordedBits(seed * 1_000_003 + row, words)
+            codes = [int(random.integers(n)) for n in mechanism.schema.n_categories]
+            drawn = [int(c[0]) for c in randomizer.randomize([np.array([x]) for x in codes])]
+            found.append({"codes": codes, "bytes": source.bytes.hex(), "drawn": drawn})
+        yield found
 
 
 HARNESS = """
@@ -202,5 +249,5 @@ def script(code: str | None = None) -> str:
     return (joined(DRAWING) if code is None else code) + HARNESS
 
 
-def request(law: Law, found: list[dict[str, Any]]) -> str:
-    return json.dumps({"record": record_of(law), "vectors": found})
+def request(mechanism: Mechanism, found: list[dict[str, Any]]) -> str:
+    return json.dumps({"record": record_of(mechanism), "vectors": found})
