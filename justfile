@@ -42,6 +42,10 @@ fuzz inputs="1000000":
 records count="1000000":
     RECORDS={{count}} {{bin}}/pytest -m slow -k "same_bytes or thousands" tests/unit/collect
 
+# Three hundred people clicking in Chromium, twenty thousand posting: what is estimated holds the truth.
+respondents count="300":
+    RESPONDENTS={{count}} {{bin}}/pytest -m slow -n 0 -s tests/statistical/test_collected_answers.py
+
 # A hundred pairs of opposite answers through the page: when their requests start; ten minutes.
 opposite:
     PAIRS=100 {{bin}}/pytest -m slow -n 0 -s -k "starts_tells_nothing" tests/unit/collect/test_in_a_browser.py
