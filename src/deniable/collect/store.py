@@ -64,7 +64,9 @@ _BATCH = 20_000
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 PATIENCE = 2.0
-"""Seconds that a transaction waits for another process's on SQLite."""
+"""Seconds that a transaction waits for another process's."""
+
+_LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
 
 
 class Outcome(Enum):
@@ -166,7 +168,7 @@ class Store:
         """A transaction that no other collector's overlaps."""
         with self._writes.begin() as connection:
             if self._is_postgresql:
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7236487)"))
+                self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
             yield connection
 
     def _run(

@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from threading import Event, Thread
@@ -16,21 +16,23 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from sqlalchemy import event
+import sqlalchemy as sa
 
 from deniable.collect import collector, serving, store
 from deniable.collect.collector import submission_size
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes, policy
 from deniable.collect.store import Submission, receipt_id
+from unit.collect import postgres
 from unit.collect.studies import body_of, example_folder, get, post, served
 
+Address = Callable[[], str | None]
 CONTRACT = json.loads((Path(collector.__file__).parent / "openapi.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    return example_folder(tmp_path_factory.mktemp("open"))
+def folder(address: Address, tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    return example_folder(tmp_path_factory.mktemp("open"), address())
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +42,9 @@ def url(folder: StudyFolder) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def invited(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    return example_folder(tmp_path_factory.mktemp("invited"), respondents='"invited"')
+def invited(address: Address, tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    folder = tmp_path_factory.mktemp("invited")
+    return example_folder(folder, address(), respondents='"invited"')
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +245,34 @@ def test_a_locked_store_is_503_and_recovers_by_itself(
         assert post(url, body)[0] == 201
 
 
-def test_a_closed_study_takes_nothing_new(tmp_path: Path) -> None:
-    folder = example_folder(tmp_path)
+@pytest.mark.slow
+@pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)
+def test_so_is_postgresql_that_is_locked_or_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    with postgres.cluster() as running:
+        folder = example_folder(tmp_path, running.url(running.database()))
+        with served(folder) as url:
+            assert post(url, body_of(folder.study, seed=31))[0] == 201
+            body = body_of(folder.study, seed=32)
+            blocker = sa.create_engine(folder.url)
+            with blocker.begin() as connection:
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7236487)")
+                assert post(url, body)[0] == 503
+            blocker.dispose()
+            assert post(url, body)[0] == 201
+            running.kill()
+            body = body_of(folder.study, seed=33)
+            assert post(url, body)[0] == 503
+            assert get(url, "readyz")[0] == 503
+            running.start()
+            assert get(url, "readyz")[0] == 200
+            assert [post(url, body)[0] for _ in range(2)] == [201, 200]
+
+
+def test_a_closed_study_takes_nothing_new(address: Address, tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, address())
     with served(folder) as url:
         before, after = body_of(folder.study, seed=40), body_of(folder.study, seed=41)
         assert post(url, before)[0] == 201
@@ -289,7 +318,7 @@ def test_a_full_or_read_only_disk_is_503_and_recovers_by_itself(
     def set_state(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute(f"PRAGMA {state[0]}")
 
-    event.listen(kept._engine, "checkout", set_state)
+    sa.event.listen(kept._engine, "checkout", set_state)
     one = json.loads(body_of(folder.study, seed=70))
     bodies = (json.dumps(one | {"receipt": f"{n:064x}"}, separators=(",", ":")) for n in range(99))
     with served(folder, kept) as url:
@@ -331,10 +360,10 @@ def test_a_disk_that_is_nearly_full_and_a_store_that_is_gone_are_not_ready(
 
 
 def test_more_than_can_wait_are_told_to_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "WAITING", 1)
-    folder = example_folder(tmp_path)
+    folder = example_folder(tmp_path, address())
     kept, entered, go_on = folder.open_store(), Event(), Event()
     plain = kept.submit
 

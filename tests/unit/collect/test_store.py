@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from threading import Timer
@@ -31,27 +31,6 @@ from unit.collect import postgres
 from unit.collect.studies import TODAY, example_folder, example_study
 
 LATER = date(2100, 1, 1)
-
-
-POSTGRESQL = pytest.param(
-    "postgresql",
-    marks=[pytest.mark.slow, pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)],
-)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[postgres.Cluster]:
-    with postgres.cluster() as running:
-        yield running
-
-
-@pytest.fixture(scope="module", params=["sqlite", POSTGRESQL])
-def address(request: pytest.FixtureRequest) -> Callable[[], str | None]:
-    """Gives the address of a new, empty store; None for a file in the study's folder."""
-    if request.param == "sqlite":
-        return lambda: None
-    running: postgres.Cluster = request.getfixturevalue("cluster")
-    return lambda: running.url(running.database())
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """What the steward of a running study is shown, against what a release of it would give."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from unit.collect.studies import TODAY, example_folder, fill, packed
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
-    made = example_folder(tmp_path)
+def folder(address: Callable[[], str | None], tmp_path: Path) -> StudyFolder:
+    made = example_folder(tmp_path, address())
     fill(made, 300)
     return made
 
