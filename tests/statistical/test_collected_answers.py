@@ -32,7 +32,7 @@ from deniable.randomness import SystemRandomness
 from statistical.budget import BUDGET
 from statistical.coverage import Columns, check_coverage, frequencies, intervals, tables
 from unit.collect.studies import example_folder, served
-from unit.collect.test_in_a_browser import CHROMIUM, DRIVER, browser, wait_for  # noqa: F401
+from unit.collect.test_in_a_browser import CHROMIUM, DRIVER, browser, forget, wait_for  # noqa: F401
 
 TARGETS: tuple[Target, ...] = ("table", "population")
 
@@ -171,7 +171,7 @@ def test_intervals_of_what_people_clicked_cover(
                     browser.find_element(By.ID, f"q{question}-{code}").click()
             browser.find_element(By.ID, "send").click()
             wait_for(browser, "done")
-            browser.execute_script("localStorage.clear()")
+            forget(browser)
             browser.get("about:blank")
     held, cells = check_estimates("clicked", folder, answered)
     print(f"\n{held} of {cells} intervals of {RESPONDENTS} clicked records hold the truth")

@@ -1,8 +1,10 @@
 """The page in Chromium: what is drawn, what leaves the browser, and what is shown."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,22 +48,56 @@ globalThis.takeDrawn = () => drawn.splice(0);
 const send = fetch;
 globalThis.fetch = (...all) => { globalThis.left = performance.now(); return send(...all); };
 """
-NO_STORAGE = (
-    "Object.defineProperty(globalThis, 'localStorage', {get() { throw new Error('off'); }});"
-)
+NO_STORAGE = "Object.defineProperty(globalThis, 'indexedDB', {get() { throw new Error('off'); }});"
+FULL = """
+IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); };
+"""
+STORED = """
+const done = arguments[1], opening = indexedDB.open("deniable", 1);
+opening.onerror = () => done(null);
+opening.onsuccess = () => {
+  const store = opening.result.transaction("kept", "readwrite").objectStore("kept");
+  if (arguments[0]) store.clear();
+  const reading = store.getAll();
+  reading.onsuccess = () => (opening.result.close(), done(reading.result));
+};
+"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
+def launched(*words: str) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(word)
+    for word in words:
+        options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
     driver.implicitly_wait(5)
+    return driver
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    driver = launched()
     yield driver
     driver.quit()
+
+
+def kill(driver: webdriver.Chrome, profile: Path) -> None:
+    """End every process of a browser at once, as a crash of the machine would."""
+    own = [driver.service.process.pid]
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(profile).encode() in (process / "cmdline").read_bytes():
+                own.append(int(process.name))
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in own:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+    driver.service.process.wait()
+    for lock in profile.glob("Singleton*"):
+        lock.unlink()
 
 
 @contextmanager
@@ -137,6 +173,15 @@ def state(browser: webdriver.Chrome) -> str:
     return str(browser.find_element(By.ID, "app").get_attribute("data-state"))
 
 
+def stored(browser: webdriver.Chrome) -> list[dict[str, Any]]:
+    """What the browser keeps of all studies that this address has served."""
+    return list(browser.execute_async_script(STORED, False))
+
+
+def forget(browser: webdriver.Chrome) -> None:
+    assert browser.execute_async_script(STORED, True) == []
+
+
 def wait_for(browser: webdriver.Chrome, *wanted: str) -> None:
     end = time.monotonic() + 20
     while state(browser) not in wanted:
@@ -205,10 +250,7 @@ def test_one_person_one_draw_two_requests(browser: webdriver.Chrome, tmp_path: P
         row = browser.find_element(By.CSS_SELECTOR, "tbody td").text
         assert row == labels[int(drawn[0][0])]
         # Nothing of it stays but that it was answered.
-        kept = json.loads(
-            browser.execute_script("return localStorage[Object.keys(localStorage)[0]]")
-        )
-        assert kept == {"state": "answered", "receipt": receipt}
+        assert stored(browser) == [{"state": "answered", "receipt": receipt}]
         assert browser.execute_script("return document.querySelectorAll('input').length") == 0
         browser.refresh()
         wait_for(browser, "answered")
@@ -251,11 +293,12 @@ def test_opposite_answers_give_requests_of_one_size_and_no_trace(
             everything = b"".join(
                 path.encode() + heads + body for _, path, heads, body, _ in watch.requests
             )
-            script = "return JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + "
+            script = "return JSON.stringify(arguments[0]) + JSON.stringify(localStorage) + "
+            script += "JSON.stringify(sessionStorage) + document.cookie + "
             script += "document.title + location.href + JSON.stringify(history.state) + "
             script += "document.documentElement.outerHTML"
             assert canary not in everything
-            assert canary.decode() not in browser.execute_script(script)
+            assert canary.decode() not in browser.execute_script(script, stored(browser))
             ((_, _, heads, body, _),) = [r for r in watch.requests if r[1] == "/submissions"]
             sizes.add((len(body), sum(1 for _ in heads.splitlines())))
     assert len(sizes) == 1
@@ -323,7 +366,7 @@ def test_a_wrong_link_costs_nobody_a_second_draw(browser: webdriver.Chrome, tmp_
         assert (first["token"], second["token"]) == ("0" * 32, token)
         assert (first["record"], first["receipt"]) == (second["record"], second["receipt"])
         # In another browser the invitation is spent, and stays so.
-        browser.execute_script("localStorage.clear()")
+        forget(browser)
         browser.refresh()
         fill(browser)
         browser.find_element(By.ID, "send").click()
@@ -349,6 +392,68 @@ def test_without_storage_the_page_says_what_a_second_form_costs(
         wait_for(browser, "done")
         assert len(watch.posts()) == 2
         assert len(set(watch.posts())) == 1
+
+
+@pytest.mark.parametrize("when", ["introduction", "questions"])
+def test_a_full_storage_is_said_and_one_record_is_sent(
+    browser: webdriver.Chrome, tmp_path: Path, when: str
+) -> None:
+    folder, watch = example_folder(tmp_path), Watched(refuse=2)
+    with served(folder, watch) as url:
+        full = {"origin": url.rstrip("/"), "quotaSize": 1}
+        try:
+            if when == "introduction":
+                browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", full)
+            browser.get(url)
+            wait_for(browser, "introduction")
+            notes = [note.text for note in browser.find_elements(By.CSS_SELECTOR, ".note")]
+            said = any("Please answer only once" in note for note in notes)
+            assert said == (when == "introduction")
+            if when == "questions":
+                browser.execute_script(FULL)
+            fill(browser)
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "retry")
+            assert "Please answer only once" in browser.find_element(By.CLASS_NAME, "note").text
+            wait_for(browser, "done")
+        finally:
+            del full["quotaSize"]
+            browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", full)
+        assert len(watch.posts()) == 3
+        assert len(set(watch.posts())) == 1
+
+
+@pytest.mark.parametrize(
+    ("moment", "lost"),
+    [("drawn", 0), ("sent", 1), ("confirmed", 0)],
+)
+def test_a_killed_browser_sends_the_same_record_again(
+    tmp_path: Path, moment: str, lost: int
+) -> None:
+    folder, watch = example_folder(tmp_path), Watched(lose=lost)
+    profile = tmp_path / "profile"
+    with served(folder, watch) as url:
+        one = launched(f"--user-data-dir={profile}")
+        one.get(url)
+        fill(one)
+        one.find_element(By.ID, "send").click()
+        if moment == "drawn":
+            while not stored(one):
+                time.sleep(0.005)
+            assert watch.posts() == []
+        else:
+            wait_for(one, "retry" if lost else "done")
+        kill(one, profile)
+        other = launched(f"--user-data-dir={profile}")
+        try:
+            other.get(url)
+            wait_for(other, "answered" if moment == "confirmed" else "done")
+        finally:
+            other.quit()
+        assert len(watch.posts()) == 1 + lost
+        assert len(set(watch.posts())) == 1
+    with folder.opened() as store:
+        assert store.totals().records == 1
 
 
 def altered(study: Study, change: Callable[[dict[str, Any]], None]) -> bytes:
@@ -402,8 +507,8 @@ def test_a_saved_page_writes_a_record_that_can_be_added(
     read = "const d = arguments[1]; fetch(arguments[0]).then(r => r.text()).then(d, () => d(''))"
     link = browser.find_element(By.ID, "file").get_attribute("href")
     assert browser.execute_async_script(read, link) == ""  # no request is allowed, not even this
-    kept = json.loads(browser.execute_script("return localStorage[Object.keys(localStorage)[0]]"))
-    browser.execute_script("localStorage.clear()")
+    (kept,) = stored(browser)
+    forget(browser)
     record = tmp_path / "record.json"
     record.write_text(kept["body"])
     assert add(folder, [record], TODAY) == {"stored": 1}
@@ -615,7 +720,7 @@ def test_when_the_request_starts_tells_nothing_of_the_answers(
                 browser.find_element(By.ID, "send").click()
                 wait_for(browser, "done")
                 starts[choice].append(browser.execute_script("return left - clicked"))
-                browser.execute_script("localStorage.clear()")
+                forget(browser)
                 browser.get("about:blank")
     later = np.sign(np.array(starts[0]) - np.array(starts[-1]))
     print(f"\n{PAIRS} pairs: {int((later > 0).sum())} later, {int((later < 0).sum())} sooner")

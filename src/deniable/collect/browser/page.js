@@ -74,7 +74,7 @@ class Page {
         foreign(this.words.contact, "p"),
       );
     }
-    this.kept = new Kept(this.identity);
+    this.kept = await Kept.of(this.identity);
     addEventListener("pagehide", () => this.erase());
     addEventListener("pageshow", (event) => event.persisted && location.reload());
     await this.resume();
@@ -96,7 +96,7 @@ class Page {
   }
 
   async resume() {
-    const kept = this.kept.read();
+    const kept = await this.kept.read();
     if (kept !== null && kept.state === "drawn") return this.deliver();
     if (kept !== null && kept.state === "answered" && !this.study.shared_device) {
       return this.showAnswered(kept.receipt);
@@ -336,12 +336,15 @@ class Page {
       codes[this.names.indexOf(question.attribute)] += this.answers[q] * question.stride;
     });
     this.kept.alone(async () => {
-      const kept = this.kept.read();
+      const kept = await this.kept.read();
       const taken = kept !== null && !(kept.state === "answered" && this.study.shared_device);
+      const drawn = taken ? null : this.sampler.draw(codes, this.source);
+      codes.fill(0);
+      this.erase();
+      this.show("sending", this.heading(this.t.sending));
       if (!taken) {
-        const drawn = this.sampler.draw(codes, this.source);
         const receipt = hex(this.source.bytes(16));
-        this.kept.write({
+        await this.kept.write({
           state: "drawn",
           receipt,
           body: JSON.stringify({
@@ -352,9 +355,6 @@ class Page {
           }),
         });
       }
-      codes.fill(0);
-      this.erase();
-      this.show("sending", this.heading(this.t.sending));
       if (taken && kept.state === "answered") return this.showAnswered(kept.receipt);
       await new Promise((done) => setTimeout(done, Math.max(0, WAIT - (performance.now() - clicked))));
       return this.post(0);
@@ -376,15 +376,15 @@ class Page {
   /** Sends what was drawn before: after a reload, a crash or a failure. */
   deliver() {
     this.show("sending", this.heading(this.t.sending));
-    return this.kept.alone(() => {
-      const kept = this.kept.read();
+    return this.kept.alone(async () => {
+      const kept = await this.kept.read();
       if (kept === null) return this.resume();
       return kept.state === "drawn" ? this.post(0) : this.showAnswered(kept.receipt);
     });
   }
 
   async post(failures) {
-    let kept = this.kept.read();
+    let kept = await this.kept.read();
     if (kept.unknown && TOKEN.test(this.token)) {
       // The draw stays; only the invitation that it is sent with is another.
       kept = { ...kept, body: JSON.stringify({ ...JSON.parse(kept.body), token: this.token }) };
@@ -401,15 +401,17 @@ class Page {
     }
     const { status } = response;
     if (status === 200 || status === 201) {
-      this.kept.write({ state: "answered", receipt: kept.receipt });
+      await this.kept.write({ state: "answered", receipt: kept.receipt });
       return this.showDone(kept, this.t.done);
     }
     if (status === 0 || status === 429 || status >= 500) return this.showRetry(failures + 1);
     const said = await response.json().then((answer) => answer.error, () => "");
     // What was drawn is never drawn again: it waits for the right link, or counts as answered.
-    if (this.study.shared_device) this.kept.forget();
-    else if (status === 409) this.kept.write({ state: "answered", receipt: kept.receipt });
-    else this.kept.write({ ...kept, unknown: status === 403 });
+    await this.kept.write(
+      this.study.shared_device ? null
+      : status === 409 ? { state: "answered", receipt: kept.receipt }
+      : { ...kept, unknown: status === 403 },
+    );
     const known = { 403: this.t.unknown, 410: this.t.closed };
     const reason = known[status] ?? (status === 409 ? this.t.spent : null);
     return this.show("not-taken", this.heading(reason ?? this.t.notTaken),
@@ -426,7 +428,8 @@ class Page {
       settle();
     };
     addEventListener("online", now, { once: true });
-    this.show("retry", this.heading(this.t.retry), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
+    this.show("retry", this.heading(this.t.retry),
+      this.kept.lasting ? null : this.note(this.t.cannotStore), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
     return next.then(() => {
       this.show("sending", this.heading(this.t.sending));
       return this.post(failures);

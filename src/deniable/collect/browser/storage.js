@@ -1,49 +1,64 @@
 // What the browser keeps of a study: one draw until it has arrived, then that it was answered.
+// In IndexedDB and not in localStorage, which reaches the disk seconds after it is written: a
+// browser that was killed meanwhile would draw again.
+
+const NAME = "kept";
+
+/** Waits for a request or a transaction of the database. */
+const settling = (waited, event) =>
+  new Promise((done, failed) => {
+    waited[event] = () => done(waited.result);
+    waited.onerror = waited.onabort = () => failed(waited.error);
+  });
 
 /** The state of one study in this browser: null, {state: "drawn", body, receipt} or
  * {state: "answered", receipt}. True answers are never among it. */
 export class Kept {
   constructor(study) {
     this.key = `deniable ${study}`;
-    this.lasting = this.works();
+    this.lasting = false;
     this.memory = null;
   }
 
-  /** Whether this browser lets the page remember anything. */
-  works() {
+  /** Returns the state of a study; `lasting` says whether this browser remembers anything. */
+  static async of(study) {
+    const kept = new Kept(study);
     try {
-      const probe = `${this.key} probe`;
-      localStorage.setItem(probe, "1".repeat(4096)); // room for a record, not just for a letter
-      localStorage.removeItem(probe);
-      return true;
+      const opening = indexedDB.open("deniable", 1);
+      opening.onupgradeneeded = () => opening.result.createObjectStore(NAME);
+      kept.database = await settling(opening, "onsuccess");
+      const probe = `${kept.key} probe`;
+      await kept.change((store) => store.put("1".repeat(4096), probe)); // room for a record
+      await kept.change((store) => store.delete(probe));
+      kept.lasting = true;
     } catch {
-      return false;
+      kept.lasting = false;
     }
+    return kept;
   }
 
-  read() {
+  /** Changes what is stored; it is on the disk when this is over. */
+  change(work) {
+    const transaction = this.database.transaction(NAME, "readwrite", { durability: "strict" });
+    work(transaction.objectStore(NAME));
+    return settling(transaction, "oncomplete");
+  }
+
+  async read() {
     if (!this.lasting) return this.memory;
     try {
-      return JSON.parse(localStorage.getItem(this.key));
+      const store = this.database.transaction(NAME).objectStore(NAME);
+      return (await settling(store.get(this.key), "onsuccess")) ?? this.memory;
     } catch {
       return this.memory;
     }
   }
 
-  write(value) {
+  async write(value) {
     this.memory = value;
     if (!this.lasting) return;
     try {
-      localStorage.setItem(this.key, JSON.stringify(value));
-    } catch {
-      this.lasting = false;
-    }
-  }
-
-  forget() {
-    this.memory = null;
-    try {
-      localStorage.removeItem(this.key);
+      await this.change((store) => (value === null ? store.delete(this.key) : store.put(value, this.key)));
     } catch {
       this.lasting = false;
     }
