@@ -85,6 +85,7 @@ bench:
 parts:
     PART_KILLS=20 {{bin}}/pytest -k "whatever_moment" tests/unit/release/test_parts.py
 
-# Dask and Spark (which needs Java) as they are, with workers killed; some minutes.
+# Dask and Spark (which needs Java) as they are, with workers killed; some minutes. First
+# .venv/bin/uv pip install distributed pyspark==4.3.0, and then again with pyspark==3.5.9
 engines:
     ENGINES=1 PYTHONPATH=src:tests {{bin}}/pytest -n 0 tests/unit/engines

@@ -15,7 +15,7 @@ from deniable.randomness import SeededRandomness
 from deniable.release.job import Job, begin, open_job
 from deniable.release.parts import do, finish, work
 from deniable.release.record import verify
-from deniable.release.release import Options, share
+from deniable.release.release import Options, job_folder, share
 from deniable.tables import open_table
 from deniable.tables.files import files_of
 from killing import finished, forked, killed, moments
@@ -334,6 +334,26 @@ def test_a_disk_without_space_for_the_largest_part_stops_before_it_is_drawn(tmp_
     assert finished(forked(work_without_space))
     assert content(job.folder / "release") == content(job.folder / "attempts") == {}
     through(job)
+
+
+def test_an_unreadable_part_is_named_and_the_others_stay(tmp_path):
+    job = started(tmp_path, kind="parquet")
+    path = tmp_path / "people" / "people-1.parquet"
+    whole, then = path.read_bytes(), path.stat()
+    path.write_bytes(whole[:4] + b"\xff" * 200 + whole[204:])  # its footer is as it was
+    os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+    with pytest.raises(InputError, match=r"people-1\.parquet: the file is not readable as Parquet"):
+        work(job, "draw", range(3))
+    made = content(job.folder / "release" / "data")
+    assert (len(made), job.left("draw")) == (1, [1, 2])
+    path.write_bytes(whole[:-20])
+    with pytest.raises(InputError, match=r"people-1\.parquet"):
+        begin(files_of(tmp_path / "people") or [], DESIGN, tmp_path / "other", OPTIONS)
+    assert not job_folder(tmp_path / "other").exists()
+    path.write_bytes(whole)
+    os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+    assert work(job, "draw", range(3)) == 2
+    assert made.items() <= content(job.folder / "release" / "data").items()
 
 
 def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch):
