@@ -146,18 +146,19 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
     if not (left := job.left(stage)):
         return
     rows = None if stage == "look" else sum(job.rows)
-    before = 0 if rows is None else rows * (job.size(stage) - len(left)) / job.size(stage)
+    whole = rows or job.size(stage)  # units count as one while their rows are not known
+    before = whole * (job.size(stage) - len(left)) / job.size(stage)
     size = sum(source.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is a number of processes, not {jobs}")
     with bar(_LABELS[stage], rows) as advance:
-        done = float(before)
+        done = before
 
         def more(n_rows: int) -> None:
             nonlocal done
-            done += n_rows
-            advance(None if not rows else min(1.0, done / rows))
+            done += n_rows if rows else 1
+            advance(min(1.0, done / whole))
 
         if count <= 1:
             work(job, stage, left, more)

@@ -79,6 +79,7 @@ def test_two_processes_make_what_one_makes_and_have_one_bar(people, tmp_path, mo
         ("Looking at the data", None),
         ("Randomizing", 20),
     ]
+    assert seen[0][2] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     drawn = seen[1][2]
     assert len(drawn) == len(people)
     assert drawn == sorted(drawn)
