@@ -11,6 +11,7 @@ The names below are loaded when they are first used, so that importing the packa
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,10 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in __all__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What engines send to their workers may speak of the package: by its name, as of others.
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

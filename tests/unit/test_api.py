@@ -1,6 +1,7 @@
 """The Python interface: what the command line does, in one call."""
 
 import json
+import pickle
 import warnings
 from datetime import date
 from pathlib import Path
@@ -51,6 +52,10 @@ def test_packages_do_not_take_the_places_of_functions() -> None:
 
     assert deniable.design is api.design  # type: ignore[comparison-overlap]
     assert deniable.estimate is api.estimate  # type: ignore[comparison-overlap]
+
+
+def test_the_package_can_be_sent_to_a_worker() -> None:
+    assert pickle.loads(pickle.dumps(deniable)) is deniable
 
 
 def test_dates_written_as_text_are_read_as_the_schema_says_in_file_and_frame(
