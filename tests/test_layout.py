@@ -39,6 +39,7 @@ SUBJECTS: dict[str, str] = {
     "collect/test_browser_account": "the page checks a law by itself",
     "design/test_a_new_method": "what a contributor does to add a method",
     "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",
+    "estimate/test_under_forms": "everything that is estimated, where rows have forms",
     "estimate/test_a_new_question": "what a contributor does to add a question",
     "laws/test_family_checks": "what every law refuses",
     "laws/test_family_samplers": "how every law draws",

@@ -16,11 +16,13 @@ of C, g grows like Φ²: g = τΦ². The ratio τ = ĝ/Φ̂², both before any c
 ends: far from independence by itself, and at independence because ĝ then estimates 4 tr (AΣ)² and
 Φ̂² estimates tr AΣ, the mean of τ over directions drawn like the noise.
 
+Under published forms Σ and g are within forms.
+
 The proofs are in docs/proofs/estimation.md, Theorem 13.
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,10 @@ from numpy.typing import NDArray
 from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
+
+
+_NO_ROWS = 1e-300
+"""In place of the fraction of rows of a form that none has."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ def association(
 
     scaled = (influence / np.sqrt(product)[:, :, None]).reshape(table.size, frequencies.size)
     flat = frequencies.ravel()
-    centred = scaled - (scaled @ flat)[:, None]
+    centred = less_mean(scaled, flat, inverse)
     covariance = (centred * flat) @ centred.T / n_records  # √A Σ √A
     bias, spread = float(np.trace(covariance)), float((covariance**2).sum())
 
@@ -95,8 +101,36 @@ def association(
         - ((table**2 / first[:, None]).sum(axis=0) / second**2)[None, :]
     )
     linear = inverse.transposed().apply(gradient)
-    mean = float((frequencies * linear).sum())
-    slope = float((frequencies * (linear - mean) ** 2).sum()) / n_records
+    (linear,) = less_mean(linear.reshape(1, -1), flat, inverse)
+    slope = float((flat * linear**2).sum()) / n_records
     most = min(table.shape) - 1
     ratio = slope / square if square > 0 else 0.0  # π̂ an exact product: then the slope is 0 too
     return Association((square - bias) / most, ratio / most, 2 * spread / most**2)
+
+
+def less_mean(
+    influence: NDArray[np.float64],
+    frequencies: NDArray[np.float64],
+    inverse: TableMap | StackedMap,
+) -> NDArray[np.float64]:
+    """Return what released values add to linear functions, less the mean of it.
+
+    Under forms the mean is that of the form's rows: how many there are of each form is known, so
+    what their means differ by is no error (docs/proofs/forms.md, section 1).
+
+    Args:
+        influence: shape (functions, outputs).
+        frequencies: θ, shape (outputs,).
+        inverse: L, which tells the forms.
+    """
+    ends = [frequencies.size]
+    if isinstance(inverse, StackedMap):
+        ends = np.cumsum([prod(shape) for shape in inverse.shapes]).tolist()
+    centred = np.empty_like(influence)
+    start = 0
+    for end in ends:
+        own = frequencies[start:end]
+        mean = influence[:, start:end] @ own / max(float(own.sum()), _NO_ROWS)
+        centred[:, start:end] = influence[:, start:end] - mean[:, None]
+        start = end
+    return centred

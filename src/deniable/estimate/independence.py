@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.association import Association, association
+from deniable.estimate.association import Association, association, less_mean
 from deniable.estimate.chi_square import (
     ChiSquare,
     chi_square,
@@ -332,8 +332,9 @@ def _association(
         for category, frequency in enumerate(table.sum(axis=1 - axis)):
             weights = np.zeros(table.shape)
             np.moveaxis(weights, axis, 0)[category] = 1.0
-            influence = inverse.transposed().apply(weights)
-            error = sqrt(float((frequencies * (influence - frequency) ** 2).sum()) / n)
+            influence = inverse.transposed().apply(weights).reshape(1, -1)
+            off = less_mean(influence, frequencies.ravel(), inverse)
+            error = sqrt(float((frequencies.ravel() * off**2).sum()) / n)
             if frequency <= UNCERTAIN_ERRORS * error:
                 return None, (
                     f"the share of '{labels[axis][category]}' in '{name}' is not clearly above "

@@ -371,6 +371,11 @@ class Inference:
             influence -= centres[:, None]
             squares = part.tabulation.square_frequencies.ravel()
             total += fraction**2 * (influence * squares) @ influence.T
+            means = [flat @ mean.ravel() for _, mean in part.form_means]
+            own = flat @ part.values.ravel()
+            total -= fraction**2 * part.between_forms_of(
+                [mean[:, None] for mean in means], means, own[:, None], own
+            )
         if self.target == "table":
             total -= (flat * self.squares.ravel()) @ flat.T
         return total

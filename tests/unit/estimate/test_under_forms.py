@@ -1,0 +1,153 @@
+"""Everything that is estimated, under published forms: exactly unbiased, with the exact variance, by
+sums over all forms and answers.
+
+The rows of each form are fixed: errors are those of answers, given which forms the rows have.
+"""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from deniable.estimate.association import association
+from deniable.estimate.inference import Inference
+from deniable.estimate.ordered import estimate_quantile
+from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import PublishedChannel
+from deniable.schema import Attribute, Schema
+from unit.mechanism.test_published import ONE, SIZES, dense
+
+NAMES = ("a1", "a2")
+SHAPE = SIZES[:2]
+CELLS = math.prod(SHAPE)
+RANDOM = np.random.default_rng(4)
+TRUTH = RANDOM.dirichlet(np.full(CELLS, 3.0)).reshape(SHAPE)
+WHOLE = 10**9
+"""So many rows, expected counts of them: estimates are the truth, and errors what they should be."""
+
+CHANNEL = PublishedChannel(ONE, NAMES)
+FORWARD, INVERSE = dense(CHANNEL)
+
+
+def expected_counts() -> Counts:
+    counts = np.round(WHOLE * FORWARD @ TRUTH.ravel())
+    return Counts.of(ONE, Tabulation.from_counts(counts))
+
+
+def exact_covariance(target: str) -> NDArray[np.float64]:
+    """n times the covariance of π̂, by the law of every form."""
+    total = np.zeros((CELLS, CELLS))
+    start = 0
+    for fraction, shape in zip(CHANNEL.rows, CHANNEL.shapes, strict=True):
+        own = slice(start, start + math.prod(shape))
+        law = FORWARD[own] @ TRUTH.ravel() / fraction
+        left = INVERSE[:, own]
+        mean = left @ law
+        total += fraction * ((left * law) @ left.T - np.outer(mean, mean))
+        start = own.stop
+    if target == "table":
+        pi = TRUTH.ravel()
+        total -= np.diag(pi) - np.outer(pi, pi)
+    return total
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_errors_and_covariances_of_cells_are_the_exact_ones(target: str) -> None:
+    inference = Inference(expected_counts(), NAMES, target)
+    exact = exact_covariance(target)
+    np.testing.assert_allclose(inference.values, TRUTH, atol=1e-7)
+    of_cells = inference.standard_error.ravel() ** 2 * WHOLE
+    np.testing.assert_allclose(of_cells, np.diag(exact), rtol=1e-6)
+    weights = np.eye(CELLS).reshape(CELLS, *SHAPE)
+    np.testing.assert_allclose(inference.covariance(weights) * WHOLE, exact, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_errors_of_means_and_of_shares_of_subgroups_are_the_exact_ones(target: str) -> None:
+    inference = Inference(expected_counts(), NAMES, target)
+    exact = exact_covariance(target)
+    scores = np.array([1.0, 4.0, 10.0])[None, :]
+    value = inference.linear(np.broadcast_to(scores, SHAPE))
+    weights = np.broadcast_to(scores, SHAPE).ravel()
+    assert value.estimate == pytest.approx(float(weights @ TRUTH.ravel()), rel=1e-6)
+    assert value.standard_error**2 * WHOLE == pytest.approx(weights @ exact @ weights, rel=1e-5)
+    # Shares of a1 within each value of a2: ratios, by the delta method.
+    within, errors, _ = inference.within(1)
+    below = TRUTH.sum(axis=0)
+    for i, j in product(range(SHAPE[0]), range(SHAPE[1])):
+        gradient = np.zeros(SHAPE)
+        gradient[:, j] = -TRUTH[i, j] / below[j]
+        gradient[i, j] += 1.0
+        gradient /= below[j]
+        assert within[i, j] == pytest.approx(TRUTH[i, j] / below[j], rel=1e-5)
+        variance = gradient.ravel() @ exact @ gradient.ravel()
+        assert errors[i, j] ** 2 * WHOLE == pytest.approx(variance, rel=1e-5)
+
+
+def test_weighted_rows_count_by_their_weights() -> None:
+    # Rows of two weights, 1 and 3, over every output: of the form's rows the squared weights count.
+    plain = np.round(WHOLE * FORWARD @ TRUTH.ravel())
+    heavy = np.round(plain / 4)
+    counts, squares = plain - heavy + 3 * heavy, plain - heavy + 9 * heavy
+    weighted = Counts.of(ONE, Tabulation(counts, squares, int(plain.sum())))
+    inference = Inference(weighted, NAMES, "population")
+    np.testing.assert_allclose(inference.values, TRUTH, atol=1e-7)
+    worth = counts.sum() ** 2 / squares.sum()
+    exact = np.diag(exact_covariance("population"))
+    np.testing.assert_allclose(inference.variance.ravel() * worth, exact, rtol=1e-6)
+
+
+def test_cramers_v_has_the_noise_of_answers_within_forms() -> None:
+    frequencies = FORWARD @ TRUTH.ravel()
+    n = 5000
+    found = association(frequencies, CHANNEL.inverse, n)
+    covariance = exact_covariance("population") / n
+    first, second = TRUTH.sum(axis=1), TRUTH.sum(axis=0)
+    scale = np.diag(np.outer(first, second).ravel() ** -0.5)
+    margins = np.kron(
+        np.eye(SHAPE[0]) - np.outer(first, np.ones(SHAPE[0])),
+        np.eye(SHAPE[1]) - np.outer(second, np.ones(SHAPE[1])),
+    )
+    noise = scale @ margins @ covariance @ margins.T @ scale
+    square = float((TRUTH**2 / np.outer(first, second)).sum() - 1)
+    assert found.square == pytest.approx(square - np.trace(noise), rel=1e-9)
+    assert found.floor == pytest.approx(2 * (noise**2).sum(), rel=1e-9)
+    # Of all rows together the spread between forms would have come on top.
+    left = INVERSE
+    whole = (left * frequencies) @ left.T - np.outer(TRUTH.ravel(), TRUTH.ravel())
+    apart = scale @ margins @ (whole / n) @ margins.T @ scale
+    assert np.trace(apart) > 1.01 * np.trace(noise)
+
+
+def test_a_quantile_within_a_subgroup_is_as_sure_as_its_cumulative_shares() -> None:
+    attributes = (
+        Attribute("a1", ("x", "y")),
+        Attribute("a2", ("1", "2", "3"), ordered=True),
+        Attribute("a3", ("x", "y")),
+    )
+    ordered = Mechanism(Schema(attributes), ONE.blocks)
+    n = 40_000
+    names = ("a2", "a1")
+    forward, _ = dense(PublishedChannel(ordered, names))
+    counts = np.round(n * forward @ TRUTH.T.ravel())
+    found = estimate_quantile(
+        Counts.of(ordered, Tabulation.from_counts(counts)), "a2", 0.5, by=["a1"]
+    )
+    exact = exact_covariance("table") / counts.sum()
+    for i, summary in enumerate(found):
+        size, below = TRUTH[i].sum(), np.cumsum(TRUTH[i]) / TRUTH[i].sum()
+        place = int(np.argmax(below >= 0.5))
+        assert summary.estimate == str(place + 1)
+        reached = [0.0, 1.0]  # chances that the median is at or below the category before, and it
+        for at, category in enumerate((place - 1, place)):
+            if not 0 <= category < 2:
+                continue
+            gradient = np.zeros(SHAPE)
+            gradient[i] = ((np.arange(3) <= category) - below[category]) / size
+            error = math.sqrt(gradient.ravel() @ exact @ gradient.ravel())
+            reached[at] = norm.cdf((below[category] - 0.5) / error)
+        assert summary.confidence == pytest.approx(reached[1] - reached[0], abs=2e-3)
