@@ -532,12 +532,15 @@ _OF_A_DIFFERENCE = (
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
     """Print what a mechanism leaves of a covariance, and a warning if it adds one of its own."""
     first, second = prediction.attributes
+    forms = prediction.asked is not None
+    rows = f" in the {_percent(prediction.asked)} of rows that are asked both" if forms else ""
     if prediction.share is not None:
-        say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left.")
+        say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left{rows}.")
     else:
         say(
             f"Of the covariance of {first} and {second}, between {prediction.least_share:.6g} and "
-            f"{prediction.most_share:.6g} is left, depending on which categories go together."
+            f"{prediction.most_share:.6g} is left{rows}, depending on "
+            + ("the form." if forms else "which categories go together.")
         )
     if prediction.warning:
         say(

@@ -31,7 +31,6 @@ from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
-
 _NO_ROWS = 1e-300
 """In place of the fraction of rows of a form that none has."""
 

@@ -36,6 +36,9 @@ class CovariancePrediction:
         least_share, most_share: the least and the largest factor that the root of the sum of
             squares of the indicators' covariance can be multiplied by; both |share| where there is
             one.
+        asked: under published forms, the share of rows that are asked both; all else is then of
+            these rows, of the form that leaves the least and of the one that leaves the most, and
+            ``spurious`` is the one farthest from 0. None without forms.
     """
 
     attributes: tuple[str, str]
@@ -43,6 +46,7 @@ class CovariancePrediction:
     spurious: float
     least_share: float
     most_share: float
+    asked: float | None = None
 
     @property
     def warning(self) -> str:
@@ -63,6 +67,7 @@ class CovariancePrediction:
             "spurious": self.spurious,
             "least_share": self.least_share,
             "most_share": self.most_share,
+            **({} if self.asked is None else {"asked": self.asked}),
         }
 
 
@@ -85,9 +90,11 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
     """
     channel = channel_of(mechanism, (first, second))
     if isinstance(channel, PublishedChannel):
+        if channel.all_under_forms:
+            return _covariance_under_forms(channel)
         raise InputError(
-            f"every form leaves another part of the covariance of '{first}' and '{second}', and of "
-            "rows that were asked both only; estimate it instead"
+            f"of '{first}' and '{second}' one is under forms and the other is not, so that every "
+            "form leaves another part of their covariance; estimate it instead"
         )
     if channel.shared_matrices:
         raise InputError(
@@ -122,6 +129,30 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
             weakest = strongest = abs(single)
         least, most = least * weakest, most * strongest
     return CovariancePrediction((first, second), None, 0.0, least, most)
+
+
+def _covariance_under_forms(channel: PublishedChannel) -> CovariancePrediction:
+    """Return what forms leave of the covariance of two attributes in rows that are asked both."""
+    first, second = channel.attributes
+    asked, left, added = 0.0, [], []
+    for fraction, forward in zip(channel.rows, channel.forward.parts, strict=True):
+        if len(forward.pattern_axes) < 2:
+            continue
+        (_, of_second), (of_first, both) = forward.eigenvalues
+        asked += fraction
+        left.append(float(both))
+        added.append(float(both - of_first * of_second))
+    if not left:
+        raise InputError(f"no form asks '{first}' and '{second}' together")
+    sizes = [abs(share) for share in left]
+    return CovariancePrediction(
+        (first, second),
+        left[0] if len(set(left)) == 1 else None,
+        max(added, key=abs),
+        min(sizes),
+        max(sizes),
+        asked,
+    )
 
 
 def _contrast_range(matrix: NDArray[np.float64]) -> tuple[float, float]:

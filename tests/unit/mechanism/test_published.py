@@ -182,7 +182,7 @@ def test_what_no_form_asks_together_is_refused_by_name() -> None:
         PublishedChannel(apart, ("a1", "a3")).check(1e6)
     with pytest.raises(InputError, match="no row of this release was asked 'a3'"):
         PublishedChannel(mechanism((0,), (0, 1)), ("a3",)).check(1e6)
-    with pytest.raises(InputError, match="every form leaves another part"):
+    with pytest.raises(InputError, match="no form asks 'a1' and 'a2' together"):
         predict_covariance(apart, "a1", "a2")
     assert expected_variance(apart).pairs is None
 
@@ -194,6 +194,8 @@ def test_columns_that_are_not_under_forms_have_the_channel_of_any_law() -> None:
     warner = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
     both = Mechanism(schema, (Block((0, 1, 2), law), Block((3,), warner)))
     assert isinstance(channel_of(both, ["a4"]), Channel)
+    with pytest.raises(InputError, match="one is under forms and the other is not"):
+        predict_covariance(both, "a1", "a4")
     channel = channel_of(both, ["a4", "a1"])
     assert isinstance(channel, PublishedChannel)
     forward, inverse = dense(channel)
@@ -247,3 +249,50 @@ def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
             truth[tuple(x[i] for i in narrow)] = 1.0
             assert np.allclose(both.regrouped(of_both, margin), margin.forward.apply(truth))
     assert fewer  # or nothing was put together
+
+
+def test_what_is_left_of_a_covariance_is_told_of_the_rows_that_are_asked_both() -> None:
+    law = drawing_forms()
+    sizes = law.n_categories
+    drawing = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),))
+    for mechanism, of_law in ((ONE, ONE.forms), (drawing, law)):
+        assert of_law is not None
+        found = predict_covariance(mechanism, "a1", "a2")
+        n = mechanism.schema.n_categories
+        asked, left, added = 0.0, [], []
+        by_form: dict[int, dict[tuple[int, int, int, int], float]] = {}
+        for x, row in brute_force(of_law).items():
+            for (c, y), p in row.items():
+                if y[0] is None or y[1] is None:
+                    continue
+                cell = (x[0], x[1], y[0], y[1])
+                of_form = by_form.setdefault(c, {})
+                of_form[cell] = of_form.get(cell, 0.0) + float(p) * n[0] * n[1] / math.prod(n)
+        for cells in by_form.values():
+            share = sum(cells.values()) / n[0] / n[1]
+            asked += share
+            # Indicators of the first category, under independent and under equal true values.
+            means = np.zeros((n[0], n[1], 2))
+            both = np.zeros((n[0], n[1]))
+            for (i, j, y, z), p in cells.items():
+                means[i, j] += np.array([y == 0, z == 0]) * p / share
+                both[i, j] += (y == 0 and z == 0) * p / share
+            main = [
+                ((np.arange(n[axis]) == 0) - 1 / n[axis]).reshape([-1, 1] if axis == 0 else [1, -1])
+                for axis in (0, 1)
+            ]
+            joint = main[0] * main[1]
+            phi = float((both * joint).sum() / (joint**2).sum())
+            singles = [
+                float((means[:, :, axis] * main[axis]).sum() / (main[axis] ** 2).sum())
+                / n[1 - axis]
+                for axis in (0, 1)
+            ]
+            left.append(phi)
+            added.append(phi - singles[0] * singles[1])
+        assert found.asked == pytest.approx(asked)
+        assert (found.least_share, found.most_share) == pytest.approx(
+            (min(map(abs, left)), max(map(abs, left)))
+        )
+        assert found.spurious == pytest.approx(max(added, key=abs))
+        assert "randomized together" in found.warning
