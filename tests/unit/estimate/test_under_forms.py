@@ -1,6 +1,6 @@
-"""Everything that is estimated, under published forms: exactly unbiased, with the exact variance, by
-sums over all forms and answers.
+"""Everything that is estimated, under published forms: exactly unbiased, with the exact variance.
 
+Both by sums over all forms and answers.
 The rows of each form are fixed: errors are those of answers, given which forms the rows have.
 """
 
@@ -27,7 +27,7 @@ CELLS = math.prod(SHAPE)
 RANDOM = np.random.default_rng(4)
 TRUTH = RANDOM.dirichlet(np.full(CELLS, 3.0)).reshape(SHAPE)
 WHOLE = 10**9
-"""So many rows, expected counts of them: estimates are the truth, and errors what they should be."""
+"""So many rows, their expected counts: estimates are the truth, and errors what they should be."""
 
 CHANNEL = PublishedChannel(ONE, NAMES)
 FORWARD, INVERSE = dense(CHANNEL)
