@@ -19,8 +19,8 @@ from deniable.schema import Schema
 CURVE = ("0.35e", "0.5e", "0.75e", "none")
 """Caps on ``epsilon_given_rest`` for which errors are shown."""
 
-CURVE_UP_TO = 16
-"""Attributes up to which they are: three designs, five to ten seconds each."""
+CURVE_UP_TO = 60
+"""Attributes up to which they are: three designs, up to ten seconds each."""
 
 _NAMED = 6
 """Pairs that are named at most in a sentence."""
