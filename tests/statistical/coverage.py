@@ -153,7 +153,7 @@ def intervals(mechanism: Mechanism, questions: Sequence[tuple[str, ...]], target
     def answer(j: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         counts = Counts.of(mechanism, counted)
         inference = Inference(counts, questions[j], target)
-        ends = share_variance(inference).interval(inference.values, Z)
+        ends = share_variance(inference).interval(inference.values, LEVEL)
         if j not in compared:
             compared.add(j)
             estimate = estimate_table(counts, questions[j], target=target)

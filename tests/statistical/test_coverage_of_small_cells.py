@@ -26,8 +26,7 @@ from statistical.coverage import (
 
 FEW = (0.5, 10.5)
 SMALL_SLACK = 0.035
-"""Counts come in steps: exact coverage is 94.0 to 97.2 % for the attribute. Of the pairs, 8,000
-releases covered 93.5 to 96.7 %."""
+"""Counts come in steps, and intervals are long enough for the worst of them."""
 SMALL_RELEASES = 2000
 
 
@@ -83,14 +82,15 @@ def exact_coverage(
 
 
 @pytest.mark.parametrize("target", ["table", "population"])
-def test_the_exact_coverage_of_small_cells_is_within_the_slack_and_of_plain_ones_is_not(
+def test_the_exact_coverage_of_small_cells_is_as_said_and_of_plain_ones_is_not(
     target: Target,
 ) -> None:
     columns, mechanism = few_people(6.0, 3.0)
     answer = intervals(mechanism, [("a1",)], target)
     coverage = exact_coverage(mechanism, columns, answer, target)
     assert coverage.size == 10
-    assert abs(coverage - LEVEL).max() < 0.023
+    assert coverage.min() > 0.94
+    assert coverage.max() < LEVEL + SMALL_SLACK
     if target == "population":
         wrong = exact_coverage(mechanism, columns, plain(mechanism, ("a1",), target), target)
         assert wrong.min() < 0.82

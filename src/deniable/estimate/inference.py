@@ -39,6 +39,7 @@ from typing import NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.worth import LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
@@ -51,6 +52,11 @@ from deniable.mechanism.table_map import TableMap
 UNCERTAIN_ERRORS = 2.0
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
+
+UNCERTAIN_TEXT = (
+    "less than two standard errors above 0 %, more than two above 100 %, or with a standard error "
+    f"above {100 * LARGEST_ERROR:g} points"
+)
 
 
 class Value(NamedTuple):
@@ -435,6 +441,15 @@ def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> 
     rounding = 1e-12 * np.abs(around_zero)
     limited = np.where(difference < -rounding, around_zero, np.maximum(difference, 0.0))
     return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
+
+
+def uncertain(
+    shares: NDArray[np.float64], standard_errors: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which estimated shares are not to be used by themselves: those that are hardly above
+    zero for their errors, far above one, or with an error so large that nothing can be read."""
+    far = UNCERTAIN_ERRORS * standard_errors
+    return (shares < far) | (shares > 1 + far) | (standard_errors > LARGEST_ERROR)
 
 
 TARGETS: tuple[Target, ...] = get_args(Target)

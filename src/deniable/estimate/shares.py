@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text
-from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile, one_of
+from deniable.estimate.inference import (
+    UNCERTAIN_ERRORS,
+    Inference,
+    normal_quantile,
+    one_of,
+    uncertain,
+)
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
@@ -41,11 +47,11 @@ class Estimate(Presented):
     Intervals are of one of two kinds, see ``interval_method``. ``score``, for unweighted joint
     tables: the shares between 0 and 1 that do not make the estimate surprising
     (:mod:`deniable.estimate.intervals`). They are not centred on the estimate, and hold the truth
-    about as often as they say in cells of a few records too, unless hardly any record is changed
-    and the target is the ``table``. ``normal``, the estimate and so many standard errors to either
-    side: with weights, over strata with mechanisms of their own, for shares within subgroups
-    (``by``), and for some parts of a merged attribute that has a response matrix. They may reach
-    below 0 or above 1, and in cells of a few records hold the truth too rarely.
+    about as often as they say, or more often, in cells of a few records too. ``normal``, the
+    estimate and so many standard errors to either side: with weights, over strata with mechanisms
+    of their own, for shares within subgroups (``by``), and for some parts of a merged attribute
+    that has a response matrix. They may reach below 0 or above 1, and in cells of a few records
+    hold the truth too rarely.
 
     Args:
         attributes: names, in the order of the axes; those of ``by`` come last.
@@ -62,7 +68,8 @@ class Estimate(Presented):
         unbiased: the inversion estimates, which the intervals are about.
         standard_error: of the inversion estimates; score intervals are not made from it.
         uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
-            the subgroup it is a share of, is less than two of its standard errors above zero.
+            the subgroup it is a share of, is less than two of its standard errors above zero; or
+            the estimate is more than two above one, or has a standard error above 0.1.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
@@ -124,18 +131,17 @@ class Estimate(Presented):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of each cell's interval.
 
-        Each covers its own cell with probability about ``level``; not all cells at once. A score
-        interval holds the unbiased estimate if that is between 0 and 1. If it is so far outside
-        that no share explains it at this level, the interval is the one share, mostly 0, that
-        explains it best; this says nothing about how exact the estimate is.
+        Each covers its own cell with probability about ``level`` or more; not all cells at once. A
+        score interval holds the share that is nearest to the unbiased estimate. If that is so far
+        outside of 0 to 1 that no share explains it at this level, it is all that the interval
+        holds; this says nothing about how exact the estimate is.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        quantile = normal_quantile(level)
         if self._share_variance is not None:
-            return self._share_variance.interval(self.unbiased, quantile)
-        margin = quantile * self.standard_error
+            return self._share_variance.interval(self.unbiased, level)
+        margin = normal_quantile(level) * self.standard_error
         return self.unbiased - margin, self.unbiased + margin
 
     def covariance(self) -> NDArray[np.float64]:
@@ -268,15 +274,15 @@ def estimate_table(
         values, converged = _most_likely(inference)
     rows = values * counts.total
     unbiased, standard_error = inference.values, inference.standard_error
-    uncertain = unbiased < UNCERTAIN_ERRORS * standard_error
+    marked = uncertain(unbiased, standard_error)
     if by:
         unbiased, standard_error, margin = inference.within(len(by))
         size = values.sum(axis=tuple(range(len(of))))
         values = values / np.where(size > 0, size, np.nan)
         few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
         # A comparison with NaN is False; where the share is undefined the size is uncertain too.
-        uncertain = (unbiased < UNCERTAIN_ERRORS * standard_error) | few
-        uncertain |= ~np.isfinite(values) | ~np.isfinite(unbiased)
+        marked = uncertain(unbiased, standard_error) | few
+        marked |= ~np.isfinite(values) | ~np.isfinite(unbiased)
     return Estimate(
         attributes=channel.attributes,
         by=tuple(by),
@@ -288,7 +294,7 @@ def estimate_table(
         values=values,
         unbiased=unbiased,
         standard_error=standard_error,
-        uncertain=uncertain,
+        uncertain=marked,
         converged=converged,
         group=counts.group,
         total=counts.total,

@@ -91,6 +91,22 @@ class TableMap:
     def _cubed(self) -> "TableMap":
         return self._squared.times(self, range(len(self.n_categories)))
 
+    def row_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the greatest entry of every row; their shapes broadcast to a table.
+
+        On axes that are left alone only the row's own value counts.
+        """
+        ends = [np.full((1,) * len(self.n_categories), f(self.kernel)) for f in (np.min, np.max)]
+        for axis, matrix in self.matrices.items():
+            axes = self.axes_of(axis)
+            rows = self.joint[axis].rows if axis in self.joint else matrix.shape[:1]
+            sizes = dict(zip(axes, rows, strict=True))
+            shape = [sizes.get(j, 1) for j in range(len(self.n_categories))]
+            factors = [f(matrix, axis=1).reshape(shape) for f in (np.min, np.max)]
+            products = [end * factor for end in ends for factor in factors]
+            ends = [np.minimum.reduce(products), np.maximum.reduce(products)]
+        return ends[0], ends[1]
+
     def times(self, other: "TableMap", axes: Sequence[int]) -> "TableMap":
         """Return the entrywise product with a map of fewer axes.
 

@@ -25,12 +25,12 @@ def findings() -> Findings:
 
 def test_verdicts_are_those_that_were_looked_into(findings: Findings) -> None:
     verdicts = {claim.source: claim.verdict for claim in findings.claims}
-    # A quick run allows for more chance than the point in question, and has few cases for the mark.
+    # A quick run allows for more chance than the point in question.
     assert verdicts["this project's statistical tests"] is Verdict.UNDECIDED
     assert [c.verdict for c in findings.claims if "marked as uncertain" in c.statement] == [
-        Verdict.NOT
+        Verdict.UNTESTED
     ]
-    assert verdicts["Estimate.confidence_interval"] is Verdict.PARTLY
+    assert verdicts["Estimate.confidence_interval"] is Verdict.REPRODUCED
     assert verdicts["docs/proofs/estimation.md, Theorem 1"] is Verdict.PARTLY
 
 
@@ -56,7 +56,7 @@ def test_intervals_of_a_population_hold_in_small_cells_where_plain_ones_do_not(
     found = cover(Case(method, 8.0, 300, "population"), 150, Setting(), 3)
     small = next(g for g in found if g.kind == "joint" and GROUPS[g.group] == "1–2")
     assert small.plain[-1] < 0.95 - 4 * small.standard_error[-1]
-    assert abs(small.shipped[-1] - 0.95) < 0.03
+    assert 0.94 - 4 * small.standard_error[-1] < small.shipped[-1] < 0.99
 
 
 def test_the_standard_error_is_not_zero_where_every_interval_holds() -> None:

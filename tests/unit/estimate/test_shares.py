@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference, normal_quantile
+from deniable.estimate.inference import Inference, normal_quantile, uncertain
 from deniable.estimate.intervals import share_variance
 from deniable.estimate.shares import Method, estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation, refuse_randomized
@@ -111,6 +111,25 @@ def test_a_cell_is_uncertain_exactly_when_it_is_not_two_errors_above_zero() -> N
     np.testing.assert_array_equal(estimate.uncertain, expected)
     assert expected.any()
     assert not expected.all()
+
+
+def test_a_share_that_cannot_be_or_whose_error_is_above_ten_points_is_uncertain() -> None:
+    shares = np.array([1.5, 1.5, 1.05, 0.4, 0.4, 0.1, -0.2, np.nan])
+    errors = np.array([0.6, 0.1, 0.05, 0.11, 0.1, 0.06, 0.01, np.nan])
+    np.testing.assert_array_equal(
+        uncertain(shares, errors), [True, True, False, True, False, True, True, False]
+    )
+    # A hundred people and strong noise: nothing can be read, whatever the estimate.
+    law = ProductLaw.from_levels((2, 3, 2), (0.5, 0.5, 0.5))
+    mechanism = anonymous((2, 3, 2), Block((0, 1, 2), law))
+    counts = np.zeros((2, 3, 2))
+    counts[0, 0, 0], counts[1, 2, 1] = 60, 40
+    estimate = estimate_table(
+        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1", "a2", "a3"]
+    )
+    assert estimate.values.max() > 1.5
+    assert estimate.values.max() > 2 * estimate.standard_error.flat[estimate.values.argmax()]
+    assert estimate.uncertain.all()
 
 
 def test_a_subgroup_of_uncertain_size_marks_all_its_shares() -> None:

@@ -30,6 +30,12 @@ def test_powers_and_products_are_those_of_the_entries() -> None:
     assert np.allclose(matrix(back.times(same, (1,))), matrix(back) * np.repeat([1.0, 2.0], [6, 3]))
 
 
+def test_the_range_of_a_row_is_that_of_its_entries() -> None:
+    back = TO.transposed()
+    for end, most in zip(back.row_range(), (np.min, np.max), strict=True):
+        assert np.allclose(np.broadcast_to(end, (2, 3)).ravel(), most(matrix(back), axis=1))
+
+
 def test_further_axes_are_carried_along() -> None:
     tables = np.arange(12.0).reshape(2, 3, 2)
     images = TO.apply(tables)

@@ -95,6 +95,16 @@ def test_the_squared_map_has_every_entry_squared() -> None:
         np.testing.assert_allclose(dense(each.squared()), dense(each) ** 2, atol=1e-12)
 
 
+def test_the_range_of_a_row_is_that_of_its_entries_for_its_own_value_on_axes_left_alone() -> None:
+    for each in MAPS:
+        rows, _ = shapes(each)
+        entries = dense(each)
+        kept = np.where(entries == 0, np.nan, entries)
+        for end, most in zip(each.row_range(), (np.nanmin, np.nanmax), strict=True):
+            found = np.broadcast_to(end, rows).ravel()
+            np.testing.assert_allclose(found, most(kept, axis=1), atol=1e-14)
+
+
 def test_one_map_after_another_has_the_product_of_their_matrices() -> None:
     for second in MAPS:
         first = second.transposed()

@@ -5,7 +5,8 @@ every marginal, every table of two attributes and the table of all three is esti
 cell's interval holds its truth or does not. For target ``table`` the same people are released again
 and again, for ``population`` they are drawn anew each time.
 
-The shipped intervals are score intervals (:mod:`deniable.estimate.intervals`). Beside them plain
+The shipped intervals are score intervals that are made longer where errors come in few steps
+(:mod:`deniable.estimate.intervals`). Beside them plain
 ones are measured, estimate ± z standard errors: these take the variance at the estimate through the
 released counts; where these are few, a count that is too low gives an estimate and a variance that
 are both too low, and the interval misses.
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, normal_quantile
-from deniable.estimate.intervals import share_variance
+from deniable.estimate.inference import Inference, normal_quantile, uncertain
+from deniable.estimate.intervals import STEPS_ALLOWED, share_variance
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
@@ -46,8 +47,8 @@ AT_LEAST_ELEVEN = 4
 
 SLACK = 0.01
 """What the project's own tests allow between coverage and level in cells of 200 records or more."""
-ABOUT = (0.05, 0.05, 0.03)
-"""What "about the level" is taken to mean at ``LEVELS``."""
+LEAST = tuple(level**STEPS_ALLOWED for level in LEVELS)
+"""What intervals are made to hold at ``LEVELS``, where errors come in few steps."""
 ERRORS = 4.0
 """Standard errors that a measured coverage may be off by chance."""
 
@@ -121,6 +122,11 @@ class Group:
         off = np.abs(np.array(self.shipped) - LEVELS)
         return np.asarray(off > np.array(slack) + ERRORS * np.array(self.standard_error))
 
+    def below(self, least: Sequence[float]) -> NDArray[np.bool_]:
+        """Return at which levels the coverage is less than that, by more than chance."""
+        short = np.array(least) - np.array(self.shipped)
+        return np.asarray(short > ERRORS * np.array(self.standard_error))
+
 
 def population(setting: Setting) -> NDArray[np.float64]:
     """Return the population's shares, shape ``N_CATEGORIES``."""
@@ -170,18 +176,18 @@ class _Tally:
     def add(self, release: int, inference: Inference) -> None:
         """Look at one release's estimate of the table."""
         values, error = inference.values, inference.standard_error
-        variance, z = share_variance(inference), 0.0
+        variance = share_variance(inference)
         for place, level in enumerate(LEVELS):
             z = normal_quantile(level)
-            low, high = variance.interval(values, z)
+            low, high = variance.interval(values, level)
             self.shipped[place, release] = self._hold(low, high)
             self.plain[place, release] = self._hold(values - z * error, values + z * error)
             self.width[release] = (high - low).ravel()
             self.plain_width[release] = (2 * z * error).ravel()
-        self.uncertain[release] = (values < UNCERTAIN_ERRORS * error).ravel()
+        self.uncertain[release] = uncertain(values, error).ravel()
         if inference.target == "table":
             other = share_variance(replace(inference, target="population"))
-            self.mistaken[release] = self._hold(*other.interval(values, z))
+            self.mistaken[release] = self._hold(*other.interval(values, LEVELS[-1]))
 
     def _hold(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
         return ((low <= self.truth) & (self.truth <= high)).ravel()
@@ -309,14 +315,14 @@ def large_cells(groups: Sequence[Group]) -> Judged:
 
 def every_group(groups: Sequence[Group]) -> Judged:
     """Judge all cells, however few records are in them."""
-    wrong = [g for g in groups if g.beyond(ABOUT).any()]
+    wrong = [g for g in groups if g.below(LEAST).any()]
     wrong_large = sum(g.group >= AT_LEAST_ELEVEN for g in wrong)
-    empty = sum(g.group == 0 for g in wrong)
     low = min(groups, key=lambda g: g.shipped[-1])
+    high = max(groups, key=lambda g: g.shipped[-1])
     return Judged(
-        f"outside in {len(wrong)} of {len(groups)} groups, of which {empty} have cells "
-        f"without records and {wrong_large} cells of more than ten records; the least "
-        f"coverage at 95 % is {low.shipped[-1]:.1%} ({low})",
+        f"less in {len(wrong)} of {len(groups)} groups, of which {wrong_large} have cells of more "
+        f"than ten records; the least coverage at 95 % is {low.shipped[-1]:.1%} ({low}), the "
+        f"largest {high.shipped[-1]:.1%} ({high})",
         not wrong,
         not wrong_large,
     )
@@ -372,6 +378,7 @@ def _values(n: Numbers) -> Values:
         return f"{min(values):.1%} to {max(values):.1%}"
 
     noisy = [g for g in n.groups if g.case.method in ("kronecker", "lambda")]
+    joint = [g for g in n.groups if g.case.method in ("optimal", "balanced")]
     people = [g for g in n.groups if g.case.target == "population"]
     widths = [g.width for g in n.groups if g.group == LARGE]
     return {
@@ -379,6 +386,8 @@ def _values(n: Numbers) -> Values:
         "epsilon": max(g.case.epsilon for g in n.groups),
         "noisy": span(noisy, "shipped"),
         "noisy_plain": span(noisy, "plain"),
+        "joint": span(joint, "shipped"),
+        "joint_plain": span(joint, "plain"),
         "people": span(people, "shipped"),
         "people_plain": span(people, "plain"),
         "least_width": min(widths),
