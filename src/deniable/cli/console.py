@@ -458,6 +458,7 @@ def show_answers(answers: Sequence[Any], level: float) -> None:
 
 def _show_estimate(estimate: "Estimate", level: float) -> None:
     from deniable.estimate.columns import SHOWN
+    from deniable.estimate.inference import UNCERTAIN_TEXT
 
     say(estimate.caption(level))
     rows = estimate.table(level)
@@ -485,11 +486,11 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
     uncertain = sum(row["uncertain"] for row in rows)
     if len(rows) > SHOWN:
         say(
-            f"{uncertain} of {len(rows)} cells are uncertain and not listed: less than two "
-            "standard errors above zero, not to be used by themselves."
+            f"{uncertain} of {len(rows)} cells are uncertain and not listed: not to be used by "
+            f"themselves, {UNCERTAIN_TEXT}."
         )
     elif uncertain:
-        say("uncertain: less than two standard errors above zero; not to be used by itself.")
+        say(f"uncertain: not to be used by itself, {UNCERTAIN_TEXT}.")
     if not estimate.converged:
         say("EM stopped before it could certify its optimum; treat it as approximate.")
 

@@ -30,7 +30,7 @@ LARGEST_ERROR = 0.1
 """Above this standard error, 10 percentage points, nothing is called readable."""
 
 LARGEST_PART = 0.5
-"""Nor above this part of the share itself: such an estimate is marked as uncertain."""
+"""Nor above this part of the share itself. Estimates beyond either are marked as uncertain."""
 
 
 class Shares(NamedTuple):
