@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.schema import FileFormat
+from deniable.schema import FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
 from deniable.tables.csv_source import CsvSource
@@ -85,9 +85,10 @@ def draft_schema(
 ) -> str:
     """Return a schema in TOML with every column of a table in it, read in one pass.
 
-    Columns with few distinct values become categories (whole numbers ordered, with scores), those
-    of numbers and dates with many become bins with rounded edges, and identifiers and other texts
-    are listed as comments to be kept, declared or dropped. What was read off the data is marked
+    Columns with few distinct values become categories (whole numbers ordered, with scores; ordered
+    ones of Parquet and frames as their type declares them), those of numbers and dates with many
+    become bins with rounded edges, and identifiers and other texts are listed as comments to be
+    kept, declared or dropped. What was read off the data is marked
     ``drafted``.
 
     Args:
@@ -100,7 +101,7 @@ def draft_schema(
     """
     if is_fileset(source):
         return _draft_of_genotypes(source, progress)
-    if source == "-":
+    if isinstance(source, str) and source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
     names = column_names(source, file_format)
     with open_table(source, [], names, file_format=file_format) as reader:
@@ -240,6 +241,8 @@ class _Column:
         self.rows = 0
         self.single = True
         self.repeats = False
+        self._orders: set[tuple[str, ...]] = set()
+        """The values in order, as the type of each batch declares them; () if one does not."""
         self.codes: Counter[str] = Counter()
         """Rows by text that stands for a missing value."""
         self.padded = False
@@ -268,6 +271,7 @@ class _Column:
             self.single = False
             return
         self.times = self.times or pa.types.is_timestamp(kind)
+        self._orders.add(_declared(column))
         groups, labels = groups_of(column)
         rows = np.bincount(groups, minlength=len(labels))
         whole = _whole_values(column)
@@ -367,12 +371,27 @@ class _Column:
     def few(self) -> bool:
         return not self.many and len(self.counts) <= MOST_CATEGORIES
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The categories in the order that the column's type declares, those of nobody too; none
+        if it declares none, or too many."""
+        (order,) = self._orders if len(self._orders) == 1 else ((),)
+        return order if len(order) <= MOST_CATEGORIES and set(order) >= set(self.counts) else ()
+
 
 _WITH_COMMA = NUMBER.replace(r"\.", ",")
 
 
 def _value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _declared(column: Any) -> tuple[str, ...]:
+    """Return the categories of an ordered type, but those that stand for a missing value."""
+    if not (pa.types.is_dictionary(column.type) and column.type.ordered):
+        return ()
+    texts = [category_text(value).strip() for value in column.dictionary.drop_null().to_pylist()]
+    return tuple(dict.fromkeys(t for t in texts if t and t.lower() not in MISSING_TEXTS))
 
 
 def _whole_values(column: Any) -> bool:
@@ -408,7 +427,10 @@ def _declaration(name: str, column: _Column, told: FileFormat) -> list[str]:
     lines = ["[[attribute]]", f"name = {_quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
     isolated = _isolated(column) if number else []
-    if number and (steps := _steps(column, isolated)):
+    if len(column.order) > 1:
+        lines += [f"categories = [{', '.join(map(_quoted, column.order))}]", "ordered = true"]
+        lines += [f"scores = [{', '.join(column.order)}]"] if number else []
+    elif number and (steps := _steps(column, isolated)):
         lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
         codes += isolated

@@ -51,6 +51,37 @@ def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_b
         assert sum(batch.n_rows for batch in reader) == n
 
 
+def test_ordered_categories_are_those_of_the_type_in_its_order(tmp_path: Path) -> None:
+    def ordered(values: list[str | None], declared: list[str], *, flag: bool = True) -> pa.Array:
+        codes = pa.array([None if v is None else declared.index(v) for v in values], pa.int8())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(declared), ordered=flag)
+
+    sizes = ["small", "large", None, "medium"] * 5
+    steps = ["10", "50", "20", "10"] * 5
+    table = pa.table(
+        {
+            "size": ordered(sizes, ["small", "medium", "large", "huge", "n/a"]),
+            "step": ordered(steps, ["50", "20", "10"]),
+            "unordered": ordered(sizes, ["small", "medium", "large"], flag=False),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", table.to_pandas()):
+        size, step, unordered = Schema.from_plain(tomllib.loads(draft_schema(source))).attributes
+        assert size.categories == ("small", "medium", "large", "huge", "NA")
+        assert size.ordered
+        assert size.drafted
+        assert (step.categories, step.scores) == (("50", "20", "10"), (50.0, 20.0, 10.0))
+        assert (unordered.categories, unordered.ordered) == (
+            ("large", "medium", "small", "NA"), False
+        )  # fmt: skip
+    # Batches that do not agree tell no order.
+    column = _Column(commas=False)
+    column.add(ordered(sizes, ["small", "medium", "large"]))
+    column.add(ordered(sizes, ["large", "medium", "small"]))
+    assert column.order == ()
+
+
 def test_missing_values_become_a_category(tmp_path: Path) -> None:
     _, schema, _ = draft(tmp_path, {"a": ["x", None, "y"], "b": ["1", "2", "1"]})
     assert schema.attributes[0].categories == ("x", "y", "NA")
