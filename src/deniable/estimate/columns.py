@@ -209,6 +209,8 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     """
     from deniable.report.estimate_plot import draw_heat_map, draw_intervals
 
+    if not answers:
+        raise InputError("there is nothing to draw: no answers")
     first = answers[0]
     if hasattr(first, "categories"):
         attributes: Sequence[str] = getattr(first, "attributes", ())
