@@ -72,6 +72,7 @@ docs:
 bench:
     {{bin}}/python benchmarks/bench_optimal.py
     {{bin}}/python benchmarks/bench_collect.py
+    {{bin}}/python benchmarks/bench_page.py
     {{bin}}/python benchmarks/bench_forms.py
     {{bin}}/python benchmarks/bench_design.py
     {{bin}}/python benchmarks/bench_lambda.py
