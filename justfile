@@ -50,7 +50,7 @@ respondents count="300":
 opposite:
     PAIRS=100 {{bin}}/pytest -m slow -n 0 -s -k "starts_tells_nothing" tests/unit/collect/test_in_a_browser.py
 
-# Up to 700 numbers of every family's record moved by a unit and by 1 %, counted by what came of them.
+# Ten thousand changes of numbers in records of every family, counted by what came of them.
 altered:
     ALTERED=700 {{bin}}/pytest -n 0 -s -m slow tests/cli/test_altered_records.py
 
