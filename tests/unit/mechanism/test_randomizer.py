@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 
@@ -202,3 +203,15 @@ def test_workers_of_a_pool_that_get_one_randomizer_draw_different_bits() -> None
         found = list(pool.map(_in_a_worker, [randomizer] * 6))
     assert len({drawn for _, drawn in found}) == 6
     assert os.getpid() not in {process for process, _ in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_joblib_hands_out_copies_that_draw_different_bits(backend: str) -> None:
+    randomizer = Randomizer(votes(), SystemRandomness())
+    found: set[bytes] = set()
+    with joblib.Parallel(n_jobs=2, backend=backend) as parallel:
+        for _ in range(2):  # a worker that lives on gets copies again
+            drawn = parallel([joblib.delayed(randomizer.randomize)(_HANDED_OUT)] * 4)
+            found |= {b"".join(column.tobytes() for column in columns) for columns in drawn}
+    assert len(found) == 8
