@@ -38,7 +38,7 @@ from deniable.release.release import (
 )
 from deniable.release.signing import Signer
 from deniable.tables import TableWriter
-from deniable.tables.arrays import from_numpy
+from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
 from deniable.tables.files import UNIT_CELLS, digest_of
 from deniable.tables.writing import largest_size
@@ -278,8 +278,8 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
         with TableWriter(file, columns, kind=job.stored.kind) as writer:
             for start in range(0, count, _ROWS):
                 chosen = order[start : start + _ROWS]
-                taken = {name: column.take(from_numpy(chosen)) for name, column in kept.items()}
-                writer.write([column[chosen] for column in codes], taken)
+                others = {name: taken(column, chosen) for name, column in kept.items()}
+                writer.write([column[chosen] for column in codes], others)
                 advance(len(chosen))
         rows.append(writer.n_rows)
 

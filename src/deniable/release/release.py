@@ -52,6 +52,7 @@ from deniable.tables import (
     open_table,
     released_columns,
 )
+from deniable.tables.arrays import taken
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.reading import AS_FOUND, Reader, as_it_was, can_be_read_again
@@ -565,7 +566,7 @@ def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     order = permutation(len(codes[0]), bits)
     for start in range(0, len(order), _BATCH_ROWS):
         rows = order[start : start + _BATCH_ROWS]
-        yield [column[rows] for column in codes], {n: c.take(rows) for n, c in kept.items()}
+        yield [column[rows] for column in codes], {n: taken(c, rows) for n, c in kept.items()}
 
 
 def refuse_other_tables(laws: Iterable[Law]) -> None:

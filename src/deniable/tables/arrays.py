@@ -105,6 +105,17 @@ def plain_array(column: Any) -> Any:
     return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
 
 
+def taken(column: Any, places: NDArray[Any]) -> Any:
+    """Return a pyarrow array at some places, shape (n,); of views, too, which have no kernel for
+    it."""
+    kind, rows = column.type, from_numpy(places)
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string()).take(rows).cast(kind)
+    if pa.types.is_binary_view(kind):
+        return column.cast(pa.large_binary()).take(rows).cast(kind)
+    return column.take(rows)
+
+
 def common_form(column: Any) -> Any:
     """Return a pyarrow array in a form that every kernel knows.
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from deniable.tables.arrays import common_form, from_numpy, to_numpy
+from deniable.tables.arrays import common_form, from_numpy, taken, to_numpy
 from deniable.tables.encode import holds_bytes
 from deniable.tables.rows import concatenated, refuse_nobody
 
@@ -34,9 +34,10 @@ class _Buckets:
         self._writer: Any = None
         self._places: list[int] = []
 
-    def write(self, table: Any, bucket: int) -> None:
-        if not table.num_rows:
+    def write(self, table: Any, rows: NDArray[Any], bucket: int) -> None:
+        if not len(rows):
             return
+        table = pa.table([taken(c, rows) for c in table.columns], schema=table.schema)
         if self._writer is None:
             self._writer = pq.ParquetWriter(pa.PythonFile(self._file), table.schema)
         self._writer.write_table(table, row_group_size=table.num_rows)
@@ -97,8 +98,7 @@ class Scatter:
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(self._buckets + 1))
         for bucket in range(self._buckets):
-            rows = from_numpy(order[edges[bucket] : edges[bucket + 1]])
-            self._file.write(table.take(rows), bucket)
+            self._file.write(table, order[edges[bucket] : edges[bucket + 1]], bucket)
         self._held, self._rows = [], 0
 
     def _table(self) -> Any:
@@ -178,8 +178,7 @@ class PersonTally:
         table = _summed(pa.concat_tables(self._held))
         places = _spread(table.column("person").combine_chunks())
         for bucket in range(PERSON_BUCKETS):
-            rows = from_numpy(np.flatnonzero(places == bucket))
-            self._file.write(table.take(rows), bucket)
+            self._file.write(table, np.flatnonzero(places == bucket), bucket)
         self._held, self._rows = [], 0
 
     def finish(self) -> None:

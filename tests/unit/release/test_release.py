@@ -58,6 +58,16 @@ def test_shuffling_moves_whole_rows(tmp_path):
     assert kept != rows["c"]
 
 
+def test_views_are_shuffled(tmp_path):
+    import pyarrow.parquet as pq
+
+    views = {"c": pa.array(ROWS["c"], pa.string_view())}
+    released_views = released(tmp_path, ROWS | views, shuffle=True)
+    read = pq.read_table(released_views / "data.parquet")["c"]
+    assert read.type == pa.string_view()
+    assert sorted(read.to_pylist()) == sorted(ROWS["c"])
+
+
 def test_pair_attenuations_are_the_laws(tmp_path):
     (pair,) = DESIGN.account.pairs_to_plain()
     assert pair["attributes"] == ["a", "b"]

@@ -23,7 +23,7 @@ def test_every_row_comes_back_in_its_bucket_once(tmp_path: Path) -> None:
                 codes = [numbers.integers(0, 3, 40).astype(np.uint8), numbers.integers(0, 999, 40)]
                 places = numbers.integers(0, 3, 40)  # the last bucket stays empty
                 kept = [f"{part}{i}" for i in range(40)]
-                scatter.write(codes, {"who": pa.array(kept)}, places)
+                scatter.write(codes, {"who": pa.array(kept, pa.string_view())}, places)
                 rows = zip(*(array.tolist() for array in (places, *codes)), kept, strict=True)
                 expected.update(rows)
             scatter.finish()
@@ -39,7 +39,8 @@ def test_every_row_comes_back_in_its_bucket_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["text", "views", "numbers", "dictionary", "bytes", "codes", "dates"]
+    "kind",
+    ["text", "views", "numbers", "dictionary", "bytes", "views of bytes", "codes", "dates"],
 )
 def test_the_most_rows_of_a_person_are_those_of_all_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -67,6 +68,8 @@ def test_the_most_rows_of_a_person_are_those_of_all_parts(
                     column = column.cast(pa.binary())
                 if kind == "codes":  # bytes of one width
                     column = pa.array([f"{n:03}".encode() for n in persons], pa.binary(3))
+                if kind == "views of bytes":
+                    column = column.cast(pa.binary()).cast(pa.binary_view())
                 tally.add(column.slice(3), "t", 1)
                 total.subtract(persons[:3].tolist())
             tally.finish()
