@@ -56,7 +56,7 @@ from deniable.release.release import (
     remove_unfinished,
 )
 from deniable.schema import FileFormat
-from deniable.tables import Column
+from deniable.tables import Column, is_fileset
 from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
 from deniable.tables.reading import TableReader, open_unit, refuse_other_columns
 
@@ -458,6 +458,11 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
     layout = Layout.of(design.mechanism)
     first: TableReader | None = None
     for path in files:
+        if len(files) > 1 and is_fileset(path):
+            raise InputError(
+                f"{path}: filesets are not released together, since each counts alleles of its "
+                "own; join them first (plink2 --pmerge-list)"
+            )
         with _opened(path, design, options, Unit(0)) as reader:
             if first is None:
                 first, columns = reader, [c.name for c in layout.columns(reader)]

@@ -111,6 +111,8 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path):
     both = [folder / "people-0.csv", tmp_path / "more" / "people-0.parquet"]
     with pytest.raises(InputError, match="of another format than"):
         begin(both, DESIGN, tmp_path / "release", OPTIONS)
+    with pytest.raises(InputError, match="filesets are not released together"):
+        begin([Path("1.bed"), Path("2.bed")], DESIGN, tmp_path / "release", OPTIONS)
     with pytest.raises(InputError, match="no such file"):
         begin([folder / "gone.csv"], DESIGN, tmp_path / "release", OPTIONS)
     with pytest.raises(InputError, match="column 'row' says whose row it is and is dropped"):
