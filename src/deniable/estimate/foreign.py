@@ -63,20 +63,21 @@ class Origin:
         p_value: that an honest table is as far off, at most.
         where: the attribute or pair that is farthest off.
         rows: how many rows were looked at.
-        of_form: whether what is off is that a row does not answer what its form asks.
+        row: a row, from 1, that does not answer what its form asks, if that is what is off.
     """
 
     p_value: float
     where: tuple[str, ...]
     rows: int
-    of_form: bool = False
+    row: int | None = None
 
     def sentence(self) -> str:
         """Return what that means, in words."""
-        if self.of_form:
+        if self.row is not None:
             return (
-                f"the table is not what this mechanism releases: a row answers '{self.where[0]}' "
-                "and its form does not ask it, or the other way round"
+                "the table is not what this mechanism releases: in data row "
+                f"{self.row}, column '{self.where[0]}', the cell is empty though the row's form "
+                "asks it, or filled though it does not"
             )
         return (
             f"the table is not what this mechanism releases: {' and '.join(self.where)} "
@@ -179,7 +180,11 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     parts = _parts(mechanism, rows)
     for part in parts:
         if (wrong := part.wrongly_filled()) is not None:
-            return Origin(0.0, (wrong,), n, of_form=True)
+            name, place = wrong
+            assert rows.forms is not None
+            assert part.rows.forms is not None
+            own = np.flatnonzero(rows.forms == part.rows.forms[0])
+            return Origin(0.0, (name,), n, int(own[place]) + 1)
     for name in patterns:
         bound, ends = _share_bound(parts, name)
         questions += ends
@@ -207,15 +212,15 @@ class _Part:
     mechanism: Mechanism
     rows: Rows
 
-    def wrongly_filled(self) -> str | None:
+    def wrongly_filled(self) -> tuple[str, int] | None:
         """Return an attribute that a row answers though its form does not ask it, or the other way
-        round; None if there is none."""
+        round, and the row's place; None if there is none."""
         for name, codes in zip(self.rows.names, self.rows.codes, strict=True):
             law, place = self._law(name)
             if isinstance(law, Form) and not any(place in draw.members for draw in law.drawn):
-                filled = codes < law.n_categories[place]
-                if not (filled.all() if place in law.asked else not filled.any()):
-                    return name
+                wrong = (codes < law.n_categories[place]) != (place in law.asked)
+                if wrong.any():
+                    return name, int(np.argmax(wrong))
         return None
 
     def eigenvalues(self, names: tuple[str, ...]) -> Floats | None:

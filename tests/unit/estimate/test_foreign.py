@@ -232,12 +232,13 @@ def test_a_row_that_does_not_answer_what_its_form_asks_gives_a_table_away():
     forms = np.zeros(3, dtype=np.int64)
     asked = FORMS.forms.forms[0].asked
     rows = answered(FORMS, [np.zeros(3, dtype=np.int64)] * 4, forms)
-    assert not origin_of(FORMS, rows).of_form
+    assert origin_of(FORMS, rows).row is None
     for place, column in enumerate(rows.codes):
         column[1] = 0 if place not in asked else FORMS.schema.n_categories[place]
         found = origin_of(FORMS, rows)
         assert (found.p_value, found.where) == (0.0, (FORMS.schema.names[place],))
-        assert "its form does not ask it" in found.sentence()
+        assert found.row == 2
+        assert f"data row 2, column '{FORMS.schema.names[place]}'" in found.sentence()
         column[1] = FORMS.schema.n_categories[place] - column[1]
 
 
@@ -273,7 +274,7 @@ def test_what_forms_draw_is_told_from_what_was_not_randomized():
     # The same cells are filled, with what is true.
     true = [np.where(y < n, x, n) for x, y, n in zip(columns, codes, law.n_categories, strict=True)]
     found = origin_of(mechanism, Rows(names, true, None, forms))
-    assert (found.p_value < 1e-6, found.of_form) == (True, False)
+    assert (found.p_value < 1e-6, found.row) == (True, None)
 
 
 def test_a_table_with_forms_is_looked_at_in_files(tmp_path):
