@@ -816,6 +816,8 @@ def _draw(canvas: "MatplotlibFigure", n: Numbers) -> None:
         for panel, kind in ((panels[0], "marginals"), (panels[1], "pairs")):
             if any(kind not in row for row in rows):
                 continue
+            if kind == "pairs" and any(n.released[level, method].refused for level in levels):
+                continue  # the mean would be of the few that are left
             known = [row[kind] for row in rows]
             line, points = {"marker": "", "label": "_"}, {"linestyle": "none", "label": "_"}
             plot_method(panel, style, levels, [e.expected for e in known], **(look | line))
@@ -861,7 +863,7 @@ def _draw(canvas: "MatplotlibFigure", n: Numbers) -> None:
         grid(panel)
     panels[0].set_ylabel("mean squared error of a share")
     letter(list(panels), ["nine marginals", "36 pairs, mean", "36 pairs, median"])
-    legend(canvas, panels[0], ncols=4)
+    legend(canvas, panels[0], ncols=3)
 
 
 STUDY = Study(
