@@ -183,8 +183,8 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
             name, place = wrong
             assert rows.forms is not None
             assert part.rows.forms is not None
-            own = np.flatnonzero(rows.forms == part.rows.forms[0])
-            return Origin(0.0, (name,), n, int(own[place]) + 1)
+            of_form = np.flatnonzero(rows.forms == part.rows.forms[0])
+            return Origin(0.0, (name,), n, int(of_form[place]) + 1)
     for name in patterns:
         bound, ends = _share_bound(parts, name)
         questions += ends

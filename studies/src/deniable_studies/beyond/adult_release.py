@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.estimate.inference import Inference, normal_quantile
+from deniable.estimate.inference import Inference
 from deniable.estimate.intervals import share_variance
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.tabulate import Counts, Tabulation
@@ -269,7 +269,7 @@ class _Covered:
     def add(self, names: Names, inference: Inference) -> None:
         """Look at a table's intervals."""
         truth = self._truths[names]
-        low, high = share_variance(inference).interval(inference.values, normal_quantile(LEVEL))
+        low, high = share_variance(inference).interval(inference.values, LEVEL)
         held = (low <= truth) & (truth <= high)
         kinds = {"pairs": held} if len(names) == 2 else {"marginals": held}
         if len(names) == 1 and (truth < RARE).any():
