@@ -102,17 +102,17 @@ def share_by(
     files: Source = source if callable(source) else files_of(source) or [Path(source)]
     job = prepare(files, design, Path(output), options, lambda job: _all(run, job, "look"))
     make(job, partial(_all, run))
-    return finish(open_job(job.folder), signer=options.signer)
+    return finish(job, signer=options.signer)
 
 
 def _all(run: Run, job: Job, stage: Stage) -> None:
     for _ in range(_ROUNDS):
-        if not (left := open_job(job.folder).left(stage)):
+        if not (left := job.left(stage)):
             return
         for problem in run(partial(do_unit, str(job.folder), stage), left):
             if problem:
                 raise InputError(problem)
-    if left := open_job(job.folder).left(stage):
+    if left := job.left(stage):
         raise InputError(
             f"{job.folder}: other processes work on {len(left)} units; continue with --resume when "
             "they are done"

@@ -27,7 +27,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -167,8 +167,9 @@ class Job:
             return self.known
         file = self.folder / "mechanism.json"
         with suppress(OSError):
-            if hashlib.sha256(file.read_bytes()).hexdigest() == self.stored.mechanism:
-                return read_design(file)
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            if digest == self.stored.mechanism:
+                return _design_of(file, digest)
         raise InputError(
             f"{file} is not the mechanism that the job was begun with, and parts by two mechanisms "
             f"are no release; put it back, or remove {self.folder} and begin anew"
@@ -347,6 +348,12 @@ class Job:
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@lru_cache(maxsize=1)
+def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - by which a file is known
+    """Read a design once in a process that works on many units: checking it can take a second."""
+    return read_design(file)
 
 
 def _opened(path: Path, design: Design, options: Options, unit: Unit) -> TableReader:

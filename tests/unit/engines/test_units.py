@@ -11,12 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from deniable import Design, Schema, design
-from deniable.design.record import mechanism_to_plain, to_json
+from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.engines.units import Run, Task, do_unit, share_by
 from deniable.errors import InputError, Notice
 from deniable.ledger import Ledger
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
+from deniable.release import job
 from deniable.release.job import open_job
 from deniable.release.release import job_folder
 from deniable.release.signing import is_signed
@@ -95,6 +96,13 @@ def test_whatever_an_engine_does_every_person_is_released_once(tmp_path, run):
 def test_an_adapter_that_hands_out_what_is_drawn_on_demand_fails(tmp_path):
     with pytest.raises(AssertionError):
         check_each_person_once(lazily, tmp_path)
+
+
+def test_a_worker_reads_the_mechanism_once(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(job, "read_design", lambda file: read.append(file) or read_design(file))
+    check_each_person_once(of_share(twice), tmp_path)
+    assert len(read) == 1
 
 
 def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
