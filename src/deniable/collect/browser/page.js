@@ -429,7 +429,7 @@ class Page {
     };
     addEventListener("online", now, { once: true });
     this.show("retry", this.heading(this.t.retry),
-      this.kept.lasting ? null : this.note(this.t.cannotStore), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
+      this.kept.lasting ? null : this.note(this.t.keepOpen), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
     return next.then(() => {
       this.show("sending", this.heading(this.t.sending));
       return this.post(failures);
