@@ -48,7 +48,8 @@ def study(opened, tmp_path) -> Path:
 
 
 def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
-    assert deniable("collect", "demo", "--files", "example").status == 0
+    shipped = deniable("collect", "demo", "--files", "example", "--json").json
+    assert shipped["files"] == ["example/schema.toml", "example/questionnaire.toml"]
     design = ["--schema", "example/schema.toml", "--epsilon", "2.3", "--output", "mechanism.json"]
     assert deniable("design", *design).status == 0
     opened = deniable(
@@ -145,6 +146,8 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
     assert deniable("collect", "add", "study", "record.json").out == "1: stored\n"
     assert deniable("collect", "add", "study", "record.json", "--json").json == {"stored before": 1}
     assert deniable("collect", "upgrade", "study").status == 0
+    identity = StudyFolder(study).study.identity
+    assert deniable("collect", "upgrade", "study", "--json").json == {"study": identity}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +155,14 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
     [
         (["serve", "study", "--host", "0.0.0.0"], "would be open on the way"),
         (["serve", "nowhere"], "not the folder of a study"),
+        (["serve", "study", "--port", "99999"], "--port is a number from 0 to 65535"),
+        (["serve", "study", "--per-minute", "0"], "at least once a minute"),
+        (["serve", "study", "--behind-proxy", "-1"], "a number of proxies"),
+        (
+            ["serve", "study", "--certificate", "mechanism.json", "--key", "mechanism.json"],
+            "give two PEM files",
+        ),
+        (["answer", "http://h:x/", "--answers", "mechanism.json"], "give the address of a study"),
         (["status", "nowhere"], "not the folder of a study"),
         (["export", "study", "--output", "release"], "nothing has been collected yet"),
         (["verify", "page.html", "--study", "none.json"], "cannot be read"),
@@ -256,9 +267,10 @@ def test_serving_prints_both_addresses_and_ends_when_it_is_told_to(deniable, stu
         done = deniable("collect", "serve", "study", "--port", port, "--listen", "public")
     assert (seen, "Steward" in done.out) == ([200], False)
     with stopped_after(beside, visit_nothing) as seen:
-        words = ["--steward-port", beside, "--listen", "steward"]
+        words = ["--steward-port", beside, "--listen", "steward", "--json"]
         done = deniable("collect", "serve", "study", *words)
-    assert (seen, "Respondents" in done.out) == ([403], False)
+    address = f"http://127.0.0.1:{beside}/enter/{secret}"
+    assert (seen, done.json["steward"], len(done.json)) == ([403], address, 2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         done = deniable("collect", "serve", "study", "--port", 0, "--steward-port", number)

@@ -22,6 +22,12 @@ collect_app = App(
 )
 app.command(collect_app)
 
+_ADDRESSES = {
+    "respondents": "Respondents",
+    "steward": "Steward, on this machine alone",
+    "study": "Code of the study",
+}
+
 _Study = Annotated[Path, Parameter(name="STUDY", help="The folder that collect open made.")]
 
 
@@ -103,6 +109,7 @@ def serve(
         Literal["both", "public", "steward"],
         Parameter(help="Serve respondents, the steward, or both."),
     ] = "both",
+    as_json: AsJson = False,
 ) -> None:
     """Serve the page and take what browsers send. Logs nothing about anyone.
 
@@ -117,6 +124,8 @@ def serve(
     from deniable.collect.serving import check_listening
 
     check_listening(host, certificate, key, behind_proxy)
+    if per_minute < 1:
+        raise InputError("--per-minute: an address may ask at least once a minute")
     _serve(
         _folder(study),
         host,
@@ -127,6 +136,7 @@ def serve(
         per_minute,
         steward_port,
         listen,
+        as_json=as_json,
     )
 
 
@@ -141,6 +151,7 @@ def _serve(
     steward_port: int = 0,
     listen: str = "both",
     browse: bool = False,
+    as_json: bool = False,
 ) -> None:
     from deniable.cli import console
     from deniable.collect.collector import Collector
@@ -149,7 +160,7 @@ def _serve(
 
     with ExitStack() as open_until_the_end:
         store = open_until_the_end.enter_context(folder.opened())
-        servers, said = [], []
+        servers, found = [], {}
         if listen != "steward":
             bound = open_until_the_end.enter_context(bound_socket(host, port))
             collector = Collector(
@@ -158,25 +169,27 @@ def _serve(
             servers.append((server_for(collector.app(), certificate=certificate, key=key), bound))
             scheme = "https" if certificate else "http"
             shown = f"[{host}]" if ":" in host else host
-            address = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
-            said.append(f"Respondents: {address}")
+            found["respondents"] = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
         if listen != "public":
             bound = bound_socket("127.0.0.1", steward_port, "--steward-port")
             open_until_the_end.enter_context(bound)
             own = bound.getsockname()[1]
             servers.append((server_for(Steward(folder, store, own).app()), bound))
-            said.append(
-                f"Steward, on this machine alone: http://127.0.0.1:{own}/enter/{folder.secret}"
-            )
-        said.append(f"Code of the study: {folder.study.identity}")
+            found["steward"] = f"http://127.0.0.1:{own}/enter/{folder.secret}"
+        found["study"] = folder.study.identity
 
         def ready() -> None:
-            console.say("\n".join(said))
+            if as_json:
+                print_json(found)
+            else:
+                console.say(
+                    "\n".join(f"{_ADDRESSES[what]}: {said}" for what, said in found.items())
+                )
             sys.stdout.flush()
             if browse:
                 import webbrowser
 
-                webbrowser.open(address)
+                webbrowser.open(found["respondents"])
 
         run(servers, ready)
 
@@ -438,15 +451,19 @@ def _show_totals(totals: Any, as_json: bool) -> None:
 
 
 @collect_app.command
-def upgrade(study: _Study, /) -> None:
+def upgrade(study: _Study, /, *, as_json: AsJson = False) -> None:
     """Bring the store of a study that an earlier version opened up to date.
 
     Example: deniable collect upgrade study
     """
     from deniable.cli import console
 
-    _folder(study).upgrade()
-    console.say(f"The store of {study} is up to date")
+    folder = _folder(study)
+    folder.upgrade()
+    if as_json:
+        print_json({"study": folder.study.identity})
+    else:
+        console.say(f"The store of {study} is up to date")
 
 
 @collect_app.command
@@ -458,6 +475,7 @@ def demo(
     ] = None,
     port: Annotated[int, Parameter(help="Port of the page; 0 for any that is free.")] = 0,
     browser: Annotated[bool, Parameter(help="Show the page in a browser.")] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Open the shipped example, serve it on this machine and show it in a browser.
 
@@ -483,7 +501,10 @@ def demo(
         with replaced_folder(files, overwrite=False) as made:
             for name in names:
                 (made / name).write_bytes(example.joinpath(name).read_bytes())
-        console.say(f"The example is in {files}; deniable design makes its mechanism")
+        if as_json:
+            print_json({"files": [str(files / name) for name in names]})
+        else:
+            console.say(f"The example is in {files}; deniable design makes its mechanism")
         return
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as place:
         for name in names:
@@ -493,4 +514,4 @@ def demo(
         study = new_study(Path(place, "mechanism.json"), Path(place, names[1]), date.today())
         folder = StudyFolder.make(Path(place, "study"), study)
         console.note("Ctrl-C ends the example; what was collected is deleted then")
-        _serve(folder, "127.0.0.1", port, browse=browser)
+        _serve(folder, "127.0.0.1", port, browse=browser, as_json=as_json)
