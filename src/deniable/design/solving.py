@@ -133,14 +133,16 @@ def spend_balanced(
     """Divide a total among levels in these ratios by one search.
 
     Returns:
-        The levels and the laws; None where the cap is no common multiple above 1x, or nothing
+        The levels and the laws; None where the cap is a multiple that leaves no room, or nothing
         settled.
     """
     from deniable.solvers.patterns import balanced
     from deniable.solvers.problem import SolverError
 
-    multiple = _multiple(task.given_rest)
-    if multiple is None or multiple <= 1.0 + 1e-6 or len(ratios) == 1:
+    multiple, limits = _multiple(task.given_rest), None
+    if multiple is None:
+        multiple, limits = math.inf, resolve_caps(task.given_rest, ratios)
+    if multiple <= 1.0 + 1e-6 or len(ratios) == 1:
         return None
     try:
         spent = balanced.spend(
@@ -150,6 +152,7 @@ def spend_balanced(
             at_most,
             multiple,
             task.pair_floor,
+            limits=limits,
             scale=scale,
             fair=task.fair,
         )

@@ -72,9 +72,30 @@ def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> No
     assert "keeps the floor on their pairs; ε is" in note
 
 
-def test_a_cap_that_is_no_multiple_is_left_to_a_search_over_scales() -> None:
-    task = Task((3, 3), 1.5, 0.5)
-    assert spend_balanced(task, 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None
+def test_a_cap_that_leaves_no_room_is_left_to_a_search_over_scales() -> None:
+    assert spend_balanced(Task((3, 3), "1x", 0.5), 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "total", "caps", "level"),
+    [
+        ((2, 3, 4, 5), 2.0, 0.9, None),
+        ((2, 3, 4, 5), 2.0, (0.9, None, 1.2, 5.0), None),
+        ((2, 3, 4, 5) * 4, 4.0, 0.7, None),
+        ((3,) * 4, 4.0, 0.3, 0.3),  # the total allows what the caps forbid
+        ((3,) * 4, 1.19, 0.3, 0.27),
+    ],
+)
+def test_a_total_is_divided_under_caps_in_nats(counts, total, caps, level) -> None:
+    made = design(Schema.anonymous(counts), epsilon=total, given_rest=caps)
+    limits = [caps] * len(counts) if isinstance(caps, float) else caps
+    rests = zip(made.mechanism.epsilon_given_rest, limits, strict=True)
+    assert all(cap is None or rest <= cap for rest, cap in rests)
+    if level is None:
+        assert total * (1 - 1e-6) <= made.epsilon <= total
+    else:
+        assert made.mechanism.attribute_epsilon == pytest.approx([level] * len(counts))
+        assert made.epsilon <= total
 
 
 def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:

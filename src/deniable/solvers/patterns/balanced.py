@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from deniable.solvers.problem import (
     SolverError,
     caps_given_rest,
     checked_problem,
+    optional_limits,
 )
 
 EXACT_ORBITS = 1024
@@ -62,6 +63,9 @@ _AIM = 4e-10
 """How far below the request levels are aimed at: whatever is drawn must not end above it."""
 
 _SEARCHED_TO, _LANDED_TO, _EXACTLY = 1e-7, 2e-10, 1e-12
+_STALLED_AT = 1e-5
+"""On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
+
 _LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
@@ -76,6 +80,13 @@ _UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
 """Part of a total that may be left."""
 
 _PROGRAMS = 14
+
+_SECANTS, _SPENT_NEARLY = 8, 1e-4
+"""Ramps at given levels from which that of a total is neared, and how near, in ln ε."""
+
+_BELOW_LIMIT = 0.9
+"""Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
+independent response keeps it."""
 
 _MOST_MARGIN = 0.1
 """Where a law misses the floor by more, it is its error bounds that are too wide: of two attributes
@@ -218,6 +229,7 @@ def spend(
     multiple: float,
     pair_floor: float | None,
     *,
+    limits: Sequence[float | None] | None = None,
     scale: float | None = None,
     fair: bool = False,
 ) -> Spent:
@@ -230,6 +242,7 @@ def spend(
         at_most: largest ε_i, infinite for none, shape (k,).
         multiple: the cap on `epsilon_given_rest` as a multiple of ε_i, above 1; infinite for none.
         pair_floor: as for :func:`solve`.
+        limits: caps in nats, None for none; with the multiple, the smaller holds. Shape (k,).
         scale: about where the optimum without cap and floor would spend the total, if known.
         fair: for few attributes, raise the floor to where no table of two attributes is left less
             than independent responses of the same total would leave.
@@ -242,7 +255,7 @@ def spend(
     >>> spent.levels.round(4).tolist()[:2], 0 <= 3.0 - spent.solution.epsilon < 1e-6
     ([1.0065, 1.0065], True)
     """
-    search = _TotalSearch(n_categories, total, ratios, at_most, multiple, pair_floor, fair)
+    search = _TotalSearch(n_categories, total, ratios, at_most, multiple, limits, pair_floor, fair)
     return search.best(search.about() if scale is None else scale)
 
 
@@ -425,8 +438,8 @@ class RampLaws:
             self._sums = GridRamps(problem.n_categories)
         first = np.unique(self._group_of, return_index=True)[1].tolist()
         exactly = isinstance(self._sums, OrbitRamps)
-        tolerance = _EXACTLY if exactly else _SEARCHED_TO
-        self._search = RampSearch(self._sums, target(first), w, tolerance)
+        near = (_EXACTLY, _EXACTLY) if exactly else (_SEARCHED_TO, _STALLED_AT)
+        self._search = RampSearch(self._sums, target(first), w, *near)
         # A coarse grid tells ratios to about a thousandth.
         self._margin = _FLOOR_MARGIN if exactly else 2e-3
 
@@ -458,8 +471,12 @@ class RampLaws:
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
             if self._floor + margin > 1.0 + _MOST_MARGIN:
                 return None
-            near = fit
+            near, shares = fit, [other for other in shares if other <= share]
         return None
+
+    def searched(self, near: Fit | None) -> Fit | None:
+        """Return the best ramp found at the caps as they are, whatever the floor."""
+        return self._search.best(1.0, near)
 
     def _cover(self, broken: BoolArray) -> list[int]:
         """Return attributes that together touch every broken pair, (k, k), at little cost."""
@@ -538,6 +555,23 @@ class RampLaws:
         return Part(places, law, Account(height, level, level * (1.0 - 1e-12), given))
 
 
+class _Reached(NamedTuple):
+    """A scale, the levels there, the laws that meet them, how they were found, and the ramp, if it
+    is one."""
+
+    scale: float
+    levels: FloatArray
+    parts: list[Part]
+    method: Method
+    ramp: Fit | None
+
+
+def _worth(reached: _Reached) -> float:
+    """Return the sum of the levels' logarithms: of scales that is the order, but beyond the scale
+    at which every level is the largest it may be there is nothing to gain."""
+    return float(np.log(reached.levels).sum())
+
+
 class _TotalSearch:
     """One search for the largest scale of the levels that a total pays for."""
 
@@ -548,13 +582,17 @@ class _TotalSearch:
         ratios: Sequence[float],
         at_most: Sequence[float],
         multiple: float,
+        limits: Sequence[float | None] | None,
         pair_floor: float | None,
         fair: bool,
     ) -> None:
         self._problem = checked_problem(n_categories, ratios)
         self._total, self._ratios = total, np.asarray(ratios, dtype=np.float64)
-        self._at_most, self._multiple = np.asarray(at_most, dtype=np.float64), multiple
-        self._floor, self._fair = pair_floor, fair
+        self._multiple, self._floor, self._fair = multiple, pair_floor, fair
+        limited = optional_limits(limits, self._problem.n_attributes, "limits")
+        self._limits = np.where(limited < total, limited, np.inf)
+        self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
+        self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
 
     def about(self) -> float:
         """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
@@ -569,41 +607,56 @@ class _TotalSearch:
 
     def best(self, scale: float) -> Spent:
         """Return the levels at the largest scale that was found, and their laws."""
+        most = self._at_most
+        if math.fsum(self._alone.tolist()) > self._total > float(most.max()):
+            counts, caps = self._problem.counts.tolist(), self._caps(most).tolist()
+            whole = solve(counts, most.tolist(), caps, self._floor)
+            if whole.epsilon <= self._total:
+                return Spent(most, whole)
         best = self._independent()
         ramps = self._by_ramps(scale)
-        if ramps is not None and ramps[0] > best[0] and not self._fair:
+        if ramps is not None and _worth(ramps) > _worth(best) and not self._fair:
             best = ramps
         if self._problem.n_attributes <= linear.MAX_ATTRIBUTES:
             grouped = orbits(self._problem, self._at_most.tolist())
             if len(grouped.chance) <= EXACT_IN_A_SEARCH:
-                program = self._by_program(best[0] if ramps is None else max(ramps[0], best[0]))
-                if program is not None and program[0] >= best[0] * (1 - 1e-6):
+                start = best.scale if ramps is None else max(ramps.scale, best.scale)
+                program = self._by_program(start)
+                if program is not None and _worth(program) >= _worth(best) - 1e-6:
                     best = program
-        reached, parts, method, ramp = best
-        levels = self._levels(reached)
+        _, levels, parts, method, ramp = best
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        optimum = _optimum(problem, self._multiple * levels)
+        optimum = _optimum(problem, self._caps(levels))
         return Spent(levels, BalancedSolution(tuple(parts), optimum, method, ramp))
 
     def _levels(self, scale: float) -> FloatArray:
         return np.minimum(scale * self._ratios, self._at_most)
 
-    def _independent(self) -> "_Reached":
+    def _apart(self, scale: float) -> FloatArray:
+        """Return the levels of independent responses: these may be at their caps."""
+        return np.minimum(scale * self._ratios, self._alone)
+
+    def _caps(self, levels: FloatArray) -> FloatArray:
+        return np.minimum(self._multiple * levels, self._limits)
+
+    def _independent(self) -> _Reached:
         """Independent responses: their levels add up to the total."""
         low, high = 0.0, self._total / float(self._ratios.max()) * len(self._ratios)
         for _ in range(200):
             middle = 0.5 * (low + high)
-            spends = math.fsum(self._levels(middle).tolist()) > self._total * (1 - 1e-14)
+            spends = math.fsum(self._apart(middle).tolist()) > self._total * (1 - 1e-14)
             low, high = (low, middle) if spends else (middle, high)
-        problem = Problem(self._problem.n_categories, self._levels(low))
-        return low, [independent(problem, range(problem.n_attributes))], "independent", None
+        levels = self._apart(low)
+        problem = Problem(self._problem.n_categories, levels)
+        parts = [independent(problem, range(problem.n_attributes))]
+        return _Reached(low, levels, parts, "independent", None)
 
-    def _by_ramps(self, scale: float) -> "_Reached | None":
-        multiple = min(self._multiple, _LOOSEST)
+    def _by_ramps(self, scale: float) -> _Reached | None:
         about = self._levels(scale)
         problem = Problem(self._problem.n_categories, about)
         height = self._total * (1 - 1e-12) - 1e-11
-        shares = [share for share in _SHARES if share * multiple > 1.02]
+        tightest = float((self._loosest(about) / about).min())
+        shares = [share for share in _SHARES if share * tightest > 1.02]
         near: Fit | None = None
         for _ in range(4):
             if not 0.0 < height <= LARGEST_HEIGHT:
@@ -614,7 +667,8 @@ class _TotalSearch:
                     self._problem.n_categories[places],
                     self._ratios[places],
                     self._at_most[places],
-                    multiple,
+                    min(self._multiple, _LOOSEST),
+                    self._limits[places],
                     height,
                     _AIM,
                 )
@@ -622,7 +676,10 @@ class _TotalSearch:
             # No level is above the total, whatever its limit for many attributes says.
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            found = ramps.best(shares, near)
+            found = ramps.best(shares[:1], near)
+            if found is None:
+                near = near or (None if ramps.floor_broken else self._near(start, height))
+                found = ramps.best(shares, near)
             if found is None:
                 return None
             law, reached = found
@@ -634,9 +691,43 @@ class _TotalSearch:
                 break
             # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
             height += unspent
-        return math.exp(reached.w), [part], "ramp", reached
+        scale = math.exp(reached.w)
+        return _Reached(scale, self._levels(scale), [part], "ramp", reached)
 
-    def _by_program(self, scale: float) -> "_Reached | None":
+    def _loosest(self, levels: FloatArray) -> FloatArray:
+        return np.minimum(self._caps(levels), _LOOSEST * levels)
+
+    def _near(self, scale: float, height: float) -> Fit | None:
+        """Return about the ramp that spends the total, by secants over ramps at given levels.
+
+        Where one level takes nearly all of the total, the scale at a given height moves steeply
+        with the top, and the height at given levels gently.
+        """
+        at, last, near, spent = math.log(scale), None, None, height
+        for _ in range(_SECANTS):
+            levels = self._levels(math.exp(at))
+            ramps = _ramp_laws(
+                self._problem.counts, levels, self._loosest(levels), spent, self._floor
+            )
+            near = ramps.searched(near)
+            if near is None:
+                return None
+            over = math.log(near.w / height)
+            if abs(over) < _SPENT_NEARLY:
+                return replace(near, w=at)
+            slope = 1.0
+            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
+                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
+            last = at, over
+            at -= over / slope
+            grown = math.exp(at - last[0])
+            ramp = near.ramp
+            ramp = replace(ramp, slopes=grown * ramp.slopes, top=grown * ramp.top)
+            spent = grown * near.w
+            near = replace(near, ramp=ramp, w=spent)
+        return None
+
+    def _by_program(self, scale: float) -> _Reached | None:
         """Solve the capped program at scales, by secants of ln ε over ln scale."""
         best: _Reached | None = None
         low, high = -math.inf, math.inf
@@ -647,7 +738,8 @@ class _TotalSearch:
                 return best
             over = math.log(part.account.epsilon / self._total)
             if over <= 0.0:
-                low, best = max(low, at), (math.exp(at), [part], "program", None)
+                levels = self._levels(math.exp(at))
+                low, best = max(low, at), _Reached(math.exp(at), levels, [part], "program", None)
                 if over > -_UNSPENT_BY_PROGRAM:
                     return best
             else:
@@ -667,13 +759,10 @@ class _TotalSearch:
         floor = self._floor
         if self._fair:
             # φ_ij ≥ φ'_i φ'_j, with φ' of independent responses that spend the same.
-            fair = Problem(problem.n_categories, self._levels(self._independent()[0]))
+            fair = Problem(problem.n_categories, self._apart(self._independent()[0]))
             share = np.sort(fair.keep_excess / problem.keep_excess)[-2:]
             floor = max(floor or 0.0, min(1.0, float(np.prod(share))))
-        if np.any(self._multiple * levels < levels):
+        caps = self._caps(levels)
+        if np.any(caps < levels):
             return None
-        return _program(problem, self._multiple * levels, floor, EXACT_IN_A_SEARCH)
-
-
-_Reached = tuple[float, list[Part], Method, Fit | None]
-"""A scale, the laws that meet the levels at it, how they were found, and the ramp, if it is one."""
+        return _program(problem, caps, floor, EXACT_IN_A_SEARCH)

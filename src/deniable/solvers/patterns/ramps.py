@@ -128,6 +128,7 @@ class AtTotal:
         ratios: shape (m,), nats.
         at_most: largest levels, shape (m,).
         multiple: caps as a multiple of the levels; infinite for none.
+        limits: caps in nats, infinite for none, shape (m,).
         height: E.
         below: how far below these levels to aim, in nats.
     """
@@ -140,21 +141,24 @@ class AtTotal:
         ratios: FloatArray,
         at_most: FloatArray,
         multiple: float,
+        limits: FloatArray,
         height: float,
         below: float = 0.0,
     ) -> None:
         self._n_categories = n_categories.tolist()
         self._ratios, self._at_most = ratios, at_most
-        self._multiple, self._height, self._below = multiple, height, below
+        self._multiple, self._limits = multiple, limits
+        self._height, self._below = height, below
 
     def at(self, w: float) -> Asked:
         free = math.exp(min(w, 50.0)) * self._ratios
         levels = np.minimum(free, np.minimum(self._at_most, 2.0 * self._height))
         moving = (levels == free).astype(np.float64)
-        caps = self._multiple * levels
+        caps = np.minimum(self._multiple * levels, self._limits)
         aimed = levels - np.minimum(self._below, 1e-3 * levels)
         problem = checked_problem(self._n_categories, aimed.tolist())
-        return Asked(problem, caps, self._height, moving * levels, moving, 0.0)
+        caps_move = np.where(caps < self._limits, moving, 0.0)
+        return Asked(problem, caps, self._height, moving * levels, caps_move, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +189,21 @@ class RampFit:
         sums: of the groups that the target speaks of.
         target: what is asked.
         tolerance: the miss at which a fit has settled.
+        stalled: the miss up to which one is taken whose steps do not come nearer.
         relative: whether levels below one nat may miss only such a part of themselves.
     """
 
     def __init__(
-        self, sums: RampSums, target: Target, tolerance: float, *, relative: bool = True
+        self,
+        sums: RampSums,
+        target: Target,
+        tolerance: float,
+        *,
+        stalled: float = 0.0,
+        relative: bool = True,
     ) -> None:
         self.sums, self.target, self.tolerance, self.relative = sums, target, tolerance, relative
+        self._stalled = stalled
 
     def at(
         self, slopes: FloatArray, w: float, top: float, share: float, *, veto: bool = True
@@ -209,15 +221,13 @@ class RampFit:
             None if the steps do not settle.
         """
         now = _Step(self, slopes, w, top, share, veto)
-        stalled, least = 0, now.miss
+        stalled, best = 0, now
         for _ in range(_STEPS):
             if now.miss <= self.tolerance:
                 return now.fit()
-            if not math.isfinite(now.miss) or stalled > _STALLED:
-                return None
-            move = now.newton()
-            if move is None:
-                return None
+            move = None if stalled > _STALLED else now.newton()
+            if move is None or not math.isfinite(now.miss):
+                break
             length = 1.0
             for _ in range(4):
                 new = _Step(
@@ -232,9 +242,9 @@ class RampFit:
                     break
                 length *= 0.4
             now = new
-            stalled = 0 if now.miss < 0.7 * least else stalled + 1
-            least = min(least, now.miss)
-        return None
+            stalled = 0 if now.miss < 0.7 * best.miss else stalled + 1
+            best = min(best, now, key=lambda step: step.miss)
+        return best.fit() if best.miss <= self._stalled else None
 
 
 class _Step:
@@ -333,11 +343,14 @@ class RampSearch:
         sums: of the groups.
         target: what is asked.
         w: where the last unknown starts.
-        tolerance: see :class:`RampFit`.
+        tolerance, stalled: see :class:`RampFit`.
     """
 
-    def __init__(self, sums: RampSums, target: Target, w: float, tolerance: float) -> None:
-        self._fit, self._target, self._w = RampFit(sums, target, tolerance), target, w
+    def __init__(
+        self, sums: RampSums, target: Target, w: float, tolerance: float, stalled: float = 0.0
+    ) -> None:
+        self._fit = RampFit(sums, target, tolerance, stalled=stalled)
+        self._target, self._w, self._loosened = target, w, True
 
     def best(self, share: float, near: Fit | None = None) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
@@ -351,12 +364,13 @@ class RampSearch:
             found = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
         if found is None:
             found = min(_settled(self._starts(share)), key=self._cost, default=None)
-        for looser in _LOOSER:
+        for looser in _LOOSER if self._loosened else ():
             if found is not None:
                 break
             first = next(_settled(self._starts(looser * share)), None)
             found = None if first is None else self._followed(first, share)
         if found is None:
+            self._loosened = False  # looser caps led nowhere, nor would they from a smaller share
             found = next(_settled(self._at_the_bottom(share)), None)
         return None if found is None else self._placed(found, share)
 
@@ -379,7 +393,7 @@ class RampSearch:
                     return None
             else:
                 reach = kept.ramp.top - low.ramp.top
-                if above < floor + _FLOOR_ROOM or reach < 1e-3 * kept.ramp.top:
+                if above < floor + _FLOOR_ROOM or reach < 1e-5 * kept.ramp.top:
                     break
                 # By turns a secant and the middle: the ratio may rise steeply.
                 part = (floor + 0.5 * _FLOOR_ROOM - below) / (above - below)

@@ -296,6 +296,7 @@ def test_few_attributes_lose_nothing_against_independent_responses(
     [
         (30, (0.3, 3.0), 1.25, 20.4),
         pytest.param(30, (0.3, 3.0), 1.03, 25.4, marks=pytest.mark.slow),
+        pytest.param(30, (1.0, 10.0), 1.25, 55.0, marks=pytest.mark.slow),
     ],
 )
 def test_tight_caps_are_kept_by_a_common_law(
@@ -316,3 +317,16 @@ def test_a_level_far_above_29_others_leaves_them_a_common_law() -> None:
     solution = balanced.solve([5] * 30, asked, [2 * level for level in asked], 0.5)
     assert solution.method == "ramp"
     assert solution.gap < 1.0
+
+
+@pytest.mark.slow
+def test_beside_one_attribute_that_takes_nearly_all_of_a_total_the_others_have_a_common_law() -> None:
+    # At the level that its 10,000 categories ask for, the ramp's mass is at the bottom, and its
+    # scale at a given height moves too steeply to be found there. It once ended at independent
+    # responses.
+    counts = [10_000, *[2, 3, 5, 8, 13, 21, 34] * 3]
+    ratios = [2.0, *[0.2] * 21]
+    spent = balanced.spend(counts, 2.0, ratios, [math.inf] * 22, 2.0, 0.5)
+    assert spent.solution.method == "ramp"
+    assert 2.0 * (1 - 1e-6) <= spent.solution.epsilon <= 2.0
+    assert spent.levels.sum() > 1.5 * 2.0

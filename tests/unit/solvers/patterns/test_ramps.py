@@ -50,7 +50,7 @@ def test_the_search_ends_at_a_top_that_no_other_top_beats() -> None:
 def test_a_total_and_its_levels_are_two_ways_to_the_same_ramp() -> None:
     problem, sums, _ = request(1, 8)
     ratios = problem.attribute_epsilon
-    total = AtTotal(problem.n_categories, ratios, np.full(8, np.inf), 2.0, 3.0)
+    total = AtTotal(problem.n_categories, ratios, np.full(8, np.inf), 2.0, np.full(8, np.inf), 3.0)
     spent = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
     assert spent is not None
     levels = math.exp(spent.w) * ratios
@@ -63,7 +63,8 @@ def test_a_total_and_its_levels_are_two_ways_to_the_same_ramp() -> None:
 def test_a_largest_level_binds_within_a_total() -> None:
     problem, sums, _ = request(1, 6)
     most = np.where(np.arange(6) == 0, 0.3, np.inf)
-    total = AtTotal(problem.n_categories, problem.attribute_epsilon, most, 2.0, 3.0)
+    ratios, no_limits = problem.attribute_epsilon, np.full(6, np.inf)
+    total = AtTotal(problem.n_categories, ratios, most, 2.0, no_limits, 3.0)
     spent = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
     assert spent is not None
     level = sums.response(spent.ramp, spent.asked.problem.change_probability).level
