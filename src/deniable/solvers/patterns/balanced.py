@@ -315,23 +315,46 @@ def _with_room(
     least = float((problem.attribute_epsilon / caps).max())
     shares = [share for share in _SHARES if share > 1.02 * least]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
-    together, apart = list(range(problem.n_attributes)), list[int]()
-    while True:
-        ramps = _ramp_laws(problem.counts[together], aimed[together], caps[together], height, floor)
-        found = ramps.best(shares, near)
-        apart += [together[place] for place in ramps.broken]
-        if found is not None or not ramps.broken or problem.n_attributes - len(apart) < 2:
-            break
-        # With the worst pairs' cheapest attributes apart, the floor holds for these, and the other
-        # pairs are left: independent responses have a ratio of 1 with everything.
-        together, near = sorted(set(together) - set(apart)), None
-    if found is not None:
-        law, fit = found
-        part = replace(ramps.part(law, fit), attributes=tuple(together))
-        parts = [part, independent(problem, sorted(apart))] if apart else [part]
-        if record_level(parts) < product.account.epsilon:
-            return parts, "ramp", None if apart else fit
-    return [product], "floor" if ramps.floor_broken else "independent", None
+
+    def common(apart: list[int], height: float, near: Fit | None) -> _Common:
+        """Solve for all but these; and without more, as long as their pairs break the floor."""
+        broken = False
+        while True:
+            together = sorted(set(range(problem.n_attributes)) - set(apart))
+            ramps = _ramp_laws(
+                problem.counts[together], aimed[together], caps[together], height, floor
+            )
+            found = ramps.best(shares, near)
+            broken |= ramps.floor_broken
+            if found is not None:
+                law, fit = found
+                part = replace(ramps.part(law, fit), attributes=tuple(together))
+                parts = [part, independent(problem, sorted(apart))] if apart else [part]
+                return _Common(parts, None if apart else fit, broken)
+            apart, near = apart + [together[place] for place in ramps.broken], None
+            if not ramps.broken or problem.n_attributes - len(apart) < 2:
+                return _Common([product], None, broken)
+
+    found = common([], height, near)
+    largest = int(np.argmax(level))
+    costly = record_level(found.parts) > 1.1 * optimum.epsilon
+    if floor is not None and costly and level[largest] > 0.5 * optimum.epsilon:
+        # Beside a level that takes most of ε the others' pairs rise with it, or break the floor.
+        rest = Problem(np.delete(problem.n_categories, largest), np.delete(level, largest))
+        without = common([largest], 1.1 * limit_epsilon(rest), None)
+        found = min(found, without, key=lambda one: record_level(one.parts))
+    if record_level(found.parts) < product.account.epsilon:
+        return found.parts, "ramp", found.ramp
+    return [product], "floor" if found.broken else "independent", None
+
+
+class _Common(NamedTuple):
+    """The common law of all but some attributes and these; its ramp if there are none, and whether
+    the floor was broken on the way."""
+
+    parts: list[Part]
+    ramp: Fit | None
+    broken: bool
 
 
 def _ramp_laws(
@@ -469,8 +492,8 @@ class RampLaws:
             if isinstance(law, VoteLaw):
                 self.broken = self._cover(law.pair_ratio_floors() < self._floor + _FLOOR_MARGIN)
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
-            if self._floor + margin > 1.0 + _MOST_MARGIN:
-                return None
+            if fit.ends_unchanged or self._floor + margin > 1.0 + _MOST_MARGIN:
+                return None  # it is the error bounds that are too wide
             near, shares = fit, [other for other in shares if other <= share]
         return None
 

@@ -53,10 +53,9 @@ def gated_sum_of(
     """
     sums = _DrawnRamps(fit.asked.problem.n_categories, alike=alike)
     again = RampFit(sums, target, tolerance, relative=False)
+    top = None if fit.ends_unchanged else fit.ramp.top
     try:
-        settled = again.at(
-            fit.ramp.slopes, fit.w, fit.ramp.top, share * (1.0 - _DITHERED), veto=fit.veto
-        )
+        settled = again.at(fit.ramp.slopes, fit.w, top, share * (1.0 - _DITHERED), veto=fit.veto)
     except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
         return None
     if settled is None:

@@ -233,7 +233,7 @@ class _CostSums:
         keep = 1.0 / a
         mean = total - min(max(spent, 1e-3 * total), (1.0 - 1e-3) * total)
         tilt = saddle_tilt(keep[live], cost[live], mean) if total > 0.0 else 0.0
-        tilt = min(tilt, float(np.float32(_STEEPEST / states)))
+        tilt = min(tilt, float(np.float32(min(_STEEPEST / states, 0.97 * unit))))
         steps = changed_sum(keep, whole, cost - whole, tilt, states)
         self._law = SumLaw(steps, ceiling=states)
         log_factor = steps.log_scale + tilt * spent

@@ -16,7 +16,7 @@ last unknown is E where the levels are given (`AtLevels`), and their common scal
 by the top on its right side, says how the unknown moves with the top, so that the best top is
 where that derivative vanishes.
 
-The proofs are in docs/proofs/clipped.md, Theorem 3 and section 4.
+The proofs are in docs/proofs/clipped.md, Theorem 3, section 4 and Proposition 6.
 """
 
 import math
@@ -172,6 +172,7 @@ class Fit:
         by_top: dw/d top along the solutions.
         miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
         veto: whether a slope could rest above b instead of a cap being reached.
+        ends_unchanged: whether it ends where nothing is changed: no pair's ratio is below 1 then.
     """
 
     ramp: Ramp
@@ -180,6 +181,7 @@ class Fit:
     by_top: float
     miss: float
     veto: bool
+    ends_unchanged: bool
 
 
 class RampFit:
@@ -206,13 +208,13 @@ class RampFit:
         self._stalled = stalled
 
     def at(
-        self, slopes: FloatArray, w: float, top: float, share: float, *, veto: bool = True
+        self, slopes: FloatArray, w: float, top: float | None, share: float, *, veto: bool = True
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope keeps this share of its cap.
 
         Args:
             slopes, w: where the steps start.
-            top: of the ramp, in nats.
+            top: of the ramp, in nats; None to have it end where nothing is changed.
             share: of the caps, above 0.
             veto: whether a slope may rest just above b, instead of a cap being reached: the case
                 of one level far above the others, which then decides E by itself.
@@ -251,12 +253,20 @@ class _Step:
     """The equations at one point, and the Newton step from it."""
 
     def __init__(
-        self, fit: RampFit, slopes: FloatArray, w: float, top: float, share: float, veto: bool
+        self,
+        fit: RampFit,
+        slopes: FloatArray,
+        w: float,
+        top: float | None,
+        share: float,
+        veto: bool,
     ) -> None:
         self._fit, self.slopes, self.w, self._veto_allowed = fit, slopes, w, veto
         self.asked = fit.target.at(w)
-        self.ramp = Ramp(slopes, top, self.asked.height)
         problem, size = self.asked.problem, fit.sums.size
+        spent = float((slopes * size) @ problem.change_probability)
+        self._ends_unchanged = top is None
+        self.ramp = Ramp(slopes, spent if top is None else top, self.asked.height)
         with np.errstate(all="ignore"):
             got = fit.sums.response(self.ramp, problem.change_probability)
         self._answer = got
@@ -271,7 +281,7 @@ class _Step:
         self._parts = power / power.sum()
         over = float(used.max()) + math.log(float(power.sum())) / _NORM
         # Changing an attribute whose slope is above b brings z below the bottom wherever it was.
-        self._bottom = float((slopes * size) @ problem.change_probability) - top + self.ramp.height
+        self._bottom = spent - self.ramp.top + self.ramp.height
         self._veto = int(np.argmax(slopes))
         beyond = math.inf
         if self._bottom > 0.0:
@@ -289,11 +299,15 @@ class _Step:
         problem = asked.problem
         moved = problem.keep_probability * problem.change_probability * asked.levels_move
         shift = -float((self.slopes * self._fit.sums.size) @ moved)
+        each = self.slopes * self._fit.sums.size * problem.change_probability
         matrix = np.empty((m + 1, m + 1))
         matrix[:m, :m] = got.by_slope
+        if self._ends_unchanged:  # the top moves with what all changes cost, and b is E
+            matrix[:m, :m] += np.outer(got.by_top, each)
+            each, shift = np.zeros(m), 0.0
         matrix[:m, m] = got.by_height * asked.height_moves - got.by_top * shift - asked.levels_move
         if self.vetoed:
-            matrix[m, :m] = -self.slopes * self._fit.sums.size * problem.change_probability
+            matrix[m, :m] = -each
             matrix[m, m] = shift - asked.height_moves
             matrix[m] /= self._bottom
             matrix[m, self._veto] += 1.0
@@ -315,7 +329,8 @@ class _Step:
         """Return the point as a fit."""
         along = _solved(self._matrix(), np.append(-self._answer.by_top, 0.0))
         by_top = math.nan if along is None else float(along[-1])
-        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, self._veto_allowed)
+        ends = self._ends_unchanged
+        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, self._veto_allowed, ends)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -375,8 +390,11 @@ class RampSearch:
         return None if found is None else self._placed(found, share)
 
     def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
-        """Return the best ramp that keeps a floor on pairs, by moving the top up; None if no top
-        does.
+        """Return the best ramp that keeps a floor on pairs, by moving the top up; None if none
+        settles.
+
+        One that ends where nothing is changed keeps every floor (docs/proofs/clipped.md,
+        Proposition 6): the last resort.
 
         Args:
             floor: t.
@@ -390,7 +408,7 @@ class RampSearch:
                 end = float((low.ramp.slopes * self._fit.sums.size) @ _change(low))
                 top = min(low.ramp.top + step, end)
                 if step < 1e-3 * top:
-                    return None
+                    break
             else:
                 reach = kept.ramp.top - low.ramp.top
                 if above < floor + _FLOOR_ROOM or reach < 1e-5 * kept.ramp.top:
@@ -409,10 +427,18 @@ class RampSearch:
             if ratio >= floor:
                 kept, above, middle = new, ratio, True
             elif ratio <= below and top >= end * (1.0 - 1e-9):
-                return None
+                break
             else:
                 low, below, step = new, ratio, 1.5 * step
-        return kept
+        return kept or next(_settled(self._ending_unchanged(low, share)), None)
+
+    def _ending_unchanged(self, fit: Fit, share: float) -> Iterator[Fit | None]:
+        """Yield ramps without a plateau: from the one that was found, and from the product law."""
+        yield self._fit.at(fit.ramp.slopes, fit.w, None, share)
+        level = fit.asked.problem.attribute_epsilon
+        for part in (1.0, 0.9, 0.8, 0.7) if fit.asked.height_moves else (1.0,):
+            w = fit.w if part == 1.0 else part * float(level @ self._fit.sums.size)
+            yield self._fit.at(1.02 * level, w, None, share, veto=False)
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""

@@ -97,3 +97,29 @@ def test_one_level_far_above_the_others_decides_the_height_by_itself() -> None:
     assert least < best.w < least + 1.0
     level = sums.response(best.ramp, problem.change_probability).level
     np.testing.assert_allclose(level, levels, rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_a_ramp_that_ends_where_nothing_is_changed_keeps_every_floor(share: float) -> None:
+    problem, sums, least = request(3, 7)
+    caps = 2.0 * problem.attribute_epsilon
+    fit = RampFit(sums, AtLevels(problem, caps), 1e-12)
+    found = fit.at(1.02 * problem.attribute_epsilon, least + 0.5, None, share)
+    assert found is not None
+    level = sums.response(found.ramp, problem.change_probability).level
+    np.testing.assert_allclose(level, problem.attribute_epsilon, rtol=1e-11)
+    assert found.ramp.top == pytest.approx(found.ramp.slopes @ problem.change_probability)
+    ratios = sums.pair_ratios(found.ramp, problem.change_probability)
+    assert ratios.min() > 1.0
+    assert least < found.w < problem.attribute_epsilon.sum()
+
+
+def test_where_no_top_keeps_a_floor_the_ramp_without_a_plateau_does() -> None:
+    problem, sums, least = request(2, 7)
+    search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
+    best = search.best(1.0)
+    assert best is not None
+    kept = search.keeping(1.0, best, 1.0)
+    assert kept is not None
+    assert search.least_ratio(kept) >= 1.0
+    assert best.w < kept.w < problem.attribute_epsilon.sum()
