@@ -22,6 +22,9 @@ CURVE = ("0.35e", "0.5e", "0.75e", "none")
 CURVE_UP_TO = 60
 """Attributes up to which they are: three designs, up to ten seconds each."""
 
+LEAST_TOTAL = 1e-6
+"""In nats; what an answer tells is about the square, and its square is divided by."""
+
 _NAMED = 6
 """Pairs that are named at most in a sentence."""
 
@@ -40,6 +43,11 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
     """
     from deniable.solvers.patterns import forms
 
+    if epsilon < LEAST_TOTAL:
+        raise InputError(
+            f"method {method} takes totals from {LEAST_TOTAL:g} nats, not {epsilon:g}: so small a "
+            "level tells nothing of anybody, and which form to ask is then no question"
+        )
     protected = [schema.attributes[i] for i in schema.protected]
     names = [attribute.name for attribute in protected]
     if any(attribute.ratio for attribute in protected):

@@ -118,6 +118,7 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
     [
         ("a level belongs to a form", {"attribute_epsilon": [1, 1, 1], "method": "forms"}),
         ("needs a total", {"method": "forms"}),
+        ("takes totals from 1e-06 nats", {"epsilon": 1e-10, "method": "forms"}),
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
         ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
@@ -130,6 +131,12 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
 def test_what_is_not_for_forms_is_refused(words: str, request_: dict) -> None:
     with pytest.raises(InputError, match=words):
         design(SCHEMA, **request_)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 402.9])
+def test_totals_at_the_ends_of_the_range_are_designed_without_a_warning(epsilon: float) -> None:
+    plan = design(Schema.anonymous((60_000, 5)), epsilon=epsilon, method="forms")
+    assert 0.99 * epsilon < plan.epsilon <= epsilon
 
 
 def test_ratios_are_refused_with_the_reason() -> None:

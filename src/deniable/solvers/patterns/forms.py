@@ -379,7 +379,8 @@ class _Search:
         with a change."""
         generator, m = self._random, self._most
         heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
-        high = self._density[heavy] ** 2 > self._density[heavy].max(axis=1, keepdims=True)
+        density = self._density[heavy]
+        high = density > np.sqrt(density.max(axis=1, keepdims=True))
         everybody = self._apart and m == self.of.k
         if everybody:
             starts = [(np.arange(m), high)]
