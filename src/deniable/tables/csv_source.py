@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
@@ -39,6 +40,7 @@ _OTHER_KINDS = {
     b"\x28\xb5\x2f\xfd": "a file compressed with zstandard",
     b"%PDF": "a PDF document",
 }
+_LINE_END = ord("\n")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
@@ -396,15 +398,19 @@ class _Utf8(io.RawIOBase):
         while not block:  # half a letter gives no text yet
             begins = not self._block
             self._block = read(size)
-            text = self._decoder.decode(self._block, final=not self._block)
-            if not self._as_is:
-                block = (text.removeprefix("\ufeff") if begins else text).encode()
-            else:
+            if self._as_is:
+                # ASCII need not be looked at, unless half a letter is left over.
+                if not self._block.isascii() or self._decoder.getstate()[0] or not self._block:
+                    self._decoder.decode(self._block, final=not self._block)
                 block = self._block.removeprefix(codecs.BOM_UTF8) if begins else self._block
+            else:
+                text = self._decoder.decode(self._block, final=not self._block)
+                block = (text.removeprefix("\ufeff") if begins else text).encode()
             if not self._block:
                 break
-        self._lines += block.count(b"\n")
-        self.quotes += block.count(b'"')
+        # To look whether there is one is much quicker than to count none, and numpy counts many.
+        self._lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _LINE_END))
+        self.quotes += block.count(b'"') if b'"' in block else 0
         if self._separator:
             self.blanks = self.blanks or _has_outer_blanks(block, self._separator)
         return block
