@@ -68,8 +68,14 @@ hard:
 docs:
     {{bin}}/mkdocs build --strict
 
-# The figures of the README, measured here.
+# The README's rows on speed, measured here, as Markdown; tables and plots in figures/. Half an hour.
+figures:
+    {{bin}}/python benchmarks/report.py --measure figures
+
+# Each benchmark by itself.
 bench:
+    {{bin}}/python benchmarks/bench_commands.py
+    {{bin}}/python benchmarks/bench_peers.py
     {{bin}}/python benchmarks/bench_optimal.py
     {{bin}}/python benchmarks/bench_collect.py
     {{bin}}/python benchmarks/bench_page.py

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from measured import Measured
 
 from deniable.design.design import design
 from deniable.errors import InputError
@@ -50,11 +51,14 @@ def main() -> None:
     parser.add_argument("--balanced", action="store_true")
     parser.add_argument("--random", type=int, metavar="N", help="so many designs of every kind")
     parser.add_argument("--first", type=int, default=0, help="seed of the first random design")
+    measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.random:
         raise SystemExit(random_designs(range(arguments.first, arguments.first + arguments.random)))
     if arguments.balanced:
-        raise SystemExit(balanced_totals() + balanced_levels())
+        misses = balanced_totals(measured) + balanced_levels()
+        measured.write(arguments)
+        raise SystemExit(misses)
     repeats = arguments.repeats
     print(
         f"{'method':>10} {'k':>9} {'solver':>10} {'design':>10} {'paper, theirs':>14}   seconds, "
@@ -70,7 +74,7 @@ def main() -> None:
             ),
             repeats,
         )
-        line("lp", k, alone, whole)
+        line(measured, "lp", k, alone, whole)
     for k in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
         if k > arguments.largest:
             continue
@@ -88,7 +92,8 @@ def main() -> None:
                 ),
                 repeats,
             )
-        line("heuristic", k, alone, whole)
+        line(measured, "heuristic", k, alone, whole)
+    measured.write(arguments)
 
 
 SHAPES = {
@@ -106,7 +111,7 @@ CLASSES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-def balanced_totals() -> int:
+def balanced_totals(measured: Measured) -> int:
     """Divide totals over real shapes under several caps and floors; return how many rows miss.
 
     The mean over attributes of 1/φ², to which the variance of a share is proportional, should never
@@ -132,6 +137,14 @@ def balanced_totals() -> int:
                     misses += missed
                     shown = f"{cap} {seconds:.2f} {variances[-1] / variances[0]:.3f}"
                     cells.append(shown + (" MISSED" if missed else ""))
+                    measured.add(
+                        "the default design",
+                        table=name,
+                        total=total,
+                        floor=floor,
+                        cap=cap,
+                        CPU_s=seconds,
+                    )
                 tighter = variances
                 print(f"{name:<10} {total:>5g}  {floor:>5g}   " + "   ".join(cells), flush=True)
     return misses
@@ -233,8 +246,9 @@ def random_design(counts: list[int], request: dict[str, object]) -> str:
     return f"{seconds:.2f} s, {answer}{'  MISS' if seconds > SLOWEST else ''}"
 
 
-def line(method: str, k: int, alone: float, whole: float | None) -> None:
+def line(measured: Measured, method: str, k: int, alone: float, whole: float | None) -> None:
     """Print one row."""
+    measured.add("finding a law", method=method, attributes=k, solver_s=alone, design_s=whole)
     whole_text = "" if whole is None else f"{whole:.4f}"
     print(f"{method:>10} {k:>9,} {alone:>10.5f} {whole_text:>10} {PAPER.get((method, k), ''):>14}")
 

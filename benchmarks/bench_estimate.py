@@ -13,6 +13,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
+from measured import Measured
 from numpy.typing import NDArray
 
 from deniable.estimate.shares import estimate_table
@@ -78,6 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=int, default=10**7, help="cells of the largest table")
     parser.add_argument("--dense", type=int, default=4096, help="cells of the largest dense one")
+    measured = Measured(parser)
     options = parser.parse_args()
 
     print("Interaction transform: estimate and standard error of every cell")
@@ -94,6 +96,7 @@ def main() -> None:
             5 if cells <= 10**5 else 2,
         )
         print(f"{k:>15} of 10 each {cells:>12,} {took:>10.4f} {took / cells * 1e9:>12.1f}")
+        measured.add("joint tables with standard errors", cells=cells, s=took)
 
     print()
     print("Against the dense inverse, in one run")
@@ -122,6 +125,10 @@ def main() -> None:
             f"{k:>15} of  4 each {cells:>8,} {slow:>9.3f} {fast:>12.5f} {slow / fast:>9.0f}"
             f" {difference:>19.1e}"
         )
+        measured.add(
+            "against a dense inverse", cells=cells, dense_s=slow, s=fast, ratio=slow / fast
+        )
+    measured.write(options)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import sys
 import time
 
 import numpy as np
+from measured import Measured
 
 from deniable.randomness import SystemRandomness
 from deniable.solvers.patterns import balanced, linear, optimal
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--hard", action="store_true", help="levels far from ordinary ones")
     parser.add_argument("--seeds", type=int, default=6, help="draws of every hard class")
+    measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.hard:
         sys.exit(1 if hard(range(arguments.seeds)) else 0)
@@ -117,6 +119,13 @@ def main() -> None:
             gaps.append(solution.gap)
             epsilons.append(solution.epsilon)
         took = statistics.median(seconds)
+        measured.add(
+            "the optimum with its proof",
+            attributes=k,
+            levels=f"{levels[0]:g} to {levels[1]:g}",
+            gap=statistics.median(gaps),
+            s=took,
+        )
         growth = ""
         if previous and k > previous[0]:
             growth = f"  k^{math.log(took / previous[1]) / math.log(k / previous[0]):.1f}"
@@ -163,6 +172,8 @@ def main() -> None:
         sampler.randomize(true, source)
         took = time.perf_counter() - start
         print(f"{k:>10,} {solution.epsilon:>9.3f} {count / took:>10,.0f}")
+        measured.add("draws from a vote", attributes=k, records_s=count / took)
+    measured.write(arguments)
 
 
 if __name__ == "__main__":

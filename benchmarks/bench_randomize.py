@@ -2,17 +2,22 @@
 
     python benchmarks/bench_randomize.py
 
-The comparison is the five-line numpy version with a generator that is not secure and a probability
-that is a rounded float. The limit is the keystream: two bytes of AES-256-CTR for every cell.
+First independent responses (kronecker) and a table of patterns (lp) beside the five-line numpy
+version, with a generator that is not secure and a probability that is a rounded float, and beside
+the keystream, the limit: two bytes of AES-256-CTR for every cell. Then the default law beside
+independent responses, in alternating pairs: how many times as long a cell takes. Attributes are of
+2, 5, 7, 16 and 41 categories in turn, or all alike with three.
 """
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+from measured import Measured
 from numpy.typing import NDArray
 
 from deniable.design.design import design
@@ -41,14 +46,73 @@ def best(run: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
+MIXED = (2, 5, 7, 16, 41)
+DEFAULT = [
+    # attributes, rows at a time, pairs
+    (12, 65_536, 15),
+    (13, 65_536, 15),
+    (16, 65_536, 15),
+    (24, 65_536, 15),
+    (100, 65_536, 7),
+    (1000, 65_536, 5),
+    (1000, 4_096, 7),
+]
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """Return the CPU seconds of one run."""
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def default_law(measured: Measured) -> None:
+    """Print how many times as long a cell takes under the default law as under the product."""
+    print(f"\n{'k':>5} {'attributes':>10} {'rows':>7} {'law':>13} {'product':>8} {'default':>8}"
+          f" {'ratio':>6}   million cells a CPU second; ratio: median of pairs")  # fmt: skip
+    source = SystemRandomness()
+    for k, rows, pairs in DEFAULT:
+        for attributes, sizes in (("different", MIXED), ("alike", (3,))):
+            n = [sizes[i % len(sizes)] for i in range(k)]
+            columns = [np.random.default_rng(1).integers(0, a, rows, dtype=np.uint8) for a in n]
+            different = np.linspace(0.2, 0.5, k) if k > 100 else np.full(k, 4 / k)
+            levels = np.full(k, 0.3) if attributes == "alike" else different
+            runs = []
+            for method in ("kronecker", "balanced"):
+                plan = design(Schema.anonymous(n), attribute_epsilon=levels.tolist(), method=method)
+                run = partial(Randomizer(plan.mechanism, source).randomize, columns)
+                run()  # the first builds what later ones look up
+                runs.append(run)
+            law = plan.mechanism.blocks[0].law.family
+            took = [[seconds(run) for run in runs] for _ in range(pairs)]
+            ratio = statistics.median(b / a for a, b in took)
+            product, default = (rows * k / 1e6 / min(times) for times in zip(*took, strict=True))
+            print(
+                f"{k:>5,} {attributes:>10} {rows:>7,} {law:>13} {product:>8.0f} {default:>8.0f} "
+                f"{ratio:>6.2f}",
+                flush=True,
+            )
+            measured.add(
+                "the default law against independent responses",
+                attributes=k,
+                kind=attributes,
+                rows=rows,
+                law=law,
+                product_Mcells_s=product,
+                default_Mcells_s=default,
+                ratio=ratio,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    measured = Measured(parser)
     parser.add_argument("--rows", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--attributes", type=int, default=12)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     k = arguments.attributes
-    n = [(2, 5, 7, 16, 41)[i % 5] for i in range(k)]
+    n = [MIXED[i % 5] for i in range(k)]
     schema = Schema.anonymous(n)
     source = SystemRandomness()
     print(
@@ -72,6 +136,14 @@ def main() -> None:
             f"{rows:>10,} {speed['kronecker']:>10.0f} {speed['lp']:>10.0f} {speed['numpy']:>10.0f} "
             f"{ratio:>7.1f} {speed['keystream']:>10.0f}"
         )
+        measured.add(
+            "draws in memory",
+            rows=rows,
+            **{f"{name}_Mcells_s": value for name, value in speed.items()},
+            ratio=ratio,
+        )
+    default_law(measured)
+    measured.write(arguments)
 
 
 if __name__ == "__main__":

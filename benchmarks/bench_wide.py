@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from measured import Measured
 
 from deniable.design.design import design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
@@ -100,7 +101,9 @@ def run_job(mechanism: Path, source: Path) -> None:
     print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak}))
 
 
-def measure(kind: str, law: str, rows: int, k: int, folder: Path, repeats: int) -> None:
+def measure(
+    kind: str, law: str, rows: int, k: int, folder: Path, repeats: int, measured: Measured
+) -> None:
     """Print a line for one table and one law: the median of several runs."""
     source, mechanism = folder / f"t{rows}x{k}.{kind}", folder / f"{law}{k}.json"
     command = [sys.executable, __file__, "--job", str(mechanism), str(source)]
@@ -116,6 +119,17 @@ def measure(kind: str, law: str, rows: int, k: int, folder: Path, repeats: int) 
         f"{rows * k / cpu / 1e6:8.1f} {peak:8.0f}",
         flush=True,
     )
+    measured.add(
+        "wide tables",
+        format=kind,
+        columns=k,
+        law=law,
+        rows=rows,
+        CPU_s=cpu,
+        s=wall,
+        rows_CPU_s=rows / cpu,
+        peak_MB=peak,
+    )
 
 
 def main() -> None:
@@ -126,6 +140,7 @@ def main() -> None:
     parser.add_argument("--plink", action="store_true", help="the fileset only")
     parser.add_argument("--people", type=int, default=50_000, help="in the fileset")
     parser.add_argument("--repeats", type=int, default=3)
+    measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.make:
         law, rows, k = arguments.make
@@ -142,11 +157,12 @@ def main() -> None:
         folder = Path(name)
         if not arguments.plink:
             for law in ("product", "alike", "different"):
-                measure("csv", law, 20_000, 1000, folder, arguments.repeats)
-                measure("parquet", law, 40_000, 1000, folder, arguments.repeats)
-            measure("csv", "product", 2_000, 10_000, folder, arguments.repeats)
+                measure("csv", law, 20_000, 1000, folder, arguments.repeats, measured)
+                measure("parquet", law, 40_000, 1000, folder, arguments.repeats, measured)
+            measure("csv", "product", 2_000, 10_000, folder, arguments.repeats, measured)
         for law in ("product", "alike", "different"):
-            measure("bed", law, arguments.people, 1000, folder, arguments.repeats)
+            measure("bed", law, arguments.people, 1000, folder, arguments.repeats, measured)
+    measured.write(arguments)
 
 
 if __name__ == "__main__":
