@@ -168,7 +168,8 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
         (["verify", "page.html", "--study", "none.json"], "cannot be read"),
         (["answer", "ftp://x", "--answers", "mechanism.json"], "give the address of a study"),
         (["add", "study", "mechanism.json"], "record 1: the body is not a submission"),
-        (["invite", "study", "--count", "0", "--output", "l.csv"], "at least one person"),
+        (["invite", "study", "--count", "0", "--output", "l.csv"], "from one person to a million"),
+        (["invite", "study", "--count", "9" * 12, "--output", "l.csv"], "from one person to a"),
         (["demo", "--files", "example"], "exists already"),
         (
             ["open", "--mechanism", "mechanism.json", "--questionnaire",

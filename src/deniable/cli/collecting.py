@@ -214,8 +214,8 @@ def invite(
     from deniable.cli import console
     from deniable.outputs import refuse_existing, replaced_folder, write_file
 
-    if count < 1:
-        raise InputError("--count: at least one person is invited")
+    if not 1 <= count <= 1_000_000:
+        raise InputError("--count: from one person to a million are invited at a time")
     if folder.study.open_to_all:
         raise InputError(
             f"{study}: anyone may answer this study, so there is nobody to invite; hand out the "

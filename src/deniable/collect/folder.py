@@ -65,15 +65,29 @@ class StudyFolder:
     @property
     def url(self) -> str:
         """The address of the store."""
-        given = self.path / "store.url"
-        return (
-            given.read_text().strip() if given.is_file() else sqlite_url(self.path / "store.sqlite")
-        )
+        if (self.path / "store.url").is_file():
+            return self._private("store.url")
+        return sqlite_url(self.path / "store.sqlite")
 
     @property
     def secret(self) -> str:
-        """What lets the steward in."""
-        return (self.path / "steward.secret").read_text().strip()
+        """What lets the steward in.
+
+        Raises:
+            InputError: if this folder does not have it.
+        """
+        return self._private("steward.secret")
+
+    def _private(self, name: str) -> str:
+        try:
+            return (self.path / name).read_text().strip()
+        except OSError as error:
+            raise InputError(
+                f"{self.path / name} cannot be read ({error.strerror}); collect open made it, and "
+                "collect serve --listen public does without the steward's secret"
+            ) from None
+        except UnicodeDecodeError:
+            raise InputError(f"{self.path / name}: this is not text") from None
 
     def open_store(self) -> Store:
         """Return the store.

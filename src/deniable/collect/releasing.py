@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
-from deniable.collect.store import Outcome, Store
+from deniable.collect.store import ALTERED, Outcome, Store
 from deniable.collect.study import Study
 from deniable.design.strata import Designs
 from deniable.errors import InputError
@@ -41,6 +41,9 @@ def unpacked(
         study: whose records they are.
         packed: two hexadecimal digits a byte, shape (n, bytes).
         positions: of the attributes that are wanted; by default all.
+
+    Raises:
+        InputError: if a record is not one of the study.
     """
     codes, at = {}, 0
     for position, (width, n_outputs) in enumerate(
@@ -51,6 +54,8 @@ def unpacked(
             for place in range(at, at + width):
                 byte = packed[:, place // 2]
                 code = 16 * code + (byte & 15 if place % 2 else byte >> 4)
+            if len(code) and code.max() >= n_outputs:
+                raise InputError(ALTERED)
             codes[position] = code.astype(code_type(n_outputs))
         at += width
     return codes

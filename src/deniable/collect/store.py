@@ -63,6 +63,8 @@ TOTAL = sa.Table(
 _BATCH = 20_000
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
+ALTERED = "the store has been altered: a record does not fit the study"
+
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
 
@@ -304,17 +306,29 @@ class Store:
         return found[0], found[1]
 
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
-        """Yield the packed records in batches, shape (n, bytes)."""
+        """Yield the packed records in batches, shape (n, bytes).
+
+        Raises:
+            InputError: if a record is not one of the study.
+            sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
+        """
         size = self.study.record_size
         with self._engine.connect() as connection:
             # Rows as the database's own library gives them: a million take a second, not five.
             driver: Any = connection.connection.driver_connection
-            # On PostgreSQL a cursor with a name stays on the server, and so do the rows.
-            with closing(driver.cursor(*["records"] * self._is_postgresql)) as cursor:
-                cursor.execute("SELECT record FROM submission")
-                while rows := cursor.fetchmany(_BATCH):
-                    packed = b"".join(chain.from_iterable(rows))
-                    yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+            failure: Any = self._engine.dialect.loaded_dbapi
+            query = "SELECT record FROM submission"
+            try:
+                # On PostgreSQL a cursor with a name stays on the server, and so do the rows.
+                with closing(driver.cursor(*["records"] * self._is_postgresql)) as cursor:
+                    cursor.execute(query)
+                    while rows := cursor.fetchmany(_BATCH):
+                        if {*map(len, chain.from_iterable(rows))} != {size}:
+                            raise InputError(ALTERED)
+                        packed = b"".join(chain.from_iterable(rows))
+                        yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+            except failure.Error as error:  # as SQLAlchemy tells it
+                raise sa.exc.DBAPIError.instance(query, None, error, failure.Error) from error
 
     def is_closed(self) -> bool:
         """Whether the study was ended before its last day.

@@ -42,3 +42,13 @@ def test_a_store_elsewhere_is_found_again(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be used"):
         StudyFolder.make(tmp_path / "third", study, "sqlite:////nowhere/x.sqlite")
     assert not (tmp_path / "third").exists()
+
+
+def test_private_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    (folder.path / "steward.secret").unlink()
+    with pytest.raises(InputError, match=r"steward\.secret cannot be read \(No such file"):
+        _ = folder.secret
+    (folder.path / "store.url").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"store\.url: this is not text"):
+        folder.open_store()

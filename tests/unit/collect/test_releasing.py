@@ -1,6 +1,8 @@
 """From what browsers sent to a release that the rest of deniable reads."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from deniable.collect import releasing
 from deniable.collect.client import draw
 from deniable.collect.collector import submission_of
+from deniable.collect.counting import open_collected
 from deniable.collect.releasing import add, export, remembered_study, stored_codes, unpacked
 from deniable.collect.store import Store
 from deniable.errors import InputError
@@ -78,6 +81,23 @@ def test_wide_codes_come_back(tmp_path: Path) -> None:
     packed = np.array([[0x13, 0x20, 0x10], [0x00, 0x00, 0x20]], dtype=np.uint8)
     found = [column.tolist() for column in unpacked(study, packed).values()]
     assert found == [[1, 0], [3, 0], [2, 0], [0, 0], [1, 2]]
+
+
+def test_an_altered_store_is_said(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with folder.opened() as store:
+        store.submit([submission_of(folder.study, body_of(folder.study))], TODAY)
+    for change, problem in (
+        ("UPDATE submission SET record = x'ffff'", "a record does not fit the study"),
+        ("UPDATE submission SET record = x'ffffff'", "a record does not fit the study"),
+        ("DROP TABLE submission", "cannot be used: no such table"),
+    ):
+        with closing(sqlite3.connect(folder.path / "store.sqlite")) as raw, raw:
+            raw.execute(change)
+        with pytest.raises(InputError, match=problem):
+            export(folder, tmp_path / "release", SeededRandomness(1))
+        with pytest.raises(InputError, match=problem):
+            open_collected(folder.path).count(["smokes"])
 
 
 def test_records_from_files_are_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from datetime import date, timedelta
 from pathlib import Path
 from threading import Timer
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -270,9 +269,8 @@ def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
     assert store.submit([one(3, second)], TODAY) == [Outcome.STORED]
     assert store.withdraw("receipt 3", TODAY) is Outcome.STORED
     assert not store.is_closed()
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        list(store.records())
     for refused in (
+        lambda: list(store.records()),
         store.totals,
         store.close,
         lambda: store.invite(1),
