@@ -364,7 +364,7 @@ def _check_length(values: Sequence[str], what: str, length: int) -> None:
 
 
 def integer_weights(
-    probabilities: NDArray[np.float64], bits: int | None = None
+    probabilities: NDArray[np.float64], bits: int | None = None, *, step: int = 64
 ) -> tuple[int, tuple[int, ...]]:
     """Turn probabilities in floating point, shape (n,), into integers that add up to 2^bits.
 
@@ -375,7 +375,8 @@ def integer_weights(
 
     Args:
         probabilities: not negative, at least one positive; normalised here.
-        bits: the width, or None for the smallest multiple of 64 at which nothing is lost.
+        bits: the width, or None for the smallest multiple of the step at which nothing is lost.
+        step: less than 64 where thousands of weights are to take little room.
 
     Returns:
         The width and the weights.
@@ -388,7 +389,7 @@ def integer_weights(
     fractions = fractions / fractions.sum()
     mantissas, exponents = np.frexp(fractions)
     if bits is None:
-        bits = 64 * math.ceil((54 - int(exponents[fractions > 0].min())) / 64)
+        bits = step * math.ceil((54 - int(exponents[fractions > 0].min())) / step)
     whole = np.ldexp(mantissas, 53)
     weights = [
         _shifted(int(mantissa), int(exponent) + bits - 53)

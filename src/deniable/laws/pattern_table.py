@@ -29,6 +29,9 @@ from deniable.randomness import BitSource, ExactCategorical
 
 MAX_ATTRIBUTES = 20
 
+_MANY = 4096
+"""More weights than these are written as narrow as they can be: a study sends them to everybody."""
+
 
 class PlainPatternTable(PlainLaw, tag="pattern-table"):
     """The record of such a law."""
@@ -90,7 +93,8 @@ class PatternTable(PatternLaw):
         probability = np.asarray(pattern_probability, dtype=np.float64).ravel()
         if not (np.all(np.isfinite(probability)) and np.all(probability > 0)):
             raise InputError("every pattern needs a positive probability, or ε is infinite")
-        bits, weights = integer_weights(probability)
+        many = len(probability) > _MANY
+        bits, weights = integer_weights(probability, step=4 if many else 64)
         return cls(tuple(int(n) for n in n_categories), bits, weights)
 
     @cached_property

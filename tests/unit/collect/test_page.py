@@ -4,15 +4,19 @@ import base64
 import hashlib
 import re
 import zlib
+from pathlib import Path
 
 import pytest
 
 from deniable.collect import page as module
 from deniable.collect.page import page_bytes, policy
 from deniable.collect.scripts import PAGE, joined, read
-from deniable.collect.study import Study, study_bytes
+from deniable.collect.study import Study, new_study, study_bytes
+from deniable.design.design import design
+from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
-from unit.collect.studies import example_study
+from deniable.schema import Attribute, Schema
+from unit.collect.studies import TODAY, example_study
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +68,23 @@ def test_a_page_that_is_too_large_is_refused(study: Study, monkeypatch: pytest.M
     monkeypatch.setattr(module, "MOST_BYTES", 50_000)
     with pytest.raises(InputError, match="more than 50,000; design the mechanism with"):
         page_bytes(study)
+
+
+@pytest.mark.slow
+def test_the_default_law_of_sixteen_attributes_fits_the_page(tmp_path: Path) -> None:
+    """The most that is held as a table of all patterns."""
+    sizes = (2, 50, 20, 40) * 4
+    schema = Schema(
+        tuple(Attribute(f"a{i}", tuple(f"c{j}" for j in range(a))) for i, a in enumerate(sizes))
+    )
+    mechanism, questions = tmp_path / "mechanism.json", tmp_path / "questionnaire.toml"
+    plan = design(schema, epsilon=8)
+    assert plan.mechanism.blocks[0].law.family == "pattern-table"
+    mechanism.write_bytes(to_json(mechanism_to_plain(plan)))
+    head = (
+        'title = "t"\npurpose = "p"\ncontact = "c@d.example"\ncloses = 2099-12-31\n'
+        'respondents = "open"\nconsent = ["It is up to you."]\n'
+    )
+    parts = [f'[[question]]\nattribute = "{a.name}"\ntext = "?"\n' for a in schema.attributes]
+    questions.write_text(head + "".join(parts))
+    assert len(page_bytes(new_study(mechanism, questions, TODAY))) < module.MOST_BYTES

@@ -42,3 +42,14 @@ def test_a_probability_that_is_lost_when_they_are_normalised_is_refused() -> Non
 def test_a_pattern_table_of_too_many_attributes_is_refused_before_it_is_counted() -> None:
     with pytest.raises(InputError, match="at most 20 attributes"):
         law_from_plain({**TABLE, "weights": []}, (2,) * 64)
+
+
+def test_many_weights_are_as_narrow_as_they_can_be_and_none_loses_a_digit() -> None:
+    """A study sends them to every respondent."""
+    probability = np.random.default_rng(0).dirichlet(np.full(1 << 13, 0.5))
+    probability = np.maximum(probability, 2.0**-30)
+    probability /= probability.sum()
+    law = PatternTable.from_probabilities((2,) * 13, probability)
+    assert law.bits <= 54 + 30 + 4
+    exact = np.array([weight / 2**law.bits for weight in law.weights])
+    assert np.delete(exact == probability, probability.argmax()).all()
