@@ -18,6 +18,9 @@ from deniable.errors import InputError
 HEAD_WITHIN = 15.0
 """Seconds after which a connection is cut that has not sent the head of its next request."""
 
+READ_WITHIN = 120.0
+"""Seconds after that in which an answer still goes to somebody who reads it slowly."""
+
 CONNECTIONS = 2048
 """Requests at a time; more are told to come back."""
 
@@ -30,7 +33,11 @@ class _TimedProtocol(HttpToolsProtocol):
         self._expect_head()
 
     def _expect_head(self) -> None:
-        self._too_late = self.loop.call_later(HEAD_WITHIN, self.transport.abort)
+        self._too_late = self.loop.call_later(HEAD_WITHIN, self._cut)
+
+    def _cut(self) -> None:
+        self.transport.close()  # when what was answered is with whoever reads slowly
+        self._too_late = self.loop.call_later(READ_WITHIN, self.transport.abort)
 
     def on_headers_complete(self) -> None:
         self._too_late.cancel()

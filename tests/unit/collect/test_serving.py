@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -26,12 +26,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
+from deniable.collect import serving
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, check_listening, is_loopback, run, server_for
 from deniable.errors import InputError
-from unit.collect.studies import body_of, example_folder, post, served
+from unit.collect.studies import body_of, example_folder, listening, post, served
 
 
 def test_answers_are_never_open_on_the_way() -> None:
@@ -65,7 +68,7 @@ def test_a_port_that_is_taken_is_said() -> None:
 
 
 @contextmanager
-def serving(folder: StudyFolder) -> Iterator[tuple[BaseProcess, str]]:
+def served_apart(folder: StudyFolder) -> Iterator[tuple[BaseProcess, str]]:
     """Serve a study from a process of its own that can be killed, and give its address."""
     bound = bound_socket("127.0.0.1", 0)
     bound.listen()  # who comes early waits
@@ -131,7 +134,7 @@ def test_killed_at_any_moment_it_loses_nothing_that_it_acknowledged(tmp_path: Pa
     moments = np.random.default_rng(KILLS).uniform(0.02, 0.2, KILLS)
     acknowledged: set[bytes] = set()
     for moment in moments:
-        with serving(folder) as (process, url):
+        with served_apart(folder) as (process, url):
             loads = [Load(url, bodies(folder)) for _ in range(4)]
             for load in loads:
                 load.start()
@@ -152,7 +155,7 @@ def test_killed_at_any_moment_it_loses_nothing_that_it_acknowledged(tmp_path: Pa
 @pytest.mark.slow
 def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
     folder = example_folder(tmp_path)
-    with serving(folder) as (process, url):
+    with served_apart(folder) as (process, url):
         loads = [Load(url, bodies(folder)) for _ in range(4)]
         for load in loads:
             load.start()
@@ -234,6 +237,34 @@ def test_a_listener_that_ends_before_it_answers_ends_the_others() -> None:
         run(list(zip(servers, places, strict=True)), lambda: None)
     for place in places:
         place.close()
+
+
+@pytest.mark.parametrize("patience", [20.0, 0.1])
+def test_who_reads_slowly_gets_all_of_it_or_is_cut_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr(serving, "HEAD_WITHIN", 0.05)
+    monkeypatch.setattr(serving, "READ_WITHIN", patience)
+    lost, plain = Event(), serving._TimedProtocol.connection_lost
+    monkeypatch.setattr(
+        serving._TimedProtocol,
+        "connection_lost",
+        lambda self, error: (plain(self, error), lost.set()),
+    )
+    content = bytes(30_000_000)  # more than the system holds
+    app = Starlette(routes=[Route("/", lambda _: Response(content))])
+    bound = bound_socket("127.0.0.1", 0)
+    with listening(app, bound) as url, socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        reader.settimeout(20)
+        reader.connect(("127.0.0.1", urlsplit(url).port or 0))
+        reader.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert lost.wait(0.3 if patience > 1 else 20) == (patience < 1)
+        received = 0
+        with contextlib.suppress(ConnectionResetError):
+            while piece := reader.recv(1 << 20):
+                received += len(piece)
+        assert (received > len(content)) == (patience > 1)
 
 
 def write_certificate(certificate: Path, key: Path) -> None:
