@@ -263,7 +263,8 @@ def interaction_influence(
     """Return π̂, and what one released record adds to n Ĉ: u, shape (a, b, outputs)."""
     table = inverse.apply(frequencies)
     first, second = table.sum(axis=1), table.sum(axis=0)
-    outputs = np.eye(frequencies.size).reshape(*frequencies.shape, frequencies.size)
-    columns = inverse.apply(outputs)
+    cells = np.eye(table.size).reshape(*table.shape, table.size)
+    rows = inverse.transposed().apply(cells).reshape(frequencies.size, table.size)
+    columns = rows.T.reshape(*table.shape, frequencies.size)
     columns = columns - first[:, None, None] * columns.sum(axis=0)
     return table, columns - second[None, :, None] * columns.sum(axis=1)[:, None, :]
