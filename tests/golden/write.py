@@ -90,6 +90,7 @@ MECHANISMS = {
     "balanced-table": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
+    "forms-broad": "design --categories 16,3,2 --epsilon 1 --method forms --broad auto",
     "blended-votes": f"design --categories {MANY} --attribute-epsilon {SPREAD} --method optimal",
 }
 
@@ -105,6 +106,8 @@ RELEASES = {
     "parts-share": "share people.csv more.csv --schema schema.toml --attribute-epsilon "
     "sex=1,age=1,blood=1 --method kronecker",
     "merged-share": "share people.csv --schema merged.toml --epsilon 5 --drop-other-columns",
+    "forms-broad-share": "share people.csv --schema schema.toml --epsilon 0.5 --method forms "
+    "--broad auto",
 }
 
 ASK_RELEASE = (
@@ -122,7 +125,7 @@ def questions(name: str, names: list[str]) -> list[str]:
     some = f" --subset {names[0]}" + (f",{names[-1]}" if len(names) > 1 else "")
     pair = (
         f" --covariance {names[0]},{names[1]}"
-        if len(names) > 1 and name not in ("matrix", "forms")
+        if len(names) > 1 and name not in ("matrix", "forms", "forms-broad")
         else ""
     )
     return [f"inspect {name}.json --json{some}{pair}"]
@@ -155,6 +158,7 @@ FAMILIES = {
     "balanced-table": "pattern-table",
     "bistochastic-matrix": "matrix",
     "designed-matrix": "designed matrix",
+    "forms-broad": "forms",
     "gated-sum-vote": "gated-sum",
     "gated-sum-ramp": "gated-sum",
 }

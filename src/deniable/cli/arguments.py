@@ -127,6 +127,14 @@ class DesignOptions(StrengthOptions):
         str | None,
         Parameter(help="Column of the release with the number of the form (method forms)."),
     ] = None
+    broad: Annotated[
+        Literal["auto", "never"] | None,
+        Parameter(
+            help="Whether answers to attributes of many categories name a set of them: auto, where "
+            "it makes the variance of their shares at least 5 % smaller, or never (method forms; "
+            "default auto)."
+        ),
+    ] = None
     order: Annotated[
         Literal["given", "descending"],
         Parameter(help="Order in which attributes are taken one by one."),

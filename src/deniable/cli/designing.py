@@ -186,6 +186,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             pairs=request.pairs,
             asked=request.asked,
             form_column=request.form_column,
+            broad=request.broad,
         )
     for sentence in result.notes:
         console.note(sentence)

@@ -22,6 +22,7 @@ from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
+    Broad,
     FormWishes,
     MethodSpec,
     method_named,
@@ -60,6 +61,7 @@ def design(
     pairs: float | None = None,
     asked: int | None = None,
     form_column: str | None = None,
+    broad: Broad | None = None,
 ) -> Design:
     """Find a mechanism for a schema. Needs no data.
 
@@ -93,6 +95,9 @@ def design(
         asked: for ``"forms"``, the most attributes that a form may ask, up to 12; 9 if not given.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
+        broad: for ``"forms"``, whether answers to attributes of many categories name a set of them:
+            ``"auto"``, where that makes the variance of their shares at least 5 % smaller, or
+            ``"never"``; ``"auto"`` if not given.
 
     Returns:
         The mechanism with its claim, and the bound that shows how near the optimum it is.
@@ -121,11 +126,13 @@ def design(
         raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if wishes else DEFAULT_METHOD))
-    form_wishes = FormWishes(importance or {}, at_most or {}, pairs, asked, form_column, given_rest)
+    form_wishes = FormWishes(
+        importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
+    )
     if form_wishes and spec.forms is None:
         raise InputError(
-            "the importance of pairs, the most that a form may ask and the forms' column are for "
-            f"method {methods_taking('forms')}, not {spec.name}"
+            "the importance of pairs, the most that a form may ask, the forms' column and answers "
+            f"that name sets are for method {methods_taking('forms')}, not {spec.name}"
         )
     if spec.forms is not None:
         if pair_floor:

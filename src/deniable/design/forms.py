@@ -1,20 +1,29 @@
 """From a total to forms: who is asked what, if it is published who was asked what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
-from deniable.design.methods import FormWishes
+from deniable.design.methods import DEFAULT_BROAD, Broad, FormWishes
 from deniable.design.plan import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
+from deniable.laws.law import integer_weights
+from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
+
+if TYPE_CHECKING:
+    from deniable.solvers.patterns import forms
 
 CURVE = ("0.35e", "0.5e", "0.75e", "none")
 """Caps on ``epsilon_given_rest`` for which errors are shown."""
@@ -26,7 +35,14 @@ LEAST_TOTAL = 1e-6
 """In nats; what an answer tells is about the square, and its square is divided by."""
 
 _NAMED = 6
-"""Pairs that are named at most in a sentence."""
+"""Pairs, or attributes, that are named at most in a sentence."""
+
+WORTH_SETS = 1.05
+"""Answers name sets where a question by itself tells so many times as much by them, if that makes
+the variance of some attribute's shares so many times smaller in the design for shares."""
+
+_BREADTHS = 4
+"""Sizes of sets that are tried, for lists that are few."""
 
 
 def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWishes) -> Design:
@@ -70,21 +86,32 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
     caps = resolve_caps(wishes.given_rest, [epsilon] * len(names), epsilon)
     column = _free_column(schema, wishes.column)
     n_categories = [attribute.n_categories for attribute in protected]
-    found = forms.solve(
-        n_categories,
-        *aimed_below([epsilon]),
-        importance=importance,
-        pairs=forms.DEFAULT_PAIRS if wishes.pairs is None else wishes.pairs,
-        asked=wishes.asked,
-        at_most=_aimed(at_most),
-        caps=None if caps is None else _aimed(caps),
-    )
+    task: dict[str, Any] = {
+        "n_categories": n_categories,
+        "epsilon": aimed_below([epsilon])[0],
+        "importance": importance,
+        "asked": wishes.asked,
+        "at_most": _aimed(at_most),
+        "caps": None if caps is None else _aimed(caps),
+    }
+    sets: dict[int, SetAnswers] = {}
+    gains = np.ones(len(names))
+    if _auto_or_never(wishes.broad) == "auto":
+        levels = [
+            min([epsilon, *(each for each in limits if each is not None)])
+            for limits in zip(at_most, caps or at_most, strict=True)
+        ]
+        sets, gains = _broad(protected, levels, task)
+    broad = [(sets[i].breadth,) if i in sets else () for i in range(len(n_categories))]
+    pairs = forms.DEFAULT_PAIRS if wishes.pairs is None else wishes.pairs
+    found = forms.solve(**task, pairs=pairs, broad=broad)
     law = PublishedForms.from_probabilities(
         n_categories,
         [form.share for form in found.forms],
         [(form.asked, form.pattern_probability) for form in found.forms],
         column,
         [form.drawn for form in found.forms],
+        [_sets_of(form, sets) for form in found.forms],
     )
     blocks = [Block(tuple(schema.protected), law)]
     blocks += [
@@ -106,7 +133,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         lower_bound(mechanism, None),
         epsilon,
         given_rest=cap_text(wishes.given_rest),
-        notes=_never_together(law, names),
+        notes=(*_named_sets(law, names, gains), *_never_together(law, names)),
         end=wishes,
     )
 
@@ -154,6 +181,92 @@ def asked_shares(mechanism: Mechanism) -> dict[int, float]:
     return asked
 
 
+def _auto_or_never(broad: str | None) -> str:
+    """Return whether answers may name sets.
+
+    Raises:
+        InputError: if it is neither of the two words.
+    """
+    if broad not in (None, *get_args(Broad)):
+        raise InputError(f"broad is auto or never, not '{broad}'")
+    return broad or DEFAULT_BROAD
+
+
+def _broad(
+    protected: Sequence[Attribute], levels: Sequence[float], task: Mapping[str, Any]
+) -> tuple[dict[int, SetAnswers], NDArray[np.float64]]:
+    """Return the sets that answers may name, by the places of the attributes, none if shares gain
+    too little; and how many times smaller the variances of shares are by them.
+
+    Args:
+        protected: the attributes.
+        levels: the largest level of each, at which a good breadth is looked for.
+        task: what the search is told.
+    """
+    from deniable.solvers.patterns import forms
+
+    sets: dict[int, SetAnswers] = {}
+    known: dict[tuple[int, float], SetAnswers | None] = {}
+    for place, (attribute, level) in enumerate(zip(protected, levels, strict=True)):
+        a = attribute.n_categories
+        if (a, level) not in known:
+            known[a, level] = _set_answers(a, level)
+        made = known[a, level]
+        if made is not None and not attribute.parts:
+            sets[place] = made
+    even = np.ones(len(protected))
+    if not sets:
+        return {}, even
+    single = forms.solve(**task, pairs=0.0).of_attributes
+    breadths = [(sets[i].breadth,) if i in sets else () for i in range(len(protected))]
+    gains = single / forms.solve(**task, pairs=0.0, broad=breadths).of_attributes
+    return (sets, gains) if gains.max() >= WORTH_SETS else ({}, even)
+
+
+def _named_sets(
+    law: PublishedForms, names: Sequence[str], gains: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """Return a sentence on the sets that answers name, if they do."""
+    if not law.sets:
+        return ()
+    named = [f"{names[i]} ({s.breadth} of {s.n_categories})" for i, s in law.sets.items()]
+    best = int(np.argmax(gains))
+    return (
+        f"Answers to these name a set of so many of their categories: {_listed(named)}. By that "
+        f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; --broad never has "
+        "single categories only.",
+    )
+
+
+def _set_answers(n_categories: int, level: float) -> SetAnswers | None:
+    """Return the sets of about the best size for a question by itself; None if single categories
+    are as good, or no balanced lists are found."""
+    from deniable.solvers.patterns.balanced_lists import balanced_lists
+    from deniable.solvers.patterns.forms import informative_breadths
+
+    breadths = [s for s, gain in informative_breadths(n_categories, level) if gain >= WORTH_SETS]
+    found = balanced_lists(n_categories, breadths[:_BREADTHS]) if breadths else None
+    if found is None:
+        return None
+    shares, lists = found
+    bits, weights = integer_weights(shares)
+    return SetAnswers(n_categories, len(lists[0]), bits, weights, tuple(lists))
+
+
+def _sets_of(form: "forms.Form", sets: Mapping[int, SetAnswers]) -> dict[int, SetAnswers]:
+    """Return the sets that a form's answers name, by the places of the attributes."""
+    named = [*form.asked, *(members[0] for members, count in form.drawn for _ in range(count))]
+    broad = {place for place, breadth in zip(named, form.breadths, strict=True) if breadth > 1}
+    drawn = {i for members, _ in form.drawn if members[0] in broad for i in members}
+    return {place: sets[place] for place in sorted(broad | drawn)}
+
+
+def _listed(named: Sequence[str]) -> str:
+    return ", ".join(named[:_NAMED]) + (
+        f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    )
+
+
 def _aimed(levels: Sequence[float | None]) -> list[float | None]:
     return [None if level is None else aimed_below([level])[0] for level in levels]
 
@@ -182,10 +295,7 @@ def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
     ]
     if not never:
         return ()
-    listed = ", ".join(never[:_NAMED]) + (
-        f" and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
-    )
     return (
-        f"Nothing can be estimated of how these go together: {listed}. With --pairs 0.02 every "
-        "pair can, and errors of shares grow by 1 to 5 %.",
+        f"Nothing can be estimated of how these go together: {_listed(never)}. With --pairs 0.02 "
+        "every pair can, and errors of shares grow by 1 to 5 %.",
     )

@@ -57,6 +57,11 @@ Input = Literal[
 ]
 Division = Literal["importance", "ratio", "grid", "sum"]
 
+Broad = Literal["auto", "never"]
+"""Whether answers under forms name sets of categories: where that gains, or never."""
+
+DEFAULT_BROAD: Broad = "auto"
+
 
 @dataclass(frozen=True)
 class FormWishes:
@@ -69,6 +74,7 @@ class FormWishes:
         asked: most attributes that a form may ask.
         column: the column of the release that holds the number of the form.
         given_rest: cap on ``epsilon_given_rest``.
+        broad: whether answers may name sets of categories; `DEFAULT_BROAD` if not given.
     """
 
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -77,10 +83,11 @@ class FormWishes:
     asked: int | None = None
     column: str | None = None
     given_rest: GivenRest = None
+    broad: Broad | None = None
 
     def __bool__(self) -> bool:
         """Whether something is asked for that is for forms only."""
-        return any(each is not None for each in (self.pairs, self.asked, self.column))
+        return any(each is not None for each in (self.pairs, self.asked, self.column, self.broad))
 
 
 def _forms(schema: "Schema", epsilon: float, wishes: FormWishes) -> "Design":
@@ -416,5 +423,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
-    "forms": "what pairs count, and how much a form may ask",
+    "forms": "what pairs count, how much a form may ask, and whether answers may name sets",
 }

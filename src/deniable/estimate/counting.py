@@ -43,10 +43,12 @@ def _under_forms(strata: Strata) -> set[int]:
 def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attribute]:
     attribute = strata.schema.attributes[position]
     if under_forms:  # an empty cell was not asked, whatever a missing answer is written as
+        whole = strata.output_labels[position]
         return [
-            Attribute(c.name, (*c.categories, empty), missing=empty)
+            Attribute(c.name, (*labels, empty), missing=empty)
             for c in attribute.columns
-            for empty in [_text_beside(c.categories)]
+            for labels in [c.categories if attribute.parts else whole]
+            for empty in [_text_beside(labels)]
         ]
     if attribute.name in strata.schema.keep:
         return [attribute]
@@ -60,7 +62,7 @@ class _Cells:
     """How the released cells of some attributes become codes.
 
     Under forms an empty cell was not asked, whatever a missing answer is written as; its code is
-    the number of the attribute's categories.
+    the number of the attribute's released values.
 
     Args:
         strata: what randomized the rows; with forms, one stratum.
@@ -281,8 +283,8 @@ def _wrong_form(
     row = error.row if isinstance(rows, slice) else int(rows[error.row])
     return InputError(
         f"{table}, data row {batch.first_row + row}, column '{error.name}': the cell is empty "
-        "though the row's form asks it, or filled though it does not; the row is not of this "
-        "release"
+        "though the row's form asks it, or filled though it does not, or names a set of categories "
+        "where the form asks for one, or one for a set; the row is not of this release"
     )
 
 

@@ -6,7 +6,7 @@ The test is that of :mod:`deniable.estimate.chi_square`, the strength that of
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,8 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 MOST_CELLS = 4096
-"""Pairs with more cells are refused: V holds a square matrix of that size."""
+"""Pairs with more cells are refused: V holds a square matrix of that size; of more released values
+than cells, one of that many entries."""
 
 FEW_EXPECTED = 5.0
 """Below this expected count in some cell the χ² limit is a rough guide (the usual rule)."""
@@ -150,8 +151,9 @@ def independence(
 
     Raises:
         InputError: if the attributes are not two, the counts are weighted, of several strata, or
-            have another shape, there are over 4,096 cells, all rows show one value of an attribute,
-            or the randomization has wiped out what is wanted.
+            have another shape, there are over 4,096 cells (or fewer, if more values are released
+            than there are categories), all rows show one value of an attribute, or the
+            randomization has wiped out what is wanted.
     """
     _refuse_but_two(of)
     mechanism, tabulation = _one_stratum(counts)
@@ -171,10 +173,10 @@ def independence(
             f"the counts have shape {table.shape}, but the released values of {first}, {second} "
             f"make a table of shape {shape}"
         )
-    if table.size > MOST_CELLS:
+    if table.size * prod(map(len, labels)) > MOST_CELLS**2:
         raise InputError(
             f"'{first}' and '{second}' make a table of {table.size} cells, more than "
-            f"{MOST_CELLS}; merge categories"
+            f"{MOST_CELLS**2 // prod(map(len, labels))}; merge categories"
         )
     if isinstance(channel, PublishedChannel):
         inverse: TableMap | StackedMap = channel.inverse

@@ -3,14 +3,15 @@
 A form asks some of the attributes and answers by a pattern table on them; the others are not asked,
 and nothing of them leaves the row. The form is drawn without looking at the record. A form may ask
 so many of a class of attributes that are treated alike; which of them is then drawn for every row,
-uniformly, and seen from what is filled.
+uniformly, and seen from what is filled. An answer may name a set of categories instead of one
+(:mod:`deniable.laws.set_answers`); an attribute is then kept if its category is in the set.
 
-The proofs are in docs/proofs/forms.md, section 1.
+The proofs are in docs/proofs/forms.md, sections 1 and 4.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
@@ -34,6 +35,7 @@ from deniable.laws.law import (
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import code_type, rotate
 from deniable.laws.plain import Bits, Count, HexInteger, PlainLaw
+from deniable.laws.set_answers import PlainSetAnswers, SetAnswers
 from deniable.randomness import BitSource, ExactCategorical
 
 _NOTHING: Ratio = (1, 1)
@@ -51,6 +53,26 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SetTable(PatternTable):
+    """A pattern table of a form some of whose answers name sets: kept means that the category is in
+    the set, and there are as many sets that hold it as s to a − s that do not.
+
+    Args:
+        breadths: s, how many categories each answer names, shape (k,).
+    """
+
+    breadths: tuple[int, ...] = ()
+
+    def outputs(self, i: int) -> tuple[int, int]:
+        breadth = self.breadths[i]
+        return breadth, self.n_categories[i] - breadth
+
+    def projected(self, subset: Sequence[int]) -> "SetTable":
+        whole = super().projected(subset)
+        return replace(whole, breadths=tuple(self.breadths[i] for i in subset))
+
+
+@dataclass(frozen=True)
 class Form(PatternLaw):
     """What is done to the record of someone who gets one form.
 
@@ -62,6 +84,8 @@ class Form(PatternLaw):
         table: how what is asked is randomized: first those, then those drawn, which it treats
             alike.
         drawn: attributes of which some are asked, drawn for every row; none twice.
+        sets: of the attributes whose answers name sets, their places, ascending, and these sets;
+            the table is then a :class:`SetTable`.
 
     Raises:
         InputError: if the places are not in order, something is asked twice, or the table is for
@@ -79,6 +103,24 @@ class Form(PatternLaw):
     asked: tuple[int, ...]
     table: PatternTable
     drawn: tuple[Draw, ...] = ()
+    sets: tuple[tuple[int, SetAnswers], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        n_categories: tuple[int, ...],
+        asked: tuple[int, ...],
+        table: PatternTable,
+        drawn: tuple[Draw, ...] = (),
+        sets: tuple[tuple[int, SetAnswers], ...] = (),
+    ) -> "Form":
+        """Return a form some of whose answers may name sets, from a table of what is kept."""
+        if sets:
+            breadth = {place: each.breadth for place, each in sets}
+            named = [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
+            breadths = tuple(breadth.get(i, 1) for i in named)
+            table = SetTable(table.n_categories, table.bits, table.weights, breadths)
+        return cls(n_categories, asked, table, drawn, sets)
 
     def __post_init__(self) -> None:
         everyone = list(range(len(self.n_categories)))
@@ -98,6 +140,19 @@ class Form(PatternLaw):
             len({self.n_categories[i] for i in draw.members}) > 1 for draw in self.drawn
         ):
             raise InputError("a form's table is for attributes with other categories")
+        places = [i for i, _ in self.sets]
+        if places != sorted(set(places)) or not set(places) <= set(named):
+            raise InputError(
+                "answers name sets of attributes that a form asks, each once, in order"
+            )
+        if any(sets.n_categories != self.n_categories[i] for i, sets in self.sets):
+            raise InputError("the sets of a form's answers are of other categories")
+        if isinstance(self.table, SetTable) != bool(self.sets) or (
+            isinstance(self.table, SetTable) and self.table.breadths != self.breadths()
+        ):
+            raise InputError("a form's table is for answers of other breadths")
+        if any(len({self.sets_of(i) for i in draw.members}) > 1 for draw in self.drawn):
+            raise InputError("a form does not answer alike those that it draws from")
         weights = np.array(self.table.weights, dtype=object).reshape((2,) * len(sizes))
         for start, draw in self.starts():
             for axis in range(start, start + draw.asked - 1):
@@ -110,6 +165,30 @@ class Form(PatternLaw):
         for draw in self.drawn:
             yield start, draw
             start += draw.asked
+
+    def sets_of(self, place: int) -> SetAnswers | None:
+        """Return the sets that answers to an attribute name; None if they name one category."""
+        return self._sets.get(place)
+
+    @cached_property
+    def _sets(self) -> dict[int, SetAnswers]:
+        return dict(self.sets)
+
+    def breadths(self) -> tuple[int, ...]:
+        """Return how many categories each answer names, by the places in the table."""
+        named = [*self.asked]
+        for draw in self.drawn:
+            named += draw.members[: draw.asked]
+        return tuple(1 if (sets := self.sets_of(i)) is None else sets.breadth for i in named)
+
+    def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
+        deviations the answers show at certain hits: the product of :attr:`SetAnswers.told`."""
+        values = np.ones(())
+        for place in subset:
+            sets = self.sets_of(place)
+            values = np.multiply.outer(values, [1.0, 1.0 if sets is None else sets.told])
+        return np.asarray(values)
 
     def asked_of(self, places: Sequence[int]) -> list[int]:
         """Return the places in the table of those of some attributes that are asked, of those drawn
@@ -153,7 +232,10 @@ class Form(PatternLaw):
                 strict=False,
             )
         table = self.table.projected([within[i] for i in ordered])
-        return Form(self.n_categories, tuple(ordered), table)
+        sets = tuple(each for each in self.sets if each[0] in within)
+        if isinstance(table, SetTable) and not sets:
+            table = PatternTable(table.n_categories, table.bits, table.weights)
+        return Form(self.n_categories, tuple(ordered), table, sets=sets)
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         within = self.asked_of(range(len(self.n_categories)) if subset is None else subset)
@@ -176,12 +258,12 @@ class Form(PatternLaw):
         return values
 
     def told(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        """Return the mean of φ(T)² over what is drawn, for every set T of the attributes in
-        ``subset``, shape (2,)·m."""
+        """Return the mean over what is drawn of φ(T)², times what the answers show, for every set T
+        of the attributes in ``subset``, shape (2,)·m."""
         values = np.zeros((2,) * len(subset))
         for asked, probability in self.variants(subset):
             values += probability * self.given(asked).eigenvalues(subset) ** 2
-        return values
+        return values * self.shown(subset)
 
     def sampler(self) -> "FormsSampler":
         """Prepare what draws as if everybody got this form."""
@@ -192,6 +274,8 @@ class Form(PatternLaw):
         numbers = [*self.asked, self.table.bits, *self.table.weights]
         for draw in self.drawn:
             numbers += [draw.asked, *draw.members]
+        for place, sets in self.sets:
+            numbers += [place, *sets.numbers()]
         return hashlib.sha256(" ".join(f"{number:x}" for number in numbers).encode()).hexdigest()
 
     def to_plain(self) -> dict[str, Any]:
@@ -202,10 +286,26 @@ class Form(PatternLaw):
             "weights": table["weights"],
             "digest": self.digest(),
             **({"drawn": [draw._asdict() for draw in self.drawn]} if self.drawn else {}),
+            **({"sets": [place for place, _ in self.sets]} if self.sets else {}),
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "Form":
+    def from_plain(
+        cls,
+        plain: Mapping[str, Any],
+        n_categories: tuple[int, ...],
+        sets: Mapping[int, SetAnswers] | None = None,
+    ) -> "Form":
+        """Rebuild a form.
+
+        Args:
+            plain: of the types of :class:`PlainForm`.
+            n_categories: of all attributes of the block.
+            sets: those that answers can name, by the places of the attributes.
+
+        Raises:
+            InputError: if the values do not describe a form.
+        """
         asked = plain["asked"]
         drawn = tuple(Draw(tuple(one["members"]), one["asked"]) for one in plain.get("drawn", ()))
         named = [*asked, *(i for draw in drawn for i in draw.members)]
@@ -215,7 +315,11 @@ class Form(PatternLaw):
         for draw in drawn:
             sizes += [n_categories[i] for i in draw.members[: draw.asked]]
         table = PatternTable.from_plain(plain, tuple(sizes))
-        form = cls(n_categories, tuple(asked), table, drawn)
+        broad = plain.get("sets", ())
+        if missing := [place for place in broad if place not in (sets or {})]:
+            raise InputError(f"the mechanism lists no sets of attribute {missing[0]}")
+        named_sets = tuple((place, (sets or {})[place]) for place in broad)
+        form = cls.of(n_categories, tuple(asked), table, drawn, named_sets)
         if plain["digest"] != form.digest():
             raise InputError("the mechanism has been altered: a form's digest is not its table's")
         return form
@@ -237,14 +341,16 @@ class PlainForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     weights: list[HexInteger]
     digest: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
     drawn: list[PlainDraw] = []
+    sets: list[Count] = []
 
 
-class PlainPublishedForms(PlainLaw, tag="forms"):
+class PlainPublishedForms(PlainLaw, tag="forms", omit_defaults=True):
     """The record of such a law."""
 
     column: Annotated[str, msgspec.Meta(min_length=1)]
     bits: Bits
     forms: list[PlainForm]
+    sets: list[PlainSetAnswers] = msgspec.field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -288,6 +394,23 @@ class PublishedForms(Law):
             raise InputError("a form asks at least one attribute")
         if any(form.n_categories != self.n_categories for form in self.forms):
             raise InputError("the forms are for other attributes than the mechanism")
+        if len({sets for form in self.forms for sets in form.sets}) > len(self.sets):
+            raise InputError("all forms name the sets of an attribute by the same lists")
+
+    @cached_property
+    def sets(self) -> dict[int, SetAnswers]:
+        """The sets that answers can name, by the places of the attributes."""
+        listed = {place: sets for form in self.forms for place, sets in form.sets}
+        return {place: listed[place] for place in sorted(listed)}
+
+    @property
+    def n_outputs(self) -> tuple[int, ...]:
+        """How many values each released attribute can take, shape (k,): its categories, and after
+        them the sets that its answers can name."""
+        return tuple(
+            n + (self.sets[i].n_answers if i in self.sets else 0)
+            for i, n in enumerate(self.n_categories)
+        )
 
     @classmethod
     def from_probabilities(
@@ -297,6 +420,7 @@ class PublishedForms(Law):
         tables: Sequence[tuple[Sequence[int], NDArray[np.float64]]],
         column: str = DEFAULT_COLUMN,
         drawn: Sequence[Sequence[tuple[Sequence[int], int]]] | None = None,
+        sets: Sequence[Mapping[int, SetAnswers]] | None = None,
     ) -> "PublishedForms":
         """Turn forms in floating point into integers.
 
@@ -308,11 +432,15 @@ class PublishedForms(Law):
             column: see the class.
             drawn: per form what is drawn besides: of which places, and how many; nothing if not
                 given. Their axes come after those of the places that are always asked.
+            sets: per form what its answers name instead of one category, by the places of the
+                attributes; nothing if not given.
         """
         sizes = tuple(int(n) for n in n_categories)
         bits, weights = integer_weights(np.asarray(shares, dtype=np.float64))
         forms = []
-        for (asked, probability), draws in zip(tables, drawn or [()] * len(tables), strict=True):
+        for (asked, probability), draws, broad in zip(
+            tables, drawn or [()] * len(tables), sets or [{}] * len(tables), strict=True
+        ):
             kinds = tuple(Draw(tuple(members), count) for members, count in draws)
             of_table = [sizes[i] for i in asked]
             for draw in kinds:
@@ -320,7 +448,7 @@ class PublishedForms(Law):
             table = PatternTable.from_probabilities(of_table, probability)
             if kinds:
                 table = _alike(table, len(asked), kinds)
-            forms.append(Form(sizes, tuple(asked), table, kinds))
+            forms.append(Form.of(sizes, tuple(asked), table, kinds, tuple(sorted(broad.items()))))
         return cls(sizes, bits, weights, tuple(forms), column)
 
     @cached_property
@@ -357,6 +485,9 @@ class PublishedForms(Law):
             m = len(form.table.n_categories)
             place = 1 << np.arange(m)[::-1]
             values = form.table.eigenvalues(range(m)).ravel()[place[:, None] | place]
+            s, n = np.array(form.breadths()), np.array(form.table.n_categories)
+            shown = np.sqrt((n - s) / (s * (n - 1)))
+            values *= np.where(np.eye(m) > 0, shown, np.outer(shown, shown))
             # What is drawn from as one kind each: its places, how many are asked, and an axis.
             kinds: list[tuple[tuple[int, ...], int, int]]
             kinds = [((i,), 1, axis) for axis, i in enumerate(form.asked)]
@@ -387,19 +518,35 @@ class PublishedForms(Law):
                 {"share": f"{share:x}", **form.to_plain()}
                 for share, form in zip(self.shares, self.forms, strict=True)
             ],
+            **({"sets": self._plain_sets()} if self.sets else {}),
         }
+
+    def _plain_sets(self) -> list[dict[str, Any]]:
+        alike: dict[SetAnswers, list[int]] = {}
+        for place, sets in self.sets.items():
+            alike.setdefault(sets, []).append(place)
+        return [sets.to_plain(places) for sets, places in alike.items()]
 
     @classmethod
     def from_plain(
         cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]
     ) -> "PublishedForms":
         listed = plain["forms"]
+        sets: dict[int, SetAnswers] = {}
+        for one in plain.get("sets", ()):
+            places = one["attributes"]
+            fresh = {place for place in places if place < len(n_categories)} - sets.keys()
+            if len(fresh) < len(places):
+                raise InputError("the mechanism lists sets of no attribute, or twice of one")
+            if len({n_categories[place] for place in places}) != 1:
+                raise InputError("the mechanism's sets are of attributes with other categories")
+            sets |= dict.fromkeys(places, SetAnswers.from_plain(one, n_categories[places[0]]))
         shares = [one["share"] for one in listed]
         return cls(
             n_categories,
             plain["bits"],
             integers_from_plain(shares, "shares", len(listed)),
-            tuple(Form.from_plain(one, n_categories) for one in listed),
+            tuple(Form.from_plain(one, n_categories, sets) for one in listed),
             plain["column"],
         )
 
@@ -422,12 +569,58 @@ class Drawn(NamedTuple):
     """Rows as they are released under forms."""
 
     codes: list[NDArray[Any]]
-    """One array per attribute; the number of its categories stands for "not asked"."""
+    """One array per attribute; the number of its released values stands for "not asked"."""
     form: NDArray[Any]
     """Which form each row was drawn under, from 0."""
 
 
-_KEPT, _CHANGED, _NOT_ASKED = range(3)
+_KEPT, _CHANGED, _HIT, _MISSED, _NOT_ASKED = range(5)
+"""What is done to an answer: a category kept or changed, or a set that holds it or not."""
+
+
+class _SetSampler:
+    """Draws sets that hold a category or do not: the list and a step, and from it the category that
+    the set starts from."""
+
+    def __init__(self, sets: SetAnswers) -> None:
+        self._n, rest = sets.n_categories, sets.n_categories - sets.breadth
+        beside = [sorted({*range(self._n)} - {*steps}) for steps in sets.lists]
+        self._list = np.repeat(np.arange(len(sets.lists)), sets.breadth)
+        self._list_beside = np.repeat(np.arange(len(sets.lists)), rest)
+        self._step, self._step_beside = np.concatenate(sets.lists), np.concatenate(beside)
+        self._within = ExactCategorical([w for w in sets.weights for _ in range(sets.breadth)])
+        self._beside = ExactCategorical([w for w in sets.weights for _ in range(rest)])
+
+    def draws(self, sets: SetAnswers) -> bool:
+        """Return whether the tables are those of the sets."""
+        shares = [(w, c) for c, w in enumerate(sets.weights)]
+        inside = [(w, c, step) for w, c in shares for step in sets.lists[c]]
+        outside = [
+            (w, c, step) for w, c in shares for step in range(self._n) if step not in sets.lists[c]
+        ]
+        listed = list(zip(self._list.tolist(), self._step.tolist(), strict=True))
+        beside = list(zip(self._list_beside.tolist(), self._step_beside.tolist(), strict=True))
+        return (
+            self._n == sets.n_categories
+            and listed == [each[1:] for each in inside]
+            and beside == [each[1:] for each in outside]
+            and self._within.draws_by([each[0] for each in inside])
+            and self._beside.draws_by([each[0] for each in outside])
+        )
+
+    def draw(
+        self, codes: NDArray[Any], missed: NDArray[np.bool_], source: BitSource
+    ) -> NDArray[np.intp]:
+        """Return the numbers of sets, shape (n,), that hold the codes or, where missed, do not."""
+        which = np.empty(len(codes), dtype=np.intp)
+        step = np.empty(len(codes), dtype=np.intp)
+        for rows, drawn, lists, steps in (
+            (np.flatnonzero(~missed), self._within, self._list, self._step),
+            (np.flatnonzero(missed), self._beside, self._list_beside, self._step_beside),
+        ):
+            place = drawn.draw(len(rows), source)
+            which[rows], step[rows] = lists[place], steps[place]
+        return np.asarray(which * self._n + (codes - step) % self._n)
 
 
 class FormsSampler(LawSampler):
@@ -436,6 +629,7 @@ class FormsSampler(LawSampler):
 
     def __init__(self, law: PublishedForms) -> None:
         self.n_categories = law.n_categories
+        self._n_outputs = law.n_outputs
         widest = max(form.table.bits for form in law.forms)
         self._outcome = ExactCategorical(
             [
@@ -448,42 +642,56 @@ class FormsSampler(LawSampler):
         self._form = np.repeat(np.arange(len(sizes), dtype=code_type(len(sizes))), sizes)
         self._done = np.full((len(law.n_categories), sum(sizes)), _NOT_ASKED, dtype=np.uint8)
         start = 0
-        self._draws: list[tuple[int, int, tuple[tuple[int, Draw], ...]]] = []
+        self._draws: list[tuple[int, int, tuple[tuple[int, Draw, int], ...]]] = []
         for number, (form, size) in enumerate(zip(law.forms, sizes, strict=True)):
             last = len(form.table.n_categories) - 1
             for axis, place in enumerate(form.asked):
-                self._done[place, start : start + size] = np.arange(size) >> last - axis & 1
+                kept = _KEPT if form.sets_of(place) is None else _HIT
+                self._done[place, start : start + size] = kept + (
+                    np.arange(size) >> last - axis & 1
+                )
             if form.drawn:
-                bits = tuple((last - axis, draw) for axis, draw in form.starts())
+                bits = tuple(
+                    (last - axis, draw, _KEPT if form.sets_of(draw.members[0]) is None else _HIT)
+                    for axis, draw in form.starts()
+                )
                 self._draws.append((number, start, bits))
             start += size
         self._always = (self._done != _NOT_ASKED).any(axis=1)
         self._left = {
             n: ExactCategorical([1] * n)
             for _, _, draws in self._draws
-            for _, draw in draws
+            for _, draw, _ in draws
             for n in range(len(draw.members) - draw.asked + 1, len(draw.members) + 1)
         }
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
+        alike = {sets: _SetSampler(sets) for sets in law.sets.values()}
+        self._sets = {place: alike[sets] for place, sets in law.sets.items()}
 
     def draws(self, law: PublishedForms) -> bool:
         """Return whether the forms, their shares and their tables are the law's."""
         outcomes, done = [], []
         for number, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
-            for changed, weight in zip(
-                product((_KEPT, _CHANGED), repeat=len(form.table.n_categories)),
-                form.table.weights,
-                strict=True,
-            ):
+            whether = [(_KEPT, _CHANGED) if s == 1 else (_HIT, _MISSED) for s in form.breadths()]
+            for changed, weight in zip(product(*whether), form.table.weights, strict=True):
                 outcomes.append((number, Fraction(share * weight, 1 << form.table.bits)))
                 answers = dict(zip(form.asked, changed, strict=False))
                 done.append([answers.get(i, _NOT_ASKED) for i in range(len(law.n_categories))])
         common = lcm(*(chance.denominator for _, chance in outcomes))
         return (
             self._form.tolist() == [number for number, _ in outcomes]
-            and [(number, [draw for _, draw in draws]) for number, _, draws in self._draws]
-            == [(number, [*form.drawn]) for number, form in enumerate(law.forms) if form.drawn]
+            and [
+                (number, [(draw, kept == _HIT) for _, draw, kept in draws])
+                for number, _, draws in self._draws
+            ]
+            == [
+                (number, [(draw, draw.members[0] in dict(form.sets)) for draw in form.drawn])
+                for number, form in enumerate(law.forms)
+                if form.drawn
+            ]
+            and self._sets.keys() == law.sets.keys()
+            and all(self._sets[place].draws(sets) for place, sets in law.sets.items())
             and all(left.draws_by([1] * n) for n, left in self._left.items())
             and self._done.T.tolist() == done
             and self._outcome.draws_by([int(chance * common) for _, chance in outcomes])
@@ -508,10 +716,19 @@ class FormsSampler(LawSampler):
                 always = np.flatnonzero(of_row != _NOT_ASKED)
                 changed = np.concatenate([of_row.take(always, mode="clip"), changed])
                 rows = np.concatenate([always, rows])
+            released = np.full(
+                len(column), self._n_outputs[place], dtype=code_type(self._n_outputs[place])
+            )
+            if place in self._sets:
+                broad = changed >= _HIT
+                own = rows[broad]
+                released[own] = n + self._sets[place].draw(
+                    column.take(own, mode="clip"), changed[broad] == _MISSED, source
+                )
+                rows, changed = rows[~broad], changed[~broad]
             shift = others.draw(len(rows), source)
             shift += 1
             shift *= changed
-            released = np.full(len(column), n, dtype=code_type(n))
             released[rows] = rotate(column.take(rows, mode="clip"), shift, n)
             codes.append(released)
         return Drawn(codes, form)
@@ -526,12 +743,14 @@ class FormsSampler(LawSampler):
         changed: list[NDArray[np.uint8]] = []
         for number, start, draws in self._draws:
             own = np.flatnonzero(form == number)
-            for bit, draw in draws:
+            for bit, draw, kept in draws:
                 chosen = self._chosen(len(own), draw, source)
                 for slot in range(draw.asked):
                     rows.append(own)
                     places.append(chosen[:, slot])
-                    changed.append((outcome[own] - start >> bit - slot & 1).astype(np.uint8))
+                    changed.append(
+                        (kept + (outcome[own] - start >> bit - slot & 1)).astype(np.uint8)
+                    )
         if not rows:
             return []
         row, place = np.concatenate(rows), np.concatenate(places)

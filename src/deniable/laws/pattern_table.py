@@ -5,9 +5,9 @@ Its levels are docs/proofs/accounting.md, Theorem 4.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from deniable.laws.law import (
     integers_from_plain,
     largest,
 )
-from deniable.laws.patterns import other_outputs, pattern_eigenvalues
+from deniable.laws.patterns import output_counts, pattern_eigenvalues
 from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
 
@@ -83,7 +83,7 @@ class PatternTable(PatternLaw):
     @classmethod
     def from_probabilities(
         cls, n_categories: Sequence[int], pattern_probability: NDArray[np.float64]
-    ) -> "PatternTable":
+    ) -> Self:
         """Turn a law in floating point, shape (2,)·k, into integers (see
         :func:`~deniable.laws.law.integer_weights`).
 
@@ -115,15 +115,20 @@ class PatternTable(PatternLaw):
         ascending = sorted(subset)
         return np.transpose(summed, [ascending.index(i) for i in subset])
 
-    def projected(self, subset: Sequence[int]) -> "PatternTable":
+    def projected(self, subset: Sequence[int]) -> Self:
         """Return the law of some of the attributes by themselves, at these places."""
         weights = tuple(int(weight) for weight in self._projected(subset).ravel())
-        return PatternTable(tuple(self.n_categories[i] for i in subset), self.bits, weights)
+        sizes = tuple(self.n_categories[i] for i in subset)
+        return replace(self, n_categories=sizes, weights=weights)
+
+    def outputs(self, i: int) -> tuple[int, int]:
+        """Return how many answers to a question keep the true category, and how many do not."""
+        return 1, self.n_categories[i] - 1
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
         chosen = list(range(len(self.n_categories))) if subset is None else list(subset)
         weights = self._projected(chosen).ravel()
-        counts = other_outputs([self.n_categories[i] for i in chosen]).ravel()
+        counts = output_counts([self.outputs(i) for i in chosen]).ravel()
         # X_S = weight/count; the extremes are compared as fractions, exactly.
         high = largest(list(zip(weights, counts, strict=True)))
         low = largest(list(zip(counts, weights, strict=True)))
@@ -131,15 +136,15 @@ class PatternTable(PatternLaw):
 
     def given_rest_levels(self) -> list[tuple[Ratio]]:
         # max over S without i of X_S/X_{S∪i} (or its inverse) with X_S = weight/count, so that
-        # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i).
+        # X_S/X_{S∪i} = weight(S)·(a_i − 1)/weight(S∪i), with one answer that keeps.
         # math.log takes integers of any size; as floats the small weights would be lost.
         logs = np.array([math.log(weight) for weight in self.weights]).reshape(self._exact.shape)
         return [(self._given_rest_ratio(i, logs),) for i in range(len(self.n_categories))]
 
     def _given_rest_ratio(self, i: int, logs: NDArray[np.float64]) -> Ratio:
-        others = self.n_categories[i] - 1
+        same, others = self.outputs(i)
         difference = np.abs(
-            np.take(logs, 0, axis=i) - np.take(logs, 1, axis=i) + np.log(others)
+            np.take(logs, 0, axis=i) - np.take(logs, 1, axis=i) + np.log(others / same)
         ).ravel()
         kept = np.moveaxis(self._exact, i, 0)[:1].ravel()
         changed = np.moveaxis(self._exact, i, 0)[1:].ravel()
@@ -147,7 +152,9 @@ class PatternTable(PatternLaw):
         # that of the largest can be the largest; those few are compared as integers.
         margin = self.bits * 2.0**-46
         candidates = np.flatnonzero(difference >= difference.max() - margin)
-        return largest([at_least_one((int(kept[c]) * others, int(changed[c]))) for c in candidates])
+        return largest(
+            [at_least_one((int(kept[c]) * others, int(changed[c]) * same)) for c in candidates]
+        )
 
     def keep_probabilities(self) -> NDArray[np.float64]:
         total = 1 << self.bits
@@ -159,13 +166,16 @@ class PatternTable(PatternLaw):
         total = 1 << self.bits
         return np.array(
             [
-                (n * int(self._projected((i,))[0]) - total) / ((n - 1) * total)
-                for i, n in enumerate(self.n_categories)
+                ((same + others) * int(self._projected((i,))[0]) - same * total) / (others * total)
+                for i in range(len(self.n_categories))
+                for same, others in [self.outputs(i)]
             ]
         )
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        return pattern_eigenvalues(self._probability, self.n_categories, subset)
+        outputs = [self.outputs(i) for i in range(len(self.n_categories))]
+        parts = [(same + others) / same for same, others in outputs]
+        return pattern_eigenvalues(self._probability, parts, subset)
 
     def record_entropy(self) -> float:
         total = 1 << self.bits

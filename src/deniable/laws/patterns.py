@@ -53,21 +53,33 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
     >>> other_outputs((2, 3)).tolist()
     [[1, 2], [1, 2]]
     """
+    return output_counts([(1, n - 1) for n in n_categories])
+
+
+def output_counts(outputs: Sequence[tuple[int, int]]) -> NDArray[np.object_]:
+    """Return the number of outputs of every pattern, as exact integers, shape (2,)·k.
+
+    Args:
+        outputs: per attribute how many answers keep it, and how many change it.
+
+    >>> output_counts([(2, 3), (1, 1)]).tolist()
+    [[2, 2], [3, 3]]
+    """
     counts = np.ones((), dtype=object)
-    for n in n_categories:
-        counts = np.multiply.outer(counts, np.array([1, n - 1], dtype=object))
+    for each in outputs:
+        counts = np.multiply.outer(counts, np.array(each, dtype=object))
     return np.asarray(counts, dtype=object)
 
 
 def pattern_eigenvalues(
-    probability: NDArray[np.float64], n_categories: Sequence[int], subset: Sequence[int]
+    probability: NDArray[np.float64], n_categories: Sequence[float], subset: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S) for every T ⊆ subset, shape (2,)·m; h_i = 1 if i is
     kept and −1/(a_i − 1) if it is changed; index 1 on axis j puts ``subset[j]`` into T.
 
     Args:
         probability: q of every pattern, shape (2,)·k.
-        n_categories: shape (k,).
+        n_categories: shape (k,); of answers that name sets, how many sets would fill them.
         subset: positions, each once, shape (m,).
 
     >>> pattern_eigenvalues(np.array([[0.5, 0.2], [0.2, 0.1]]), (2, 2), (0,)).round(6).tolist()

@@ -76,7 +76,9 @@ def _spread(
     return values.reshape(full)
 
 
-def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> NDArray[np.float64]:
+def kernel_of(
+    eigenvalues: NDArray[np.float64], n_categories: Sequence[float]
+) -> NDArray[np.float64]:
     """Return the pattern kernel g(S) of given eigenvalues ψ(T); both of shape (2,)·m.
 
     Along one axis ψ₀ = g₀ + (a−1) g₁ and ψ₁ = g₀ − g₁.
@@ -93,7 +95,7 @@ def kernel_of(eigenvalues: NDArray[np.float64], n_categories: Sequence[int]) -> 
     return kernel
 
 
-def eigenvalues_of(kernel: NDArray[Any], n_categories: Sequence[int]) -> NDArray[np.float64]:
+def eigenvalues_of(kernel: NDArray[Any], n_categories: Sequence[float]) -> NDArray[np.float64]:
     """Return the eigenvalues ψ(T) of a pattern kernel g(S); both of shape (2,)·m.
 
     >>> eigenvalues_of(np.array([0.75, 0.25]), (2,)).tolist()

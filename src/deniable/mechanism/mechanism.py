@@ -15,6 +15,7 @@ from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, checked_arithmetic
 from deniable.mechanism import privacy
 from deniable.schema import Schema
+from deniable.schema.names import set_mark
 
 _T = TypeVar("_T")
 
@@ -101,6 +102,14 @@ class Mechanism:
         published = [b.law for b in self.blocks if isinstance(b.law, PublishedForms)]
         if len(published) > 1:
             raise InputError("a mechanism has one set of forms")
+        for block in self.blocks:
+            if isinstance(block.law, PublishedForms):
+                broad = [self.schema.attributes[block.attributes[i]] for i in block.law.sets]
+                if merged := [attribute.name for attribute in broad if attribute.parts]:
+                    raise InputError(
+                        f"'{merged[0]}' comes out as several columns, and an answer that names a "
+                        "set stands in one"
+                    )
         taken = {*self.schema.columns, *self.schema.names, *self.schema.keep}
         if published and published[0].column in taken:
             raise InputError(
@@ -213,13 +222,21 @@ class Mechanism:
     @cached_property
     def output_labels(self) -> tuple[tuple[str, ...], ...]:
         """The texts of each attribute's released values: its categories, or, if a response matrix
-        has more outputs than categories, "answer 1", "answer 2", …"""
-        return tuple(
-            a.categories
-            if count == a.n_categories
-            else tuple(f"answer {j}" for j in range(1, count + 1))
-            for a, count in zip(self.schema.attributes, self.n_outputs, strict=True)
-        )
+        has more outputs than categories, "answer 1", "answer 2", …; under forms whose answers name
+        sets, the categories and after them of each set the number of its list and the category that
+        it starts from, "2:single"."""
+        return tuple(self._labels_of(i) for i in range(len(self.schema.attributes)))
+
+    def _labels_of(self, position: int) -> tuple[str, ...]:
+        categories, count = self.schema.attributes[position].categories, self.n_outputs[position]
+        if count == len(categories):
+            return categories
+        block, place = self.block_of(position)
+        if isinstance(block.law, PublishedForms):
+            mark, numbers = set_mark(categories), range(1, 1 + len(block.law.sets[place].lists))
+            sets = (f"{number}{mark}{first}" for number in numbers for first in categories)
+            return (*categories, *sets)
+        return tuple(f"answer {j}" for j in range(1, count + 1))
 
     def check_samplers(self) -> None:
         """Compare the tables that samplers draw from with the laws that are accounted for.

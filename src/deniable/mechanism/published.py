@@ -7,12 +7,15 @@ counts by φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and adds up over forms; so every 
 tells (docs/proofs/forms.md, Theorem 2). A form that draws what it asks counts as several: one for
 each set of these attributes that it may have asked.
 
+Where answers name sets of categories, φ_c(T) is that of hits, counts are spread evenly over the
+sets first, and I_T has as a factor what the sets show (section 4 there).
+
 Fractions of the rows at hand make the estimate unbiased given how many rows have which form. Before
 there are rows the forms' shares take their place.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.forms import PublishedForms
+from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.channel import Channel, refuse_lost
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.stacked_map import StackedMap
@@ -82,12 +86,13 @@ class PublishedChannel:
         """The forms, asking what, that are counted together, each in one group."""
         if self.grouping is not None:
             return self.grouping
-        alike: dict[tuple[tuple[int, ...], bytes], list[Variant]] = {}
+        alike: dict[tuple[tuple[int, ...], bytes, tuple[bool, ...]], list[Variant]] = {}
         for number, form in enumerate(self.law.forms):
             for asked, _ in form.variants(self._places):
                 inside = form.asked_of(asked)
                 told = form.table.eigenvalues(inside).tobytes() if inside else b""
-                alike.setdefault((asked, told), []).append((number, asked))
+                broad = tuple(form.sets_of(place) is not None for place in asked)
+                alike.setdefault((asked, told, broad), []).append((number, asked))
         return tuple(map(tuple, alike.values()))
 
     @cached_property
@@ -154,11 +159,30 @@ class PublishedChannel:
         )
 
     @cached_property
+    def _sets(self) -> tuple[dict[int, SetAnswers], ...]:
+        """Per group the axes that it answers by sets, and these."""
+        block = next(b for b in self.mechanism.blocks if b.law is self.law)
+        found = []
+        for group, asked in zip(self.groups, self._asked, strict=True):
+            of_group = {}
+            for axis, (position, inside) in enumerate(zip(self.positions, asked, strict=True)):
+                if inside and position in block.attributes:
+                    form = self.law.forms[group[0][0]]
+                    sets = form.sets_of(block.attributes.index(position))
+                    if sets is not None:
+                        of_group[axis] = sets
+            found.append(of_group)
+        return tuple(found)
+
+    @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Shape of the answers of each group; axes that are not asked have length 1."""
         return tuple(
-            tuple(n if inside else 1 for n, inside in zip(channel.n_outputs, asked, strict=True))
-            for channel, asked in zip(self._channels, self._asked, strict=True)
+            tuple(
+                (sets[axis].n_answers if axis in sets else n) if inside else 1
+                for axis, (n, inside) in enumerate(zip(channel.n_outputs, asked, strict=True))
+            )
+            for channel, asked, sets in zip(self._channels, self._asked, self._sets, strict=True)
         )
 
     @cached_property
@@ -197,8 +221,11 @@ class PublishedChannel:
     def _information(self) -> NDArray[np.float64]:
         """I_T over the pattern axes, shape (2,)·(their number)."""
         told = np.zeros(self._forwards[0].eigenvalues.shape)
-        for fraction, forward in zip(self.rows, self._forwards, strict=True):
-            told += fraction * forward.eigenvalues**2
+        for fraction, forward, sets in zip(self.rows, self._forwards, self._sets, strict=True):
+            shown = np.ones(())
+            for axis in forward.pattern_axes:
+                shown = np.multiply.outer(shown, [1.0, sets[axis].told if axis in sets else 1.0])
+            told += fraction * forward.eigenvalues**2 * shown
         return told
 
     @cached_property
@@ -209,13 +236,16 @@ class PublishedChannel:
     def forward(self) -> StackedMap:
         """M: the true table to the expected released vector. Columns sum to 1."""
         parts = []
-        for forward, asked in zip(self._forwards, self._asked, strict=True):
+        for forward, asked, sets in zip(self._forwards, self._asked, self._sets, strict=True):
             ones = {
                 axis: np.ones((1, self.n_categories[axis]))
                 for axis, inside in enumerate(asked)
                 if not inside
             }
-            parts.append(_only(forward, asked, forward.eigenvalues, ones))
+            part = _only(forward, asked, forward.eigenvalues, ones)
+            if sets:
+                part = replace(part, sets=sets, from_answers=False, weighted=True)
+            parts.append(part)
         return StackedMap(tuple(parts), self.shapes, self.rows, gathers=False)
 
     @cached_property
@@ -225,8 +255,8 @@ class PublishedChannel:
         Not defined where some I_T is zero; call :meth:`check` first.
         """
         parts = []
-        for channel, forward, asked in zip(
-            self._channels, self._forwards, self._asked, strict=True
+        for channel, forward, asked, sets in zip(
+            self._channels, self._forwards, self._asked, self._sets, strict=True
         ):
             even = {
                 axis: np.full((self.n_categories[axis], 1), 1.0 / self.n_categories[axis])
@@ -234,7 +264,8 @@ class PublishedChannel:
                 if not inside
             }
             eigenvalues = forward.eigenvalues / self._information
-            parts.append(_only(channel.undoing(eigenvalues), asked, eigenvalues, even))
+            part = _only(channel.undoing(eigenvalues), asked, eigenvalues, even)
+            parts.append(replace(part, sets=sets) if sets else part)
         return StackedMap(tuple(parts), self.shapes, (1.0,) * len(parts), gathers=True)
 
     @cached_property
@@ -274,8 +305,16 @@ class PublishedChannel:
         )
         for axis, (column, position) in enumerate(zip(answers, self.positions, strict=True)):
             lengths = np.array([shape[axis] for shape in self.shapes])[groups]
+            filled = codes[position] < self._most(position)
+            if any(axis in sets for sets in self._sets):
+                # Sets come after the categories, and stand where the form answers by sets.
+                n = self.n_categories[axis]
+                broad = np.array([axis in sets for sets in self._sets])[groups]
+                if (wrong := filled & (broad != (column >= n))).any():
+                    raise WrongFormError(int(np.argmax(wrong)), self.attributes[axis])
+                column = np.where(broad, column.astype(np.int64) - n, column)
             cells *= lengths
-            cells += np.where(codes[position] < self._most(position), column, 0)
+            cells += np.where(filled, column, 0)
         starts = np.concatenate([[0], np.cumsum([prod(shape) for shape in self.shapes])])
         return [starts[groups] + cells]
 

@@ -56,7 +56,7 @@ class Randomizer:
         Returns:
             One array per attribute, shape (n,), in a type that holds its outputs. Of a mechanism
             with forms one array more, the forms of the rows from 0, and codes that are the number
-            of an attribute's categories where the form does not ask.
+            of an attribute's released values where the form does not ask.
 
         Raises:
             ValueError: if there is not one column per attribute, or a code is not below its

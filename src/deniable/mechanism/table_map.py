@@ -1,17 +1,23 @@
 """Linear maps of tables: a pattern kernel times small matrices, applied axis by axis.
 
-The proofs are in docs/proofs/interactions.md, Theorem 8.
+Where answers name sets of categories, one side of the map has an axis of answers instead of
+categories: an entry depends on which of the categories are in the sets, as it does elsewhere on
+which of them are kept.
+
+The proofs are in docs/proofs/interactions.md, Theorem 8, and docs/proofs/forms.md, section 4.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.laws.set_answers import SetAnswers
 from deniable.laws.transforms import apply_eigenvalues, eigenvalues_of, kernel_of
 
 
@@ -35,6 +41,9 @@ class TableMap:
             neither are left alone.
         joint: for axes whose matrix acts on several axes at once, which these are, ascending, and
             the shapes of rows and of columns over them; by the first of them, where the matrix is.
+        sets: the pattern axes that hold answers on one side of the map, and the sets they name.
+        from_answers: whether that is the side that the map starts from.
+        weighted: whether its entries hold the shares of the answers' lists besides.
     """
 
     n_categories: tuple[int, ...]
@@ -42,36 +51,57 @@ class TableMap:
     eigenvalues: NDArray[np.float64]
     matrices: Mapping[int, NDArray[np.float64]]
     joint: Mapping[int, JointAxes] = field(default_factory=dict)
+    sets: Mapping[int, SetAnswers] = field(default_factory=dict)
+    from_answers: bool = True
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrices", MappingProxyType(dict(self.matrices)))
         object.__setattr__(self, "joint", MappingProxyType(dict(self.joint)))
+        object.__setattr__(self, "sets", MappingProxyType(dict(self.sets)))
 
     @cached_property
-    def pattern_categories(self) -> tuple[int, ...]:
-        """Categories of the pattern axes."""
-        return tuple(self.n_categories[axis] for axis in self.pattern_axes)
+    def pattern_categories(self) -> tuple[float, ...]:
+        """Categories of the pattern axes; of answers that name sets, how many sets would hold all
+        of them."""
+        return tuple(
+            self.n_categories[axis] / (self.sets[axis].breadth if axis in self.sets else 1)
+            for axis in self.pattern_axes
+        )
 
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
-        """The pattern kernel g(S), shape (2,)·len(pattern_axes)."""
-        return kernel_of(self.eigenvalues, self.pattern_categories)
+        """The pattern kernel g(S), shape (2,)·len(pattern_axes), without the shares of lists."""
+        return kernel_of(self.eigenvalues, self.pattern_categories) / self._breadth
+
+    @property
+    def _breadth(self) -> int:
+        # Answers are spread evenly over their sets before the eigenvalues are applied.
+        return prod(sets.breadth for sets in self.sets.values())
 
     def apply(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the image of a table; a new array."""
         values = np.asarray(table, dtype=np.float64)
+        if self.from_answers:
+            for axis, sets in self.sets.items():
+                values = sets.spread(values, axis, weighted=self.weighted)
         for axis, matrix in self.matrices.items():
             if axis in self.joint:
                 values = _apply_jointly(matrix, values, self.joint[axis])
             else:
                 values = np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
-        return apply_eigenvalues(values, self.eigenvalues, self.pattern_axes)
+        values = apply_eigenvalues(values, self.eigenvalues, self.pattern_axes)
+        if not self.from_answers:
+            for axis, sets in self.sets.items():
+                values = sets.gathered(values, axis, weighted=self.weighted)
+        return values
 
     def transposed(self) -> "TableMap":
         """Return the transposed map. Pattern kernels are symmetric."""
         joint = {i: JointAxes(j.axes, j.columns, j.rows) for i, j in self.joint.items()}
         matrices = {i: m.T for i, m in self.matrices.items()}
-        return replace(self, matrices=matrices, joint=joint)
+        turned = not self.from_answers
+        return replace(self, matrices=matrices, joint=joint, from_answers=turned)
 
     def squared(self) -> "TableMap":
         """Return the map whose matrix has every entry squared."""
@@ -132,17 +162,22 @@ class TableMap:
                 wide = np.broadcast_to(narrow, (*joint.rows, matrix.shape[1]))
                 theirs = wide.reshape(-1, matrix.shape[1])
             matrices[at] = matrices[at] * theirs
-        return self._with(eigenvalues_of(self.kernel * factor, self.pattern_categories), matrices)
+        eigenvalues = eigenvalues_of(self.kernel * factor, self.pattern_categories)
+        return self._with(eigenvalues * self._breadth, matrices)
 
     def after(self, first: "TableMap") -> "TableMap":
-        """Return the composition self∘first, both over the same axes of the same kinds."""
+        """Return the composition self∘first, both over the same axes of the same kinds; where
+        answers name sets, of a map from answers and a weighted one to them."""
         matrices = {i: m @ first.matrices[i] for i, m in self.matrices.items()}
         joint = {
             i: JointAxes(j.axes, j.rows, first.joint[i].columns) for i, j in self.joint.items()
         }
-        return replace(
-            self, eigenvalues=self.eigenvalues * first.eigenvalues, matrices=matrices, joint=joint
-        )
+        eigenvalues = self.eigenvalues * first.eigenvalues
+        for place, axis in enumerate(self.pattern_axes):
+            if axis in self.sets:  # what the sets show of what is spread over them
+                shown = np.array([1.0, self.sets[axis].told])
+                eigenvalues = np.moveaxis(np.moveaxis(eigenvalues, place, -1) * shown, -1, place)
+        return replace(self, eigenvalues=eigenvalues, matrices=matrices, joint=joint, sets={})
 
     def axes_of(self, axis: int) -> tuple[int, ...]:
         """Return the axes that a matrix acts on."""

@@ -2,11 +2,12 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.report.contents import read_contents
 from deniable.schema.attribute import edge_text
+from deniable.schema.names import set_mark
 
 COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "released as")
 
@@ -24,7 +25,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     belongs to the next interval, except in the last); and whether the file holds a randomized or
     the true value, or answers that are no categories. A column that is not declared has one row,
     without a category. The column of forms has one row per form: the share of people who get it,
-    and what it asks; what a form does not ask is an empty cell in its rows.
+    and what it asks; what a form does not ask is an empty cell in its rows. Where answers name
+    sets of categories, the attribute has a row for each list of steps, which says how to read them.
 
     Args:
         record: the release's record as plain values.
@@ -46,6 +48,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
         for attribute in schema.attributes
         for column in ((attribute,) if attribute.name in answers else attribute.columns)
     ]
+    forms = contents.forms()
+    lists = {} if forms is None else {sets.attribute: sets.lists for sets in forms.sets}
     for attribute in declared:
         edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
         released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
@@ -65,7 +69,12 @@ def render_codebook(record: Mapping[str, Any]) -> str:
                     released_as,
                 )
             )
-    if (forms := contents.forms()) is not None:
+        mark = set_mark(attribute.categories) if attribute.name in lists else ""
+        for number, steps in enumerate(lists.get(attribute.name, ()), start=1):
+            writer.writerow(
+                (attribute.name, "", f"{number}{mark}…", _set_text(steps), "", "", released_as)
+            )
+    if forms is not None:
         for number, form in enumerate(forms.forms, start=1):
             people = f"{100 * form.share:.1f} % of people: {', '.join(form.asked)}"
             writer.writerow((forms.column, number, number, people, "", "", FORM))
@@ -76,3 +85,13 @@ def render_codebook(record: Mapping[str, Any]) -> str:
             released_as = CONTRACTED if name in numeric else TRUE_VALUE
             writer.writerow((name, "", "", "", "", "", released_as))
     return text.getvalue()
+
+
+def _set_text(steps: Sequence[int]) -> str:
+    """Return which categories an answer names that is made of a list of steps and a category."""
+    itself = "the one named, and " if steps[0] == 0 else ""
+    places = ", ".join(str(step) for step in steps if step)
+    return (
+        f"a set of {len(steps)} categories: {itself}those {places} places after it, starting over "
+        "after the last"
+    )

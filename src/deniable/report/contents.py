@@ -128,11 +128,21 @@ class Form(msgspec.Struct, frozen=True):
     asked: tuple[str, ...]
 
 
+class Sets(msgspec.Struct, frozen=True):
+    """The sets of categories that answers to an attribute name: of each list the steps, how many
+    places after the category that is named the others stand."""
+
+    attribute: str
+    lists: tuple[tuple[int, ...], ...]
+
+
 class Forms(msgspec.Struct, frozen=True):
-    """The forms of a release, in the order of their numbers, and the column with the number."""
+    """The forms of a release, in the order of their numbers, and the column with the number; and
+    the sets that answers name."""
 
     column: str
     forms: tuple[Form, ...]
+    sets: tuple[Sets, ...]
 
 
 class MechanismStatement(msgspec.Struct, frozen=True):
@@ -332,17 +342,20 @@ class Contents(msgspec.Struct, frozen=True):
         for block in self.mechanism.blocks:
             if block.law.get("family") == "forms":
                 total = 1 << int(block.law["bits"])
+                sets = tuple(
+                    Sets(block.attributes[place], tuple(map(_steps, listed["lists"])))
+                    for listed in block.law.get("sets", ())
+                    for place in listed["attributes"]
+                )
+                sizes = {each.attribute: len(each.lists[0]) for each in sets}
                 forms = tuple(
                     Form(
                         int(form["share"], 16) / total,
-                        (
-                            *(block.attributes[place] for place in form["asked"]),
-                            *(_drawn(one, block.attributes) for one in form.get("drawn", ())),
-                        ),
+                        _asked(form, block.attributes, sizes),
                     )
                     for form in block.law["forms"]
                 )
-                return Forms(str(block.law["column"]), forms)
+                return Forms(str(block.law["column"]), forms, sets)
         return None
 
     def standard_errors(self) -> dict[str, float]:
@@ -355,6 +368,28 @@ class Contents(msgspec.Struct, frozen=True):
             len(block.attributes) > 1 and block.law.get("family") not in ("product", "identity")
             for block in self.mechanism.blocks
         )
+
+
+def _steps(listed: str) -> tuple[int, ...]:
+    """Return the steps of a list, which is stored as the sum of 2^step."""
+    number = int(listed, 16)
+    return tuple(step for step in range(number.bit_length()) if number >> step & 1)
+
+
+def _asked(
+    form: Mapping[str, Any], names: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Return what a form asks, with the size of the sets that answers name."""
+    broad = set(form.get("sets", ()))
+    asked = [
+        names[place] + (f" (a set of {sizes[names[place]]})" if place in broad else "")
+        for place in form["asked"]
+    ]
+    for one in form.get("drawn", ()):
+        first = one["members"][0]
+        size = f", a set of {sizes[names[first]]} each" if first in broad else ""
+        asked.append(_drawn(one, names) + size)
+    return tuple(asked)
 
 
 def _drawn(draw: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
-"""Lists of column names as people type them."""
+"""Lists of column names as people type them, and the texts of answers that name a set."""
 
 import re
+from collections.abc import Sequence
 
 _NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
 
@@ -15,3 +16,16 @@ def split_names(text: str) -> list[str]:
         quoted = len(name) > 2 and name[0] == name[-1] == '"'
         names.append(name[1:-1].replace('""', '"') if quoted else name)
     return [name for name in names if name]
+
+
+def set_mark(categories: Sequence[str]) -> str:
+    """Return what stands between the number of a list and a category in the text of an answer that
+    names a set, "2:single"; as many colons as it takes for no such text to be a category.
+
+    >>> set_mark(["single", "2:single"])
+    '::'
+    """
+    mark, known = ":", set(categories)
+    while any(f"{mark}{name}" in text for text in known for name in known):
+        mark += ":"
+    return mark

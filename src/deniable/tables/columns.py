@@ -151,7 +151,7 @@ def _randomized_columns(
         if attribute.name in kept:
             continue
         labels = attribute.categories if output_labels is None else tuple(output_labels[i])
-        none = attribute.n_categories if empty and labels == attribute.categories else None
+        none = len(labels) if empty else None
         if not attribute.parts:
             column = Column(attribute.name, None, i, labels, empty=none)
             columns[attribute.name] = column, attribute.missing

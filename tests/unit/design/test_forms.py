@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -225,3 +226,102 @@ def test_rows_that_are_not_of_the_release_are_refused() -> None:
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
     refused("though the row's form asks it, or filled", released.assign(sex="f"))
     refused(r"data row \d+, column '(sex|children)'", released.assign(sex=None, children=None))
+
+
+ADULT = (7, 16, 7, 14, 6, 5, 2, 41, 2)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reached"),
+    [
+        pytest.param(0.5, 2.03e-3, marks=pytest.mark.slow),
+        (1.0, 4.9e-4),
+        pytest.param(2.0, 1.03e-4, marks=pytest.mark.slow),
+    ],
+)
+def test_sets_reach_the_figures_that_were_computed_for_them(epsilon: float, reached: float) -> None:
+    plan = design(Schema.anonymous(ADULT), epsilon=epsilon, method="forms", pairs=0.0)
+    shares = expected_variance(plan.mechanism).shares
+    assert shares is not None
+    assert shares / 45222 == pytest.approx(reached, rel=0.01)
+    assert plan.epsilon <= epsilon
+    assert "name a set of so many of their categories" in plan.notes[0]
+
+
+BROAD_SCHEMA = Schema(
+    (
+        Attribute("sex", ("f", "m")),
+        Attribute("grade", tuple(map(str, range(16)))),
+        Attribute("place", (*(f"p{i}" for i in range(20)), "NA"), missing="NA"),
+    ),
+    keep=("region",),
+)
+BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, asked=2)
+
+
+def pupils(n: int = 400) -> pandas.DataFrame:
+    return pandas.DataFrame(
+        {
+            "sex": ["fm"[i % 2] for i in range(n)],
+            "grade": [i * 7 % 16 for i in range(n)],
+            "place": [None if i % 9 == 0 else f"p{i * 5 % 7}" for i in range(n)],
+            "region": [f"r{i % 3}" for i in range(n)],
+        }
+    )
+
+
+def test_sets_are_named_where_they_gain_and_never_if_so_wished() -> None:
+    law = released_laws(BROAD)
+    assert {i: sets.breadth for i, sets in law.sets.items()} == {1: 4, 2: 5}
+    plain = json.loads(json.dumps(mechanism_to_plain(BROAD)))
+    assert mechanism_from_plain(plain).mechanism == BROAD.mechanism
+    first = plain["blocks"][0]["law"]["sets"][0]
+    first["lists"][0] = f"{int(first['lists'][0], 16) ^ 0b11:x}"
+    with pytest.raises(InputError, match=r"steps|sets|more often"):
+        mechanism_from_plain(plain)
+    never = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.0, broad="never")
+    assert not released_laws(never).sets
+    assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
+    with pytest.raises(InputError, match="auto or never, not 'always'"):
+        design(BROAD_SCHEMA, epsilon=1, method="forms", broad="always")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="answers that name sets are for method forms"):
+        design(BROAD_SCHEMA, epsilon=1, broad="never")
+
+
+def test_merged_attributes_and_what_is_capped_low_name_no_sets() -> None:
+    parts = (Attribute("b", tuple("abcd")), Attribute("c", tuple("abcd")))
+    merged = Schema((Attribute("sex", ("f", "m")), Attribute("bc", parts=parts)))
+    assert not released_laws(design(merged, epsilon=0.5, method="forms", pairs=0.0)).sets
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet"])
+def test_a_release_with_sets_comes_back(kind: str, tmp_path: Path) -> None:
+    frame: Any = pupils()
+    released: Any = tmp_path / "release"
+    if kind == "csv":
+        frame.to_csv(tmp_path / "in.csv", index=False)
+        deniable.share(tmp_path / "in.csv", BROAD, released)
+        codebook = (released / "codebook.csv").read_text(encoding="utf-8")
+        assert '"a set of 4 categories: the one named, and those ' in codebook
+    elif kind == "parquet":
+        frame.to_parquet(tmp_path / "in.parquet")
+        deniable.share(tmp_path / "in.parquet", BROAD, released)
+    else:
+        kinds = {"polars": polars.from_pandas, "arrow": pyarrow.Table.from_pandas}
+        released = deniable.randomize(kinds.get(kind, lambda same: same)(frame), BROAD)
+    plan = None if isinstance(released, Path) else BROAD
+    found = deniable.estimate(released, plan, of=["place", "sex"])
+    assert found.n_records == 400
+    assert found.values.sum() == pytest.approx(1)
+    em = deniable.estimate(released, plan, of=["grade"], method="em")
+    assert em.values.min() >= 0
+    assert em.values.sum() == pytest.approx(1)
+
+
+def test_a_category_where_a_set_is_named_is_refused() -> None:
+    released = deniable.randomize(pupils(40), BROAD)
+    forms = released_laws(BROAD).forms
+    broad = [1 in dict(forms[number - 1].sets) for number in released["form"]]
+    wrong = released.assign(grade=released["grade"].where(~np.array(broad), "3"))
+    with pytest.raises(InputError, match=r"data row \d+, column 'grade'.*set of categories"):
+        deniable.estimate(wrong, BROAD, of=["grade"])

@@ -1,6 +1,8 @@
 """Published forms against brute force: every form and every output, in fractions."""
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations, product
 
 import msgspec
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.laws.forms import Draw, Form, PublishedForms
+from deniable.laws.law import integer_weights
 from deniable.laws.pattern_table import PatternTable
+from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
 from laws import brute_force as oracle
@@ -44,6 +48,29 @@ def drawing_forms() -> PublishedForms:
     return PublishedForms.from_probabilities((2, 2, 3, 2), [0.5, 0.25, 0.25], tables, drawn=draws)
 
 
+def pairs_of(n: int) -> SetAnswers:
+    """Balanced lists of sets of two, of three or four categories."""
+    bits, weights = integer_weights(np.array([2.0, 1.0] if n == 4 else [1.0]))
+    return SetAnswers(n, 2, bits, weights, ((0, 1), (0, 2))[: len(weights)])
+
+
+def broad_forms() -> PublishedForms:
+    """Forms whose answers name sets: alone, beside a category, of an attribute that is drawn."""
+    tables = [
+        ((0,), treating_alike(1, (), 4)),
+        ((0,), treating_alike(1, (1,), 5)),
+        ((0, 1), treating_alike(2, (), 6)),
+    ]
+    four, three = pairs_of(4), pairs_of(3)
+    return PublishedForms.from_probabilities(
+        (4, 3, 3),
+        [0.5, 0.25, 0.25],
+        tables,
+        drawn=[[], [((1, 2), 1)], []],
+        sets=[{0: four}, {1: three, 2: three}, {0: four, 1: three}],
+    )
+
+
 @st.composite
 def form_laws(draw: st.DrawFn, n: tuple[int, ...]) -> PublishedForms:
     forms = []
@@ -59,6 +86,21 @@ def form_laws(draw: st.DrawFn, n: tuple[int, ...]) -> PublishedForms:
 Answer = tuple[int, tuple[int | None, ...]]
 
 
+def answers_to(form: Form, i: int, value: int) -> list[tuple[int, bool, Fraction]]:
+    """Answers to an attribute, whether they keep its value, and their chance if so or if not."""
+    n, sets = form.n_categories[i], form.sets_of(i)
+    if sets is None:
+        return [(v, v == value, Fraction(1, 1 if v == value else n - 1)) for v in range(n)]
+    found = []
+    for answer in range(sets.n_answers):
+        holds = value in sets.members(answer)
+        among = sets.breadth if holds else n - sets.breadth
+        weight = sets.weights[answer // n]
+        found.append((n + answer, holds, Fraction(weight, among << sets.bits)))
+    return found
+
+
+@cache
 def channel(law: PublishedForms) -> dict[tuple[int, ...], dict[Answer, Fraction]]:
     """Pr[form and answers | record], from the integers and the sentence that describes the law."""
     whole = {}
@@ -69,17 +111,14 @@ def channel(law: PublishedForms) -> dict[tuple[int, ...], dict[Answer, Fraction]
             weights = weights.reshape((2,) * len(form.table.n_categories))
             drawn = list(product(*(combinations(d.members, d.asked) for d in form.drawn)))
             for asked in ([*form.asked, *(i for part in one for i in part)] for one in drawn):
-                for y in product(*(range(law.n_categories[i]) for i in asked)):
-                    changed = tuple(int(v != x[i]) for v, i in zip(y, asked, strict=True))
-                    ways = len(drawn)
-                    for i, c_i in zip(asked, changed, strict=True):
-                        ways *= law.n_categories[i] - 1 if c_i else 1
+                for y in product(*(answers_to(form, i, x[i]) for i in asked)):
+                    changed = tuple(not kept for _, kept, _ in y)
+                    p = Fraction(int(weights[tuple(map(int, changed))]) * share, len(drawn))
                     answers: list[int | None] = [None] * len(law.n_categories)
-                    for v, i in zip(y, asked, strict=True):
+                    for (v, _, chance), i in zip(y, asked, strict=True):
                         answers[i] = v
-                    row[c, tuple(answers)] = Fraction(
-                        int(weights[changed]) * share, (1 << form.table.bits + law.bits) * ways
-                    )
+                        p *= chance
+                    row[c, tuple(answers)] = p / (1 << form.table.bits + law.bits)
         whole[x] = row
     return whole
 
@@ -94,12 +133,13 @@ def worst_ratio(law: PublishedForms, seen: list[int], known: list[int]) -> Fract
             key = c, tuple(y[i] for i in seen)
             shown[key] = shown.get(key, Fraction(0)) + p
         marginal[x] = shown
+    alike: dict[tuple[int, ...], list[dict[Answer, Fraction]]] = {}
+    for x, shown in marginal.items():
+        alike.setdefault(tuple(x[i] for i in known), []).append(shown)
     return max(
-        marginal[x][y] / marginal[other][y]
-        for x in marginal
-        for other in marginal
-        if all(x[i] == other[i] for i in known)
-        for y in marginal[x]
+        max(row[y] for row in rows) / min(row[y] for row in rows)
+        for rows in alike.values()
+        for y in rows[0]
     )
 
 
@@ -114,6 +154,10 @@ def test_levels_are_those_of_the_least_favourable_form(law: PublishedForms) -> N
 
 def test_levels_of_forms_that_draw_are_those_of_the_least_favourable_draw() -> None:
     check_levels(drawing_forms())
+
+
+def test_levels_of_answers_that_name_sets_are_the_exact_ones() -> None:
+    check_levels(broad_forms())
 
 
 def check_levels(law: PublishedForms) -> None:
@@ -208,6 +252,80 @@ def test_forms_that_draw_are_read_back_and_their_members_cannot_be_changed() -> 
         PublishedForms.from_plain(plain, law.n_categories)
 
 
+def test_forms_that_name_sets_are_read_back_and_their_sets_cannot_be_changed() -> None:
+    law = broad_forms()
+    plain = law.to_plain()
+    msgspec.convert(plain, PublishedForms.Plain)
+    assert PublishedForms.from_plain(plain, law.n_categories) == law
+    for words, change in (
+        ("holds? .*more often", {"lists": ["3", "9"]}),
+        ("as many as a set", {"lists": ["3", "7"]}),
+        ("once around", {"lists": ["3", "11"]}),
+        ("add up", {"bits": 65}),
+        ("twice of one", {"attributes": [0, 0]}),
+        ("twice of one", {"attributes": [7]}),
+        ("other categories", {"attributes": [0, 1]}),
+    ):
+        first = law.to_plain()
+        first["sets"][0] |= change
+        with pytest.raises(InputError, match=words):
+            PublishedForms.from_plain(first, law.n_categories)
+    plain["sets"][0]["lists"].reverse()
+    with pytest.raises(InputError, match="more often"):
+        PublishedForms.from_plain(plain, law.n_categories)
+    plain = law.to_plain()
+    # Sets that start one category earlier are as balanced, but others.
+    plain["sets"][0]["lists"] = [f"{int(steps, 16) << 1:x}" for steps in plain["sets"][0]["lists"]]
+    with pytest.raises(InputError, match="digest"):
+        PublishedForms.from_plain(plain, law.n_categories)
+    plain = law.to_plain()
+    del plain["sets"][0]
+    with pytest.raises(InputError, match="no sets of attribute 0"):
+        PublishedForms.from_plain(plain, law.n_categories)
+    plain = law.to_plain()
+    plain["forms"][0] |= {"sets": []}
+    with pytest.raises(InputError, match="digest"):
+        PublishedForms.from_plain(plain, law.n_categories)
+
+
+def test_a_sampler_of_other_sets_is_found_out() -> None:
+    law = broad_forms()
+    bits, weights = integer_weights(np.array([1.0, 2.0]))
+    turned = SetAnswers(4, 2, bits, weights, ((0, 2), (0, 1)))
+    forms = [
+        replace(form, sets=tuple((i, turned if i == 0 else sets) for i, sets in form.sets))
+        for form in law.forms
+    ]
+    assert not law.sampler().draws(replace(law, forms=tuple(forms)))
+
+
+@pytest.mark.parametrize(
+    ("words", "sets"),
+    [
+        ("each once, in order", ((1, pairs_of(3)),)),
+        ("of other categories", ((0, pairs_of(3)),)),
+        ("other breadths", ()),
+    ],
+)
+def test_sets_that_do_not_fit_their_form_are_refused(
+    words: str, sets: tuple[tuple[int, SetAnswers], ...]
+) -> None:
+    form = broad_forms().forms[0]
+    with pytest.raises(InputError, match=words):
+        replace(form, sets=sets)
+
+
+def test_forms_name_the_same_sets_of_an_attribute_and_those_drawn_from_are_alike() -> None:
+    law = broad_forms()
+    bits, weights = integer_weights(np.array([1.0, 2.0]))
+    turned = SetAnswers(4, 2, bits, weights, ((0, 2), (0, 1)))
+    other = replace(law.forms[0], sets=((0, turned),))
+    with pytest.raises(InputError, match="same lists"):
+        replace(law, forms=(other, *law.forms[1:]))
+    with pytest.raises(InputError, match="does not answer alike"):
+        replace(law.forms[1], sets=law.forms[1].sets[:1])
+
+
 def two_forms() -> PublishedForms:
     pair = np.array([[0.5, 0.2], [0.2, 0.1]])
     tables = [((0, 2), pair), ((1,), np.array([0.7, 0.3]))]
@@ -227,7 +345,9 @@ def test_what_is_not_asked_is_empty_whatever_it_was() -> None:
         assert np.array_equal(second.codes[i] == n, ~asked)
 
 
-@pytest.mark.parametrize("law", [two_forms(), drawing_forms()], ids=["given", "drawn"])
+@pytest.mark.parametrize(
+    "law", [two_forms(), drawing_forms(), broad_forms()], ids=["given", "drawn", "broad"]
+)
 def test_a_drawn_table_has_the_frequencies_of_the_law(law: PublishedForms) -> None:
     n = 40_000
     record = (0, 1, 1, 1)[: len(law.n_categories)]
@@ -236,14 +356,14 @@ def test_a_drawn_table_has_the_frequencies_of_the_law(law: PublishedForms) -> No
     for (c, y), p in channel(law)[record].items():
         rows = drawn.form == c
         for i, value in enumerate(y):
-            rows &= drawn.codes[i] == (law.n_categories[i] if value is None else value)
+            rows &= drawn.codes[i] == (law.n_outputs[i] if value is None else value)
         assert abs(rows.mean() - float(p)) < 5 * (float(p) / n) ** 0.5
     assert law.sampler().draws(law)
     shares = (1 << law.bits - 1, *law.shares[1:-1], (1 << law.bits - 1) - sum(law.shares[1:-1]))
     if shares != law.shares:
         other = PublishedForms(law.n_categories, law.bits, shares, law.forms)
         assert not law.sampler().draws(other)
-    fewer = Form(law.n_categories, (0,), PatternTable((2,), 2, (3, 1)))
+    fewer = Form(law.n_categories, (0,), PatternTable(law.n_categories[:1], 2, (3, 1)))
     assert not law.sampler().draws(
         PublishedForms(law.n_categories, law.bits, law.shares, (fewer, *law.forms[1:]))
     )

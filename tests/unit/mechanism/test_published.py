@@ -13,8 +13,8 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_error, expected_variance, predict_covariance
 from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
-from deniable.schema import Schema
-from unit.laws.test_forms import Answer, drawing_forms
+from deniable.schema import Attribute, Schema
+from unit.laws.test_forms import Answer, broad_forms, drawing_forms
 from unit.laws.test_forms import channel as brute_force
 
 SIZES = (2, 3, 2)
@@ -34,6 +34,8 @@ def mechanism(*asked: tuple[int, ...]) -> Mechanism:
 
 
 ONE = mechanism((0, 1), (0,), (1, 2), (0, 2), (2,), (0, 1, 2))
+_BROAD = broad_forms()
+BROAD = Mechanism(Schema.anonymous(_BROAD.n_categories), (Block((0, 1, 2), _BROAD),))
 
 
 def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
@@ -60,9 +62,12 @@ def test_the_inverse_is_unbiased_for_every_truth(names: tuple[str, ...]) -> None
         assert np.allclose(inverse @ forward, np.eye(len(inverse)))
 
 
+@pytest.mark.parametrize("of", [ONE, BROAD], ids=["categories", "sets"])
 @pytest.mark.parametrize("names", [("a2",), ("a1", "a3")])
-def test_variances_at_the_uniform_truth_are_the_exact_ones(names: tuple[str, ...]) -> None:
-    channel = PublishedChannel(ONE, names)
+def test_variances_at_the_uniform_truth_are_the_exact_ones(
+    names: tuple[str, ...], of: Mechanism
+) -> None:
+    channel = PublishedChannel(of, names)
     forward, inverse = dense(channel)
     cells = len(inverse)
     truth = np.full(cells, 1 / cells)
@@ -79,32 +84,69 @@ def test_variances_at_the_uniform_truth_are_the_exact_ones(names: tuple[str, ...
     released = forward @ truth
     assert np.allclose(channel.inverse.squared().apply(released).ravel(), inverse**2 @ released)
     assert np.allclose(channel.inverse.cubed().apply(released).ravel(), inverse**3 @ released)
+    moments = np.zeros(cells)
+    for fraction, moment in zip(channel.rows, channel.moments, strict=True):
+        moments += fraction * moment.apply(truth.reshape(channel.n_categories)).ravel()
+    assert np.allclose(moments, inverse**2 @ released)
+    weights = np.random.default_rng(1).random(channel.n_categories)
+    assert np.allclose(channel.inverse.transposed().apply(weights), inverse.T @ weights.ravel())
+    assert np.allclose(
+        channel.forward.transposed().apply(inverse[0]).ravel(), forward.T @ inverse[0]
+    )
 
 
 @pytest.mark.parametrize("names", [("a1",), ("a4", "a1"), ("a1", "a2", "a3")])
 def test_forms_that_draw_count_as_one_form_for_each_set_that_is_drawn(
     names: tuple[str, ...],
 ) -> None:
-    law = drawing_forms()
-    sizes = law.n_categories
-    drawing = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),))
-    channel = PublishedChannel(drawing, names)
+    check_against_every_output(drawing_forms(), names)
+
+
+@pytest.mark.parametrize("names", [("a1",), ("a3", "a1"), ("a2", "a1")])
+def test_answers_that_name_sets_are_estimated_from_without_bias(names: tuple[str, ...]) -> None:
+    check_against_every_output(broad_forms(), names)
+
+
+def check_against_every_output(law: PublishedForms, names: tuple[str, ...]) -> None:
+    k = len(law.n_categories)
+    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    channel = PublishedChannel(whole, names)
     forward, inverse = dense(channel)
     assert np.allclose(inverse @ forward, np.eye(len(inverse)))
     # Every output of the law, put where its row is counted, against the forward map.
-    places = [drawing.schema.names.index(name) for name in names]
+    places = [whole.schema.names.index(name) for name in names]
     for x, row in brute_force(law).items():
         outputs = list(row)
         codes = {
-            i: np.array([sizes[i] if y[i] is None else y[i] for _, y in outputs]) for i in range(4)
+            i: np.array([law.n_outputs[i] if y[i] is None else y[i] for _, y in outputs])
+            for i in range(k)
         }
-        codes[4] = np.array([c for c, _ in outputs])
+        codes[k] = np.array([c for c, _ in outputs])
         (cells,) = channel.released_codes(codes)
         counted = np.bincount(cells, [float(p) for p in row.values()], channel.n_outputs[0])
         cell = np.ravel_multi_index([x[i] for i in places], channel.n_categories)
         assert np.allclose(counted, forward[:, cell])
     told = channel.attenuation.ravel() ** 2
     assert np.allclose(told, law.information(places).ravel())
+
+
+def test_a_row_with_a_set_for_a_category_or_the_other_way_round_is_refused() -> None:
+    channel = PublishedChannel(BROAD, ("a1",))
+    # The first and the third form answer a1 by a set of two, the second by a category.
+    channel.released_codes({0: np.array([4, 3, 11]), 3: np.array([0, 1, 2])})
+    for row, code in ((0, 3), (1, 4), (2, 0)):
+        codes = np.array([4, 3, 11])
+        codes[row] = code
+        with pytest.raises(WrongFormError) as raised:
+            channel.released_codes({0: codes, 3: np.array([0, 1, 2])})
+        assert (raised.value.row, raised.value.name) == (row, "a1")
+
+
+def test_a_merged_attribute_is_not_answered_by_sets() -> None:
+    parts = (Attribute("b", ("x", "y")), Attribute("c", ("x", "y")))
+    schema = Schema((Attribute("ab", parts=parts), *BROAD.schema.attributes[1:]))
+    with pytest.raises(InputError, match="stands in one"):
+        Mechanism(schema, BROAD.blocks)
 
 
 def test_a_row_with_more_than_its_form_draws_is_refused() -> None:

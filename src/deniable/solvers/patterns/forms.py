@@ -36,6 +36,10 @@ one class: a form asks so many *of* a class, drawn at random for every row, by a
 them alike. I_T is then the mean over the members, and the search no harder than the number of
 classes.
 
+*Broad answers.* The answer to a question may name a set of s categories instead of one, so that it
+hits by chance with probability r = s/a. In the search a question is an attribute (a class of them)
+and a breadth s; hits are normalised by r, and everything else is as for s = 1.
+
 *Largest levels.* A form that would give an attribute alone more than it may has that attribute's
 answer go through an independent response: that lowers the other promises only.
 """
@@ -88,6 +92,7 @@ _PROGRAMS = 8
 _ROUNDS = 120
 _FRUITLESS = 4
 _GAIN = 1e-3
+_NEARLY = 0.995
 _SEED = 16
 
 
@@ -101,12 +106,14 @@ class Form:
         pattern_probability: of every pattern of changed attributes, shape (2,)·m, index 0 for kept;
             the axes are those asked and then those drawn.
         drawn: what is asked besides: how many of which attributes, drawn at random for every row.
+        breadths: how many categories an answer names, of every axis.
     """
 
     share: float
     asked: tuple[int, ...]
     pattern_probability: FloatArray
     drawn: tuple[tuple[tuple[int, ...], int], ...] = ()
+    breadths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +125,13 @@ class FormsSolution:
         shares: mean variance of a cell of an attribute, times the number of rows, weighted by
             importance.
         pairs: the same of tables of two attributes; inf if a pair cannot be estimated.
+        of_attributes: the same of the cells of each attribute, shape (k,).
     """
 
     forms: tuple[Form, ...]
     shares: float
     pairs: float
+    of_attributes: FloatArray
 
 
 def solve(
@@ -134,6 +143,7 @@ def solve(
     asked: int | None = None,
     at_most: Sequence[float | None] | None = None,
     caps: Sequence[float | None] | None = None,
+    broad: Sequence[Sequence[int]] | None = None,
 ) -> FormsSolution:
     """Find forms of a record level for which shares and pairs have the least variance.
 
@@ -149,6 +159,7 @@ def solve(
         at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
         caps: largest level of single attributes for someone who knows the rest, in nats, shape
             (k,), None for no cap. With caps a form may ask up to `MOST_ASKED_CAPPED` attributes.
+        broad: how many categories an answer may name, besides one, shape (k,); by default one only.
 
     Raises:
         InputError: if an argument is out of its range.
@@ -156,6 +167,9 @@ def solve(
     >>> found = solve((2, 5), 2.0, pairs=0.0)
     >>> sorted(form.asked for form in found.forms)
     [(0,), (1,)]
+    >>> found = solve((2, 20), 1.0, pairs=0.0, broad=[(), (5,)])
+    >>> sorted((form.asked, form.breadths) for form in found.forms)
+    [((0,), (1,)), ((1,), (5,))]
     """
     k = checked_problem(n_categories, [1.0] * len(n_categories)).n_attributes
     if not 0 < epsilon <= MAX_LEVEL:
@@ -172,8 +186,9 @@ def solve(
     if not 1 <= asked <= most:
         under = " under a cap on epsilon_given_rest" if capped else ""
         raise InputError(f"a form asks 1 to {most} attributes{under}, not {asked}")
-    alike: dict[tuple[float, ...], list[int]] = {}
-    for i, kind in enumerate(zip(n_categories, weights, limits, given_rest, strict=True)):
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    breadths = [()] * k if broad is None else [tuple(each) for each in broad]
+    for i, kind in enumerate(zip(n_categories, weights, limits, given_rest, breadths, strict=True)):
         alike.setdefault(kind, []).append(i)
     classes: list[tuple[int, ...]] = []
     for members in alike.values():
@@ -182,7 +197,8 @@ def solve(
     classes.sort()
     first = [members[0] for members in classes]
     interactions = _Interactions(np.asarray(n_categories)[first], tuple(classes))
-    search = _Search(interactions, epsilon, min(asked, k), limits[first], given_rest[first])
+    questions = _Questions(interactions, [breadths[i] for i in first])
+    search = _Search(questions, epsilon, min(asked, k), limits[first], given_rest[first])
     share_costs, pair_costs = search.of.costs(weights[first])
     search.minimise(share_costs)
     if pairs > 0 and k > 1 and asked > 1:
@@ -257,23 +273,51 @@ class _Interactions:
         return np.concatenate([np.where(asked == self.nobody, len(self.size) - 1, asked), pairs])
 
 
+class _Questions:
+    """What a form can ask: a class of attributes, answered by a set of so many categories. In the
+    order of the classes, and of each first the question that is answered by one category; the last
+    asks nothing.
+
+    Args:
+        interactions: of the classes.
+        broad: how many categories an answer may name besides one, of every class.
+    """
+
+    def __init__(self, interactions: _Interactions, broad: Sequence[Sequence[int]]) -> None:
+        self.of = interactions
+        listed = [(i, s) for i in range(interactions.k) for s in (1, *broad[i])]
+        self.nothing = len(listed)
+        classes, breadths = np.array([*listed, (interactions.k, 1)], dtype=np.int64).T
+        self.classes = classes
+        """The class of each question."""
+        self.breadths = breadths
+        """How many categories an answer names."""
+        self.parts: FloatArray = interactions.n[classes] / breadths
+        """a/s: one over the probability of a hit by chance."""
+        self.plain = np.searchsorted(classes, np.arange(interactions.k))
+        """Of each class the question that is answered by one category."""
+        self.kinds = np.bincount(classes)[: interactions.k]
+        """How many questions each class has."""
+
+
 class _Search:
     """Columns found so far, and their shares.
 
-    A column is the classes of so many attributes as a form may ask, in order, and a density over
-    their patterns against the uniform law, of which the least is 1. It treats those of one class
-    alike, and need not depend on all of them.
+    A column is so many questions as a form may ask, in order, and a density over the patterns of
+    hits against the uniform law, of which the least is 1. It treats those of one question alike,
+    and need not depend on all of them.
     """
 
     def __init__(
         self,
-        interactions: _Interactions,
+        questions: _Questions,
         epsilon: float,
         most: int,
         limits: FloatArray,
         caps: FloatArray,
     ) -> None:
-        self.of = interactions
+        self.of = interactions = questions.of
+        self._ask = questions
         limits, self._caps = np.append(limits, np.inf), np.append(caps, epsilon)
         self._epsilon, self._capped = epsilon, bool((caps < epsilon).any())
         self._kind = np.repeat(np.arange(interactions.k), interactions.members)
@@ -286,7 +330,8 @@ class _Search:
         self._kept = (patterns & 1) == 0
         self._uniform: dict[bytes, _Space] = {}
         # φ of an attribute alone may lie between these.
-        n, limited = interactions.n, np.minimum(limits, MAX_LEVEL)
+        limits = limits[questions.classes]
+        n, limited = questions.parts, np.minimum(limits, MAX_LEVEL)
         self._high = np.where(np.isinf(limits), 1.0, 1 / (1 + n / np.expm1(limited)))
         self._low = np.expm1(-limited) / (np.expm1(-limited) + n)
         self._limited = bool(np.isfinite(limits).any())
@@ -329,13 +374,15 @@ class _Search:
 
     def _add_simple(self, with_pairs: bool) -> None:
         """Add the forms of one attribute, and those that ask whether a pair of values is right."""
-        sets: list[tuple[int, ...]] = [(i,) for i in range(self.of.k)]
+        ask = self._ask
+        sets: list[tuple[int, ...]] = [(i,) for i in range(ask.nothing)]
         if with_pairs:
-            sets += [(i, j) for i, j in self.of.pairs.tolist()]
+            sets += [(ask.plain[i], ask.plain[j]) for i, j in self.of.pairs.tolist()]
         asked, density = [], []
         for chosen in sets:
-            rest = [i for i in range(self.of.k) if i not in chosen] if self._apart else []
-            rest += [self.of.nobody] * self._most
+            classes = ask.classes[list(chosen)]
+            others = [i for i in range(self.of.k) if i not in classes] if self._apart else []
+            rest = [*ask.plain[others].tolist(), *[ask.nothing] * self._most]
             asked.append(sorted([*chosen, *rest[: self._most - len(chosen)]]))
             places = [asked[-1].index(i) for i in chosen]
             if chosen[0] == chosen[-1]:
@@ -365,13 +412,20 @@ class _Search:
         found: dict[tuple[Any, ...], Form] = {}
         for asked, density, share in zip(self._asked, self._density, self._weights, strict=True):
             form = self._form(asked, density, float(share))
-            key = form.asked, form.drawn, form.pattern_probability.tobytes()
+            key = form.asked, form.drawn, form.breadths, form.pattern_probability.tobytes()
             before = found[key].share if key in found else 0.0
             found[key] = replace(form, share=form.share + before)
         forms = sorted(found.values(), key=lambda form: (-form.share, form.asked, form.drawn))
         information = self.information
+        rest = self.of.n[self._kind] - 1
+        with np.errstate(divide="ignore"):
+            of_attributes = rest / (rest + 1) ** 2 / information[self._kind]
+        order = np.argsort([i for members in self.of.classes for i in members])
         return FormsSolution(
-            tuple(forms), *(_value(costs, information)[0] for costs in (share_costs, pair_costs))
+            tuple(forms),
+            _value(share_costs, information)[0],
+            _value(pair_costs, information)[0],
+            of_attributes[order],
         )
 
     def _starts(self, prices: FloatArray) -> Iterator[tuple[IntArray, BoolArray]]:
@@ -381,21 +435,22 @@ class _Search:
         heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
         density = self._density[heavy]
         high = density > np.sqrt(density.max(axis=1, keepdims=True))
-        everybody = self._apart and m == self.of.k
+        everybody = self._apart and m == self._ask.nothing
         if everybody:
             starts = [(np.arange(m), high)]
         else:
-            starts = [(self._random_classes(), high[:0]) for _ in range(_SETS)]
+            starts = [(self._random_questions(), high[:0]) for _ in range(_SETS)]
             picked = generator.choice(len(heavy), min(_SETS, len(heavy)), replace=False)
             starts += [(self._asked[heavy[i]], high[i : i + 1]) for i in picked]
         for asked, known in starts:
             n = _STARTS // (1 if everybody else 4)
             weights = generator.exponential(size=(n, m))
             # Every other start weighs the attributes by what is paid for them.
-            paid = np.append(prices, 0.0)[asked] / self.of.dimension[asked]
-            weights[::2] *= np.sqrt(np.where(asked == self.of.nobody, 0.0, paid))
+            classes = self._ask.classes[asked]
+            paid = np.append(prices, 0.0)[classes] / self.of.dimension[classes]
+            weights[::2] *= np.sqrt(np.where(classes == self.of.nobody, 0.0, paid))
             weights *= generator.random((n, m)) < generator.random((n, 1))
-            weights = weights[:, np.searchsorted(asked, asked)]  # one for each class
+            weights = weights[:, np.searchsorted(asked, asked)]  # one for each question
             scores = weights @ self._kept.T
             highest = scores.max(axis=1, keepdims=True)
             thresholds = np.maximum(generator.random((n, 1)) * highest, 1e-9 * highest)
@@ -403,30 +458,33 @@ class _Search:
             votes = np.concatenate([(scores >= thresholds) & (highest > 0), changed])
             yield asked, votes[:, self._space(asked).alike]
 
-    def _random_classes(self) -> IntArray:
-        """Return classes of attributes drawn at random, in order."""
+    def _random_questions(self) -> IntArray:
+        """Return questions about attributes drawn at random, in order."""
         drawn = self._kind[self._random.permutation(len(self._kind))[: self._most]]
         classes, counts = np.unique(drawn, return_counts=True)
-        asked = np.repeat(classes, self._random.integers(1, counts + 1))
-        return np.append(asked, [self.of.nobody] * (self._most - len(asked))).astype(np.int64)
+        questions = self._ask.plain[classes]
+        if self._ask.nothing > self.of.k:
+            questions = questions + self._random.integers(self._ask.kinds[classes])
+        asked = np.repeat(questions, self._random.integers(1, counts + 1))
+        return np.append(asked, [self._ask.nothing] * (self._most - len(asked))).astype(np.int64)
 
     def _space(self, asked: IntArray) -> "_Space":
-        """Return what is the same for all densities over the patterns of these classes."""
+        """Return what is the same for all densities over the patterns of these questions."""
         key = asked.tobytes()
         if key not in self._uniform:
-            r = (1 / self.of.n)[asked]
+            r, classes = (1 / self._ask.parts)[asked], self._ask.classes[asked]
             hits = (self._kept - r) / np.sqrt(r * (1 - r))
             first, second = self._pairs
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
             if len(self._uniform) >= _HELD:
                 self._uniform.clear()
             uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
-            capped = CappedDensities(uniform, self._epsilon, self._caps[asked])
-            changed = ~self._kept & (asked != self.of.nobody)
+            capped = CappedDensities(uniform, self._epsilon, self._caps[classes])
+            changed = ~self._kept & (asked != self._ask.nothing)
             for one in np.unique(asked[:-1][asked[1:] == asked[:-1]]):
                 changed[:, asked == one] = np.sort(changed[:, asked == one], axis=1)
             alike = changed @ (1 << np.arange(self._most)[::-1])
-            numbers = self.of.of(asked)
+            numbers = self.of.of(classes)
             used = capped if self._capped else None
             self._uniform[key] = _Space(uniform, hits, numbers, alike, used)
         return self._uniform[key]
@@ -448,7 +506,7 @@ class _Search:
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
-        single = means[:, : self._most] / np.sqrt(self.of.n[asked] - 1)
+        single = means[:, : self._most] / np.sqrt(self._ask.parts[asked] - 1)
         limit = np.where(single > 0, self._high[asked], self._low[asked])
         above = np.abs(single) > np.abs(limit)
         factor = np.where(above, limit / np.where(above, single, 1.0), 1.0)
@@ -539,15 +597,17 @@ class _Search:
         damping = self._damping(asked, self._means(asked, density[None]))[0, : self._most]
         probability = (self._space(asked).uniform * density).reshape(shape)
         probability, density = probability / probability.sum(), density.reshape(shape)
-        kinds = asked.tolist()
+        kinds = self._ask.classes[asked].tolist()
+        parts, breadths = self._ask.parts[asked].tolist(), self._ask.breadths[asked].tolist()
         for axis in reversed(range(self._most)):
             if np.array_equal(np.take(density, 0, axis=axis), np.take(density, 1, axis=axis)):
                 density, probability = np.take(density, 0, axis=axis), probability.sum(axis=axis)
-                kinds.pop(axis)
+                for each in (kinds, parts, breadths):
+                    each.pop(axis)
             elif damping[axis] < 1:
                 kept, changed = (np.take(probability, i, axis=axis) for i in (0, 1))
                 answered = damping[axis] * kept
-                answered += (1 - damping[axis]) / self.of.n[asked[axis]] * (kept + changed)
+                answered += (1 - damping[axis]) / parts[axis] * (kept + changed)
                 probability = np.stack([answered, kept + changed - answered], axis=axis)
         whole = [axis for axis, i in enumerate(kinds) if kinds.count(i) == self.of.members[i]]
         given = {axis: self.of.classes[i][axis - kinds.index(i)] for axis, i in enumerate(kinds)}
@@ -559,6 +619,7 @@ class _Search:
             tuple(given[axis] for axis in whole),
             np.transpose(probability, [*whole, *rest]),
             tuple(drawn.values()),
+            tuple(breadths[axis] for axis in (*whole, *rest)),
         )
 
 
@@ -579,6 +640,28 @@ class _Space(NamedTuple):
     numbers: IntArray
     alike: IntArray
     capped: CappedDensities | None
+
+
+def informative_breadths(n_categories: int, level: float) -> list[tuple[int, float]]:
+    """Return how many categories an answer to a question by itself should name, and how many times
+    as much that tells as one that names a single category.
+
+    With r = s/a and M = e^level the information is (M − 1)² r (1 − r)/((a − 1)(1 + (M − 1) r)²).
+
+    Returns:
+        Every number of categories that tells within half a per cent of the best, the best first;
+        nothing if a single category is best.
+
+    >>> breadth, gain = informative_breadths(41, 1.0)[0]
+    >>> breadth, round(gain, 2)
+    (11, 4.2)
+    """
+    if level >= math.log(n_categories):  # best at r = 1/(M + 1), which is below 1/a
+        return []
+    r = np.arange(1, n_categories) / n_categories
+    told = r * (1 - r) / (1 + math.expm1(level) * r) ** 2
+    near = [i for i in np.argsort(-told, kind="stable") if told[i] >= _NEARLY * told.max()]
+    return [] if near[0] == 0 else [(int(i) + 1, float(told[i] / told[0])) for i in near if i]
 
 
 def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArray]:

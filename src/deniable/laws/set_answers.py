@@ -1,0 +1,206 @@
+"""Broad answers: an answer that names a set of categories instead of one.
+
+With many categories and a small ε an answer that names one category hits too seldom to tell much.
+A set of s of the a categories hits by chance with probability s/a. Here a set is a *list* of steps
+and a first category u: it holds the categories that come so many places after u in the schema's
+order, starting over at its end. The list is drawn by public weights, whatever the record; the
+first category by whether the set is to hold the true one.
+
+The lists are balanced: averaged over lists and first categories, every two categories are together
+in a set as often as any other two. So a true category shows in the sets as a category under a
+pattern law does in the answers, and nothing else of it (docs/proofs/forms.md, section 4).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.law import integers_from_plain
+from deniable.laws.plain import Bits, Count, HexInteger
+
+IMBALANCE = 1e-12
+"""How far, as a part of it, the weight of two categories' common sets may be from the mean."""
+
+
+class PlainSetAnswers(msgspec.Struct, forbid_unknown_fields=True):
+    """The record of them: each list as the sum of 2^step over its steps."""
+
+    attributes: Annotated[list[Count], msgspec.Meta(min_length=1)]
+    breadth: Annotated[int, msgspec.Meta(gt=1)]
+    bits: Bits
+    weights: list[HexInteger]
+    lists: list[HexInteger]
+
+
+@dataclass(frozen=True)
+class SetAnswers:
+    """The sets that the answers to a question can name.
+
+    Answers are numbered list by list, and in a list by the first category: answer
+    ``list * n_categories + first``.
+
+    Args:
+        n_categories: a.
+        breadth: s, how many categories a set holds, 1 < s < a.
+        bits: width of the weights.
+        weights: list c is drawn with probability ``weights[c] / 2**bits``.
+        lists: the steps of each list, ascending, from 0 to a − 1, s of them.
+
+    Raises:
+        InputError: if a list has other steps, a weight is not positive, they do not add up to
+            2^bits, or the lists are not balanced.
+
+    >>> sets = SetAnswers(7, 3, 1, (2,), ((0, 1, 3),))
+    >>> sets.members(5), sets.n_answers, round(sets.told, 4)
+    ((5, 6, 1), 7, 0.2222)
+    """
+
+    n_categories: int
+    breadth: int
+    bits: int
+    weights: tuple[int, ...]
+    lists: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        a, s = self.n_categories, self.breadth
+        if not 1 < s < a:
+            raise InputError("a set of categories holds more than one of them, and not all")
+        if not self.lists or len(self.lists) != len(self.weights):
+            raise InputError("there must be a list of steps, and a weight for each")
+        if min(self.weights) <= 0 or sum(self.weights) != 1 << self.bits:
+            raise InputError("the weights of lists of steps must be positive and add up to 2^bits")
+        for steps in self.lists:
+            if list(steps) != sorted(set(steps)) or len(steps) != s or not 0 <= steps[0] <= a - s:
+                raise InputError("a list of steps does not have as many as a set has categories")
+            if steps[-1] >= a:
+                raise InputError("a step goes once around all categories, or more")
+        if self.imbalance() > IMBALANCE:
+            raise InputError("the sets hold some pairs of categories more often than others")
+
+    def imbalance(self) -> float:
+        """Return how far the weight of two categories' common sets is from the mean at most, as a
+        part of it; compared as integers."""
+        a, s = self.n_categories, self.breadth
+        together = np.zeros(a, dtype=object)
+        for weight, steps in zip(self.weights, self.lists, strict=True):
+            inside = np.zeros(a)
+            inside[list(steps)] = 1
+            spectrum = np.fft.rfft(inside)
+            common = np.rint(np.fft.irfft(np.abs(spectrum) ** 2, a)).astype(np.int64)
+            together += weight * common.astype(object)
+        mean = (s * (s - 1)) << self.bits
+        return float(max(abs(int(each) * (a - 1) - mean) for each in together[1:]) / mean)
+
+    @property
+    def n_answers(self) -> int:
+        """How many sets there are."""
+        return len(self.lists) * self.n_categories
+
+    @property
+    def told(self) -> float:
+        """(a − s)/(s (a − 1)): what of a category's deviations the sets show, at certain hits."""
+        a, s = self.n_categories, self.breadth
+        return (a - s) / (s * (a - 1))
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """How often each list is drawn, shape (lists,)."""
+        return np.array([weight / (1 << self.bits) for weight in self.weights])
+
+    def members(self, answer: int) -> tuple[int, ...]:
+        """Return the categories in a set."""
+        which, first = divmod(answer, self.n_categories)
+        return tuple((first + step) % self.n_categories for step in self.lists[which])
+
+    def holds(self) -> NDArray[np.bool_]:
+        """Return which answers name a set with which categories in it, shape (n_answers, a)."""
+        inside = np.zeros((self.n_answers, self.n_categories), dtype=bool)
+        first = np.arange(self.n_categories)[:, None]
+        for which, steps in enumerate(self.lists):
+            rows = which * self.n_categories + first
+            inside[rows, (first + np.array(steps)) % self.n_categories] = True
+        return inside
+
+    @cached_property
+    def _spectra(self) -> NDArray[np.complex128]:
+        inside = np.zeros((len(self.lists), self.n_categories))
+        for row, steps in zip(inside, self.lists, strict=True):
+            row[list(steps)] = 1 / self.breadth
+        return np.asarray(np.fft.rfft(inside, axis=1))
+
+    def spread(
+        self, values: NDArray[np.float64], axis: int, *, weighted: bool
+    ) -> NDArray[np.float64]:
+        """Return a table of categories from one of answers, each spread evenly over its set.
+
+        Args:
+            values: a table with answers along an axis.
+            axis: which.
+            weighted: whether answers first are multiplied by the shares of their lists.
+        """
+        moved = np.moveaxis(values, axis, -1)
+        lists = moved.reshape(*moved.shape[:-1], len(self.lists), self.n_categories)
+        spectra = self._spectra * self.shares[:, None] if weighted else self._spectra
+        image = (np.fft.rfft(lists, axis=-1) * spectra).sum(axis=-2)
+        return np.moveaxis(np.fft.irfft(image, self.n_categories, axis=-1), -1, axis)
+
+    def gathered(
+        self, values: NDArray[np.float64], axis: int, *, weighted: bool
+    ) -> NDArray[np.float64]:
+        """Return the transposed map: of each answer the mean over its set.
+
+        Args:
+            values: a table with categories along an axis.
+            axis: which.
+            weighted: whether answers are multiplied by the shares of their lists.
+        """
+        moved = np.moveaxis(values, axis, -1)
+        spectra = self._spectra * self.shares[:, None] if weighted else self._spectra
+        image = np.fft.rfft(moved, axis=-1)[..., None, :] * np.conj(spectra)
+        lists = np.fft.irfft(image, self.n_categories, axis=-1)
+        return np.moveaxis(lists.reshape(*moved.shape[:-1], self.n_answers), -1, axis)
+
+    def numbers(self) -> list[int]:
+        """Return the integers that they are, each list as the sum of 2^step over its steps."""
+        return [self.breadth, self.bits, *self.weights, *(_number(steps) for steps in self.lists)]
+
+    def to_plain(self, attributes: list[int]) -> dict[str, Any]:
+        """Return plain values; readable by :meth:`from_plain`.
+
+        Args:
+            attributes: the places in their block of those whose sets they are.
+        """
+        return {
+            "attributes": attributes,
+            "breadth": self.breadth,
+            "bits": self.bits,
+            "weights": [f"{weight:x}" for weight in self.weights],
+            "lists": [f"{_number(steps):x}" for steps in self.lists],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], n_categories: int) -> "SetAnswers":
+        """Rebuild them from plain values of the types of :class:`PlainSetAnswers`.
+
+        Raises:
+            InputError: if they are not lists of steps for so many categories.
+        """
+        length = len(plain["lists"])
+        numbers = integers_from_plain(plain["lists"], "lists of steps", length)
+        lists = tuple(
+            tuple(step for step in range(n_categories) if number >> step & 1) for number in numbers
+        )
+        if any(number >> n_categories for number in numbers):
+            raise InputError("a step goes once around all categories, or more")
+        weights = integers_from_plain(plain["weights"], "weights of lists", length)
+        return cls(n_categories, plain["breadth"], plain["bits"], weights, lists)
+
+
+def _number(steps: tuple[int, ...]) -> int:
+    return sum(1 << step for step in steps)
