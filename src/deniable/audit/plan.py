@@ -21,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.audit import limits
+from deniable.errors import InputError
 from deniable.laws import PatternLaw
 from deniable.laws.forms import PublishedForms
 from deniable.laws.matrix import ResponseLaw
+from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
@@ -38,6 +40,7 @@ _KINDS = 8
 """Kinds of questions; each has an equal part of the error, divided among the questions."""
 
 _MOST_CELLS = 1 << 20
+_MOST_CELLS_OF_SETS = 1 << 25
 _MOST_PAIRS = 5_000
 _LEAST_LOG = -60.0
 _TRIALS = 20_000
@@ -79,7 +82,10 @@ class Response:
         matrix: M[y, x], shape (m, a); None if it is larger than 2^20.
         asked: probability of there being an answer; 1 without forms.
         forms: how many there are. A released value is then a form and an answer or none, at y =
-            form · (a + 1) + answer, with a for none; to keep is to be asked and to answer truly.
+            form · (m + 1) + answer, with m, their number, for none; to keep is to be asked and to
+            answer truly.
+        sets: those that answers from a on name; to keep is then to name one that holds the truth.
+        others: by how much sets make it likelier that some other category is kept, too.
     """
 
     position: int
@@ -91,6 +97,8 @@ class Response:
     matrix: Floats | None = field(repr=False)
     asked: float = 1.0
     forms: int = 0
+    sets: SetAnswers | None = None
+    others: float = 0.0
 
     @property
     def square(self) -> bool:
@@ -100,18 +108,28 @@ class Response:
     def seen(self, released: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
         """Return the released values, shape (n,), of what a box gives back."""
         codes = released[self.position].astype(np.int64)
-        return released[-1] * (self.size + 1) + codes if self.forms else codes
+        return released[-1] * (self._answers + 1) + codes if self.forms else codes
+
+    @property
+    def _answers(self) -> int:
+        return self.size + (0 if self.sets is None else self.sets.n_answers)
 
     def kept(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether released values are the true ones."""
-        return np.asarray((seen % (self.size + 1) if self.forms else seen) == true)
+        answers = seen % (self._answers + 1) if self.forms else seen
+        if self.sets is None:
+            return np.asarray(answers == true)
+        holds = np.zeros((self._answers + 1, self.size), dtype=bool)
+        np.fill_diagonal(holds[: self.size], val=True)
+        holds[self.size : -1] = self.sets.holds()
+        return np.asarray(holds[answers, true])
 
     def label(self, seen: int, labels: Sequence[str]) -> str:
         """Return a released value in words."""
         if not self.forms:
             return labels[seen]
-        form, code = divmod(seen, self.size + 1)
-        answer = "no answer" if code == self.size else labels[code]
+        form, code = divmod(seen, self._answers + 1)
+        answer = "no answer" if code == self._answers else labels[code]
         return f"{answer} under form {form + 1}"
 
     def column(self, code: int) -> Floats:
@@ -380,7 +398,7 @@ class Plan:
     def _swapped(self, response: Response) -> float:
         # Rows with one true value: nearly all runs have nine tenths of their expected number.
         rows = self.n_mixed / response.size
-        wrong = (response.asked - response.keep) / (response.size - 1)
+        wrong = (response.asked - response.keep) / (response.size - 1) + response.others
         cell = limits.power(0.9 * rows, response.keep, wrong, self.share(self.n_cells))
         if response.matrix is None or response.forms:
             cell = 0.0
@@ -441,13 +459,17 @@ def _kept_together(
 
 def _answered_together(law: PublishedForms, first: int, second: int) -> float:
     """Return the probability that two attributes are asked and both kept, over the forms and what
-    they may draw: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i where both are asked."""
+    they may draw: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i where both are asked; a_i/s_i in place of a_i
+    where answers name sets of s_i."""
     found = 0.0
-    a, b = law.n_categories[first], law.n_categories[second]
     for share, form in zip(law.probabilities, law.forms, strict=True):
         for asked, probability in form.variants((first, second)):
             if len(asked) == 2:
                 phi = form.given(asked).eigenvalues((first, second))
+                a, b = (
+                    law.n_categories[i] / (1 if (sets := form.sets_of(i)) is None else sets.breadth)
+                    for i in (first, second)
+                )
                 kept = (
                     phi[0, 0]
                     + (a - 1) * phi[1, 0]
@@ -491,17 +513,32 @@ def _even(size: int, keep: float) -> Floats:
 def _response_with_forms(
     mechanism: Mechanism, position: int, law: PublishedForms, place: int
 ) -> Response:
-    size = law.n_categories[place]
-    matrix = np.zeros((len(law.forms), size + 1, size))
+    name, size, answers = mechanism.schema.names[position], law.n_categories[place], law.n_outputs
+    outputs, sets = len(law.forms) * (answers[place] + 1), law.sets.get(place)
+    kept = others = 0.0
+    if sets is not None and outputs * size > _MOST_CELLS_OF_SETS:
+        raise InputError(
+            f"the sets of '{name}' are too many to be audited; audit a design with broad = never"
+        )
+    matrix = np.zeros((len(law.forms), answers[place] + 1, size))
     for share, form, rows in zip(law.probabilities, law.forms, matrix, strict=True):
         for asked, probability in form.variants((place,)):
             if not asked:
-                rows[size] += share * probability
+                rows[-1] += share * probability
                 continue
-            keep = float(form.given(asked).keep_probabilities()[place])
-            rows[:size] += share * probability * _even(size, keep)
-    kept = float(matrix.diagonal(axis1=1, axis2=2).sum()) / size
-    name, outputs = mechanism.schema.names[position], matrix.shape[0] * (size + 1)
+            own, phi = form.sets_of(place), float(form.given(asked).eigenvalues((place,))[1])
+            by_chance = (1 if own is None else own.breadth) / size
+            keep = by_chance + (1 - by_chance) * phi
+            kept += float(share) * probability * keep
+            others += float(share) * probability * (by_chance * size - 1) / (size - 1)
+            if own is None:
+                rows[:size] += share * probability * _even(size, keep)
+            else:
+                evenly = np.where(
+                    own.holds(), keep / own.breadth, (1 - keep) / (size - own.breadth)
+                )
+                weights = np.repeat(own.shares, size)[:, None]
+                rows[size:-1] += share * probability * weights * evenly
     return Response(
         position,
         name,
@@ -510,8 +547,10 @@ def _response_with_forms(
         kept,
         pattern=False,
         matrix=matrix.reshape(outputs, size),
-        asked=float(matrix[:, :size, 0].sum()),
+        asked=float(matrix[:, :-1, 0].sum()),
         forms=len(law.forms),
+        sets=sets,
+        others=others,
     )
 
 

@@ -15,7 +15,8 @@ their number: never too small under the mechanism, whatever the truth and howeve
 Under forms the rows of every form are released by a law of their own, and its c has a mean of 1 or
 0 whatever the form's people are. Their sums, with weights, are bounded by the product of the forms'
 factors, given who has which form; every form is looked at alone, too. A row that does not answer
-what its form asks gives the table away by itself.
+what its form asks gives the table away by itself. Where answers name sets, c looks at whether u is
+in a row's set, which has a probability of its own if u is the truth, and one for all other truths.
 
 It cannot see a table that *could* have been released: even shares, for instance, pass always.
 """
@@ -37,6 +38,7 @@ from deniable.estimate.source import Release
 from deniable.laws.forms import Form, PublishedForms
 from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
+from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
@@ -77,7 +79,8 @@ class Origin:
             return (
                 "the table is not what this mechanism releases: in data row "
                 f"{self.row}, column '{self.where[0]}', the cell is empty though the row's form "
-                "asks it, or filled though it does not"
+                "asks it, or filled though it does not, or names a set of categories where the "
+                "form asks for one, or one for a set"
             )
         return (
             f"the table is not what this mechanism releases: {' and '.join(self.where)} "
@@ -206,7 +209,7 @@ class _Part:
 
     Args:
         mechanism: what was done to them.
-        rows: they.
+        rows: they; under forms with codes of the values that the form releases, and -1 for others.
     """
 
     mechanism: Mechanism
@@ -217,10 +220,13 @@ class _Part:
         round, and the row's place; None if there is none."""
         for name, codes in zip(self.rows.names, self.rows.codes, strict=True):
             law, place = self._law(name)
-            if isinstance(law, Form) and not any(place in draw.members for draw in law.drawn):
-                wrong = (codes < law.n_categories[place]) != (place in law.asked)
-                if wrong.any():
-                    return name, int(np.argmax(wrong))
+            if not isinstance(law, Form):
+                continue
+            wrong = codes < 0  # a category for a set, or the other way round
+            if not any(place in draw.members for draw in law.drawn):
+                wrong |= (codes < _released(law, place)) != (place in law.asked)
+            if wrong.any():
+                return name, int(np.argmax(wrong))
         return None
 
     def eigenvalues(self, names: tuple[str, ...]) -> Floats | None:
@@ -241,16 +247,29 @@ class _Part:
         return values if np.abs(values).min() >= _LEAST_PHI else None
 
     def table(self, names: tuple[str, ...]) -> Floats:
-        """Return the counts of those who answer some attributes, one axis for each."""
+        """Return the counts of those who answer some attributes, one axis for each; of answers that
+        name sets those whose set holds a category."""
         cells = np.zeros(len(self.rows.codes[0]), dtype=np.int64)
         shape = []
         for name in names:
             law, place = self._law(name)
-            shape.append(law.n_categories[place] + 1)  # and those who do not
+            shape.append(_released(law, place) + 1)  # and those who do not
             cells *= shape[-1]
             cells += self.rows.codes[self.rows.names.index(name)]
         counts = np.bincount(cells, self.rows.counts, math.prod(shape)).reshape(shape)
-        return counts[(slice(-1),) * len(shape)].astype(np.float64)
+        table = counts[(slice(-1),) * len(shape)].astype(np.float64)
+        for axis, name in enumerate(names):
+            if (sets := self._sets(name)) is not None:
+                table = sets.breadth * sets.spread(table, axis, weighted=False)
+        return table
+
+    def breadths(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        """Return how many categories answers to some attributes name."""
+        return tuple(1 if (s := self._sets(name)) is None else s.breadth for name in names)
+
+    def _sets(self, name: str) -> SetAnswers | None:
+        law, place = self._law(name)
+        return law.sets_of(place) if isinstance(law, Form) else None
 
     def _law(self, name: str) -> tuple[Law, int]:
         block, place = self.mechanism.block_of(self.mechanism.schema.position(name))
@@ -261,9 +280,35 @@ def _parts(mechanism: Mechanism, rows: Rows) -> list[_Part]:
     if rows.forms is None:
         return [_Part(mechanism, rows)]
     return [
-        _Part(mechanism.under(form), rows.where(rows.forms == form))
+        _Part(under, _as_the_form_releases(mechanism, under, rows.where(rows.forms == form)))
         for form in np.unique(rows.forms).tolist()
+        for under in [mechanism.under(form)]
     ]
+
+
+def _as_the_form_releases(mechanism: Mechanism, under: Mechanism, rows: Rows) -> Rows:
+    """Return the rows of a form with codes of the values that it releases itself, their number
+    where it does not ask, and -1 where a category stands for a set or the other way round."""
+    codes = []
+    for name, column in zip(rows.names, rows.codes, strict=True):
+        position = mechanism.schema.position(name)
+        block, place = under.block_of(position)
+        law, n_outputs = block.law, mechanism.n_outputs[position]
+        if isinstance(law, Form) and n_outputs > law.n_categories[place]:
+            own = column.astype(np.int64)
+            if law.sets_of(place) is not None:
+                own -= law.n_categories[place]
+            released = _released(law, place)
+            own = np.where((own < 0) | (own >= released), -1, own)
+            column = np.where(column == n_outputs, released, own)
+        codes.append(column)
+    return replace(rows, codes=codes)
+
+
+def _released(law: Law, place: int) -> int:
+    """Return how many values a form, or a law without forms, releases of an attribute."""
+    sets = law.sets_of(place) if isinstance(law, Form) else None
+    return law.n_categories[place] if sets is None else sets.n_answers
 
 
 def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
@@ -296,12 +341,13 @@ def _share_bound(parts: Sequence[_Part], name: str) -> tuple[float, int]:
     """Return the log of the bound for the least share of an attribute under pattern laws, or for
     what the largest leaves to the others; and how many questions that is."""
     least, most = [], []
-    for weight, phi, table in _answered(parts, (name,)):
-        size, n = len(table), float(table.sum())
-        keep = (1 + (size - 1) * float(phi[1])) / size
-        change = (1 - keep) / (size - 1)
-        scores = np.array([(1 - change) / phi[1], -change / phi[1]])  # of u, and of all others
-        totals = (table - n * change) / phi[1]
+    for weight, phi, table, (breadth,) in _answered(parts, (name,)):
+        size, n = len(table), float(table.sum()) / breadth
+        keep = breadth / size + (1 - breadth / size) * float(phi[1])
+        change = (breadth - keep) / (size - 1)
+        apart = keep - change
+        scores = np.array([(1 - change) / apart, -change / apart])  # of u, and of all others
+        totals = (table - n * change) / apart
         truths = cache(partial(np.array, [[keep, 1 - keep], [change, 1 - change]]))
         least.append(_Scored(weight * totals, weight * scores, truths, n))
         most.append(_Scored(weight * (n - totals), weight * (1 - scores), truths, n))
@@ -312,33 +358,42 @@ def _share_bound(parts: Sequence[_Part], name: str) -> tuple[float, int]:
 def _pair_bound(parts: Sequence[_Part], names: tuple[str, str]) -> tuple[float, int]:
     """Return the log of the bound for the least cell of a pair, and how many questions that is."""
     scored = []
-    for weight, phi, table in _answered(parts, names):
+    for weight, hits, table, (s, t) in _answered(parts, names):
         a, b = table.shape
+        shown = np.multiply.outer([1.0, (a - s) / (a - 1)], [1.0, (b - t) / (b - 1)])
+        phi = hits * shown
         # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
         # even share is divided by its φ, and their product by that of the pair.
-        first, second = np.array([1 - 1 / a, -1 / a]), np.array([1 - 1 / b, -1 / b])
+        first, second = np.array([1 - s / a, -s / a]), np.array([1 - t / b, -t / b])
         scores = weight * (
             1 / (a * b)
             + first[:, None] / (b * phi[1, 0])
             + second[None, :] / (a * phi[0, 1])
             + np.outer(first, second) / phi[1, 1]
         )
-        n = float(table.sum())
-        rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+        n = float(table.sum()) / (s * t)
+        rows = table.sum(axis=1, keepdims=True) / t
+        columns = table.sum(axis=0, keepdims=True) / s
         totals = (
             scores[0, 0] * table
             + scores[0, 1] * (rows - table)
             + scores[1, 0] * (columns - table)
             + scores[1, 1] * (n - rows - columns + table)
         )
-        scored.append(_Scored(totals, scores.ravel(), cache(partial(_pair_truths, phi, a, b)), n))
+        truths = cache(partial(_pair_truths, hits, (a, s), (b, t)))
+        scored.append(_Scored(totals, scores.ravel(), truths, n))
     return _least_bound(scored)
 
 
-def _pair_truths(phi: Floats, a: int, b: int) -> Floats:
+def _pair_truths(phi: Floats, first: tuple[int, int], second: tuple[int, int]) -> Floats:
     """Return the probabilities of the released by the true values of a pair, each by whether it is
-    u and whether it is v, shape (4, 4)."""
-    (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(a), _kernels(b)
+    (or its set holds) u and whether it is v, shape (4, 4).
+
+    Args:
+        phi: eigenvalues of what is kept, shape (2, 2).
+        first, second: categories, and how many of them an answer names.
+    """
+    (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(*first), _kernels(*second)
     patterns = first_axis @ phi @ second_axis.T  # probability of keeping and changing, shape (2, 2)
     truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels)
     return np.asarray(truths.reshape(4, 4))
@@ -358,27 +413,35 @@ def _least_bound(scored: Sequence[_Scored]) -> tuple[float, int]:
     return bound, len(ways) * scored[0].totals.size
 
 
-def _answered(parts: Sequence[_Part], names: tuple[str, ...]) -> list[tuple[float, Floats, Floats]]:
-    """Return of every part that answers some attributes what it counts, their eigenvalues and its
-    table.
+def _answered(
+    parts: Sequence[_Part], names: tuple[str, ...]
+) -> list[tuple[float, Floats, Floats, tuple[int, ...]]]:
+    """Return of every part that answers some attributes what it counts, their eigenvalues, its
+    table, and how many categories its answers name.
 
     A part's score is unbiased whatever the truth of its own rows, so that any positive weights do;
     these, φ² of all the attributes against the largest, make the sum's variance about the least.
     """
     told = [(part.eigenvalues(names), part) for part in parts]
-    answered = [(phi, part.table(names)) for phi, part in told if phi is not None]
-    answered = [(phi, table) for phi, table in answered if table.any()]
-    most = max((float(phi.flat[-1]) ** 2 for phi, _ in answered), default=1.0)
-    return [(float(phi.flat[-1]) ** 2 / most, phi, table) for phi, table in answered]
+    answered = [
+        (phi, part.table(names), part.breadths(names)) for phi, part in told if phi is not None
+    ]
+    answered = [each for each in answered if each[1].any()]
+    most = max((float(phi.flat[-1]) ** 2 for phi, _, _ in answered), default=1.0)
+    return [(float(phi.flat[-1]) ** 2 / most, phi, table, s) for phi, table, s in answered]
 
 
 @cache
-def _kernels(m: int) -> tuple[Floats, Floats]:
+def _kernels(m: int, breadth: int) -> tuple[Floats, Floats]:
     """Return the kernels of a kept and of a changed value, shape (2, 2, 2), from whether the truth
-    is one of m values to whether the released value is; and what mixes them by a pair's axis."""
-    changed = [[0.0, 1.0], [1 / (m - 1), 1 - 1 / (m - 1)]]
-    return np.array([np.eye(2), changed]), np.linalg.inv(
-        np.array([[1.0, 1.0], [1.0, -1 / (m - 1)]])
+    is one of m values to whether the released set of so many holds it; and what mixes them by a
+    pair's axis."""
+    beside = np.array([breadth - 1, breadth]) / (m - 1)
+    kept, changed = (
+        [[own, 1 - own], [p, 1 - p]] for own, p in zip((1.0, 0.0), beside, strict=True)
+    )
+    return np.array([kept, changed]), np.linalg.inv(
+        np.array([[1.0, 1.0], [1.0, -breadth / (m - breadth)]])
     )
 
 

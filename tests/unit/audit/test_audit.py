@@ -16,7 +16,7 @@ from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness, SystemRandomness
-from unit.laws.test_forms import drawing_forms
+from unit.laws.test_forms import broad_forms, drawing_forms
 
 ERROR = 1e-9
 Codes = list[np.ndarray]
@@ -141,6 +141,24 @@ def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
 
 FORMS = Mechanism(Schema.anonymous((2, 2, 3, 2)), (Block((0, 1, 2, 3), drawing_forms()),))
 EVERYBODY = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="forms").mechanism
+
+
+SETS = Mechanism(Schema.anonymous((4, 3, 3)), (Block((0, 1, 2), broad_forms()),))
+
+
+def always_hits(codes: Codes) -> Codes:
+    """The sets of the first attribute hold what is true."""
+    first, *rest = honest(SETS)(codes)
+    holding = 4 + np.argmax(SETS.forms.sets[0].holds()[:, codes[0]], axis=0)
+    return [np.where((first >= 4) & (first < 12), holding, first), *rest]
+
+
+def test_answers_that_name_sets_are_audited_by_what_they_hold():
+    plan = Plan(SETS, 40_000, ERROR)
+    found = audit(plan, honest(SETS))
+    assert found.refutations == ()
+    assert 0.2 * SETS.epsilon < found.epsilon.at_least <= SETS.epsilon
+    assert audit(plan, always_hits).refutations
 
 
 @pytest.mark.parametrize("mechanism", [FORMS, EVERYBODY])

@@ -28,8 +28,8 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
+from unit.laws.test_forms import broad_forms, drawing_forms
 from unit.laws.test_forms import channel as channel_of_forms
-from unit.laws.test_forms import drawing_forms
 
 MECHANISM = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="balanced").mechanism
 NAMES = ("a1", "a2", "a3")
@@ -275,6 +275,34 @@ def test_what_forms_draw_is_told_from_what_was_not_randomized():
     true = [np.where(y < n, x, n) for x, y, n in zip(columns, codes, law.n_categories, strict=True)]
     found = origin_of(mechanism, Rows(names, true, None, forms))
     assert (found.p_value < 1e-6, found.row) == (True, None)
+
+
+def test_sets_that_hold_one_category_too_often_are_told_from_what_is_drawn():
+    law = broad_forms()
+    mechanism = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2), law),))
+    columns = [np.arange(6000) % n for n in law.n_categories]
+    *codes, forms = Randomizer(mechanism, SystemRandomness()).randomize(columns)
+    names = mechanism.schema.names
+    assert origin_of(mechanism, Rows(names, codes, None, forms)).p_value > 1e-9
+    sets = law.sets[0]
+    holding = 4 + np.array([y for y in range(sets.n_answers) if 0 in sets.members(y)])
+    broad = codes[0] >= 4
+    broad &= codes[0] < law.n_outputs[0]
+    turned = np.where(broad, holding[np.arange(6000) % len(holding)], codes[0])
+    found = origin_of(mechanism, Rows(names, [turned, *codes[1:]], None, forms))
+    assert (found.p_value < 1e-6, found.row) == (True, None)
+    # And for a pair, whose sets never hold both of certain categories.
+    first, second = (law.sets[i].holds() for i in (0, 1))
+    both = [(y, z) for y in range(8) for z in range(3) if not (first[y, 1] and second[z, 2])]
+    of_pair = forms == 2
+    drawn = np.array(both)[np.arange(6000) % len(both)]
+    paired = [np.where(of_pair, n + d, c) for n, d, c in zip((4, 3), drawn.T, codes, strict=False)]
+    found = origin_of(mechanism, Rows(names, [*paired, codes[2]], None, forms))
+    assert found.p_value < 1e-6
+    wrong = np.where(broad, 2, codes[0])
+    found = origin_of(mechanism, Rows(names, [wrong, *codes[1:]], None, forms))
+    assert (found.p_value, found.where) == (0.0, ("a1",))
+    assert broad[found.row - 1]
 
 
 def test_a_table_with_forms_is_looked_at_in_files(tmp_path):
