@@ -1,5 +1,6 @@
 """Questions asked of a running study get what a release of it would give."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from deniable.randomness import SeededRandomness
 from unit.collect.studies import ANSWERS, TODAY, example_folder
 
 
-def test_a_study_is_asked_like_its_release(tmp_path: Path) -> None:
-    folder = example_folder(tmp_path)
+def test_a_study_is_asked_like_its_release(
+    address: Callable[[], str | None], tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path, address())
     with pytest.raises(InputError, match="there are no records"):
         open_collected(folder.path).count(["smokes"])
     bodies = [draw(folder.study, ANSWERS, "", SeededRandomness(n)).body for n in range(60)]

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -81,8 +81,8 @@ def test_nothing_is_taken_here(url: str, cookie: str) -> None:
         post(url, b"{}", "", Cookie=cookie)  # 405, in words
 
 
-def test_what_is_asked_for_is_shown(tmp_path: Path) -> None:
-    folder = example_folder(tmp_path)
+def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, address())
     fill(folder, 400)
     with stewarded(folder) as url:
         cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
