@@ -55,6 +55,14 @@ _HOPELESS = 0.2
 """Where v is off by more than this part of what it was off at first, or of d, after five steps, the
 fixed point will not settle."""
 
+WIDER = 4
+"""So many of the last logistic votes are tried on the grid of the law, the narrowest first."""
+
+NARROWER = 0.7
+
+GOOD_AS_IT_IS = 10.0
+"""A gap of so many times what is asked, at which no other is tried."""
+
 _SHORTEST = 0.75
 """Where Newton steps are many, or frequencies run out, T falls by this factor."""
 
@@ -462,9 +470,18 @@ def fit_vote(
             search.prove(weights, _COARSE)
         enough = max(gap, GOOD_ENOUGH * search.lower_bound)
         if search.gap > enough:
-            found = search.follow(enough)
-            if found and not search.polish(found[-1], linear(found[-1].softness), enough):
-                search.polish(found[-1], mixed(found[-1].softness), enough)
+            # The law's own grid may be too coarse for the last gates, or fine enough for a
+            # narrower one.
+            for vote in search.follow(enough)[: -1 - WIDER : -1]:
+                gates = linear(vote.softness), mixed(vote.softness)
+                if any(search.polish(vote, gate, enough) for gate in gates):
+                    if search.gap > enough:
+                        search.polish(vote, linear(NARROWER * vote.softness), enough)
+                    break
+                if search.gap <= GOOD_AS_IT_IS * enough:
+                    break
+            if search.best is not None and search.gap > enough:
+                search.prove(search.best.weights)
     best = search.best
     assert best is not None
     return VoteFit(
