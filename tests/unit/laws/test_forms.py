@@ -192,6 +192,17 @@ def test_a_form_asks_what_its_eigenvalues_say_and_answers_at_random_else(
     assert np.allclose(law.information(range(k)), told)
 
 
+@given(small)
+@settings(max_examples=30, deadline=None)
+def test_to_publish_the_form_never_tells_less_of_anything(law: PublishedForms) -> None:
+    everyone = range(len(law.n_categories))
+    hidden = sum(
+        p * form.eigenvalues(everyone)
+        for p, form in zip(law.probabilities, law.forms, strict=True)
+    )
+    assert (law.information(everyone) >= hidden**2 * (1 - 1e-12)).all()
+
+
 def test_what_forms_that_draw_tell_is_the_mean_over_what_is_drawn() -> None:
     law = drawing_forms()
     whole = law.information(range(4))
