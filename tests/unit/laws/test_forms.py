@@ -197,8 +197,7 @@ def test_a_form_asks_what_its_eigenvalues_say_and_answers_at_random_else(
 def test_to_publish_the_form_never_tells_less_of_anything(law: PublishedForms) -> None:
     everyone = range(len(law.n_categories))
     hidden = sum(
-        p * form.eigenvalues(everyone)
-        for p, form in zip(law.probabilities, law.forms, strict=True)
+        p * form.eigenvalues(everyone) for p, form in zip(law.probabilities, law.forms, strict=True)
     )
     assert (law.information(everyone) >= hidden**2 * (1 - 1e-12)).all()
 

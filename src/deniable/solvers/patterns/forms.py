@@ -78,6 +78,9 @@ attributes."""
 MANY_ALIKE = 5
 """So many always are."""
 
+_DEAREST = 3.0
+"""Times θ: by what part of themselves shares may become worse for the sake of pairs."""
+
 _LEAST_SHARE = 1e-4
 _LEAST_PART = 0.05
 _STARTS = 48
@@ -153,7 +156,8 @@ def solve(
         n_categories: a_i, shape (k,).
         epsilon: of the record, in nats.
         importance: how much each attribute counts, shape (k,); of a pair the product counts.
-        pairs: how much pair tables count against shares, 0 to 1.
+        pairs: θ, how much pair tables count against shares, 0 to 1. Below 1 shares have at most
+            1 + 3θ times the variance that they have at 0.
         asked: most attributes that a form may ask, 1 to `MOST_ASKED`; by default `DEFAULT_ASKED`,
             under caps `DEFAULT_ASKED_CAPPED`.
         at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
@@ -205,7 +209,12 @@ def solve(
         best = search.information
         scale = _value(share_costs, best)[0]
         against = float((pair_costs / search.of.one_law(best)).sum())
-        search.minimise((1 - pairs) * share_costs / scale + pairs * pair_costs / against)
+        weight = pairs / against
+        search.minimise((1 - pairs) * share_costs / scale + weight * pair_costs)
+        dearest = (1 + _DEAREST * pairs) * scale
+        while pairs < 1 and _value(share_costs, search.information)[0] > dearest:
+            weight /= 2
+            search.minimise((1 - pairs) * share_costs / scale + weight * pair_costs)
     return search.solution(share_costs, pair_costs)
 
 
