@@ -540,7 +540,12 @@ class _Search:
         self, prices: FloatArray, asked: IntArray, yes: BoolArray
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return what the best column near each start is worth, and the columns."""
+        if self._capped:
+            yes = np.concatenate([yes, yes])
         density = self._densities(asked, yes)
+        if self._capped:  # half of them start from without, half from within
+            half = len(yes) // 2
+            density[half:] = self._densities(asked, yes[half:], wide=True)
         worth, best = np.full(len(yes), -1.0), density
         for _ in range(_ASCENT):
             value, score = self._worth(prices, asked, density)
