@@ -226,15 +226,17 @@ class SumSampler:
         state = np.zeros(count, dtype=np.int64)
         for i, (changes, dither) in enumerate(self.tables()):
             changed = np.empty(count, dtype=np.bool_)
+            n = self.backward.weights[i]
             for start in range(0, count, _PIECE):
                 rows = slice(start, start + _PIECE)
-                changed[rows] = changes.draw(state[rows], source)
+                now = state[rows]
+                changed[rows] = changes.draw(now, source)
                 kept = ~changed[rows]
-                gain = np.multiply(kept, self.backward.weights[i], dtype=np.int64)
+                gain = np.multiply(kept, n, dtype=np.int64)
                 if dither is not None:  # for all, so that the work is the same for every pattern
-                    gain += dither.draw(state[rows], source) & kept
-                gain += state[rows]
-                state[rows] = self._within(i, gain)
+                    gain += dither.draw(now, source) & kept
+                now += gain
+                self._within(i, now)
             yield changed
 
     def _after(self, i: int, state: IntArray, gain: IntArray | int) -> IntArray:
@@ -243,10 +245,14 @@ class SumSampler:
 
     def _within(self, i: int, after: IntArray) -> IntArray:
         """Count sums that contain attribute i from the least that is told apart, in place."""
-        low, high = self.backward.bounds(i + 1)
-        after += self.backward.bounds(i)[0] - low
-        np.maximum(after, 0, out=after)
-        return np.minimum(after, high - low, out=after)
+        (low, high), (before, most) = self.backward.bounds(i + 1), self.backward.bounds(i)
+        if before != low:
+            after += before - low
+        if before < low:
+            np.maximum(after, 0, out=after)
+        if most + self.backward.weights[i] + (self.backward.dither[i] > 0) > high:
+            np.minimum(after, high - low, out=after)
+        return after
 
     def words_agree(self) -> bool:
         """Return whether all choices are made by their own probabilities."""
