@@ -32,10 +32,10 @@ class ColumnEncoder:
     """Turns one column of a table, batch by batch, into an attribute's codes.
 
     Text is matched exactly; integers, also where they are stored as floating-point or decimal
-    numbers, by their decimal text; booleans by ``true`` and ``false``; dates as ``2025-12-31``.
-    With bins, numbers and numeric text are put into [e₀, e₁), …, the last interval closed, and a
-    text that is already an interval's label is that interval. Missing are nulls, NaN and the empty
-    text, which can never be a category.
+    numbers or written like 3.0, by their decimal text; booleans by ``true`` and ``false``; dates as
+    ``2025-12-31``. With bins, numbers and numeric text are put into [e₀, e₁), …, the last interval
+    closed, and a text that is already an interval's label is that interval. Missing are nulls, NaN
+    and the empty text, which can never be a category.
 
     Args:
         attribute: the public domain.
@@ -164,6 +164,21 @@ class ColumnEncoder:
             else:
                 absent = to_numpy(column.is_null())
             codes = np.where(absent, np.int32(self._missing_code), codes)
+            if is_text(kind):
+                codes = self._with_zeros(column, codes)
+        return codes
+
+    def _with_zeros(self, column: Any, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return codes of texts with those of whole numbers that have zeros behind their decimal
+        point, as programs write numbers where some are missing."""
+        if not any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            return codes
+        unknown = np.flatnonzero(codes == _UNKNOWN)
+        written = rf"^(-?[0-9]+){re.escape(self._decimal)}0+$"
+        texts = pc.replace_substring_regex(column.take(from_numpy(unknown)), written, r"\1")
+        categories, category_codes = self._categories_as(column.type)
+        found = to_numpy(pc.index_in(texts, value_set=categories), null=-1)
+        codes[unknown] = np.append(category_codes, np.int32(_UNKNOWN))[found]
         return codes
 
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:

@@ -142,6 +142,21 @@ def test_fractional_numbers_need_bins_and_whole_ones_are_the_integers_they_are(k
     assert "declare bins" in refusal(PETS, pa.array([1.0, 2.0]).cast(kind))
 
 
+def test_whole_numbers_with_zeros_behind_their_point_are_the_integers_they_are():
+    attribute = Attribute("a", ("0", "1", "10", "NA"), missing="NA", missing_codes=("99",))
+    texts = ["1.0", "10.000", "0", "", "99.0", "1"]
+    for column in (pa.array(texts), pa.array(texts).dictionary_encode()):
+        assert ColumnEncoder(attribute, "t").encode(column).tolist() == [1, 2, 0, 3, 3, 1]
+    by_comma = ColumnEncoder(attribute, "t", decimal=",")
+    assert by_comma.encode(pa.array(["1,0", "10"])).tolist() == [1, 2]
+    for text in ("1.5", "1.", "2.0", "+1.0", "1,0"):
+        with pytest.raises(InputError, match="not one of the declared categories"):
+            ColumnEncoder(attribute, "t").encode(pa.array(["1", text]))
+    # A text that is declared is what it says.
+    versions = ColumnEncoder(Attribute("v", ("1", "1.0")), "t")
+    assert versions.encode(pa.array(["1.0", "1"])).tolist() == [1, 0]
+
+
 def test_dates_match_as_they_are_written():
     days = Attribute("day", ("2024-12-31", "2025-01-01"), missing="NA")
     column = pa.array(["2025-01-01", "2024-12-31", None]).cast(pa.date32())
