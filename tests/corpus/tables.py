@@ -180,6 +180,17 @@ def tables() -> dict[str, Table]:
             text(of("age", with_missing(WHOLE, 999))).encode(),
             of("age", with_missing(WHOLE, None)),
         ),
+        "whole numbers with zeros behind a point": Table(
+            text(of("grade", with_missing([f"{i % 4}.0" for i in range(N)], ""))).encode(),
+            of("grade", with_missing([i % 4 for i in range(N)], None)),
+        ),
+        "single blanks": Table(
+            text(PLAIN).replace(",", " ").encode(), PLAIN, FileFormat(separator=" ")
+        ),
+        "two words in a column": Table(
+            b"name of town\nNew York\nOld Sarum\nBerlin\nNew York\n",
+            {"name of town": ["New York", "Old Sarum", "Berlin", "New York"]},
+        ),
         "-9 in a small range": Table(
             text(of("grade", with_missing([i % 4 for i in range(N)], -9))).encode(),
             of("grade", with_missing([i % 4 for i in range(N)], None)),
@@ -318,6 +329,8 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "a file that is cut off": (gzip.compress(plain)[:-20], "cut off, damaged"),
         "a cut Parquet file": (parquet(pa.table(PLAIN))[:-9], "not readable as Parquet"),
         "a quote that stays open": (b'sex,region\nf,"north\n' + b"m,south\n" * 9, "quote"),
+        "blanks between columns": (b"a b c\n1 2 3\n4 5 6\n", "say --separator ' '"),
+        "several blanks between columns": (b"a   b\n1   2\n10  3\n", "write the file with one"),
         "two separators": (b"a;b,c\n1;2,3\n4;5,6\n", "say with --separator"),
         "two decimal points": (
             b"a;b\n" + b"".join(b"%d,5;%d.5\n" % (i, i) for i in range(60)),

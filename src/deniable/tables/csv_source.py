@@ -222,6 +222,7 @@ class CsvSource:
                 names[separator] = len(set(expected).intersection(map(str.strip, split[0])))
                 alike[separator] = sum(len(row) == len(split[0]) for row in split) / len(split)
         if not alike:
+            self._refuse_blanks(rows, expected)
             return ","
         likely = [
             s
@@ -237,6 +238,21 @@ class CsvSource:
                 "does"
             )
         return likely[0]
+
+    def _refuse_blanks(self, rows: str, expected: Collection[str]) -> None:
+        """Refuse rows of one field that have as many words each: columns, most likely."""
+        (name,) = _split(rows, ",")[0]
+        words = [sum(map(bool, row)) for row in _split(rows, " ")]
+        if (
+            len(words) > 1
+            and 1 < words[0] == min(words) == max(words)
+            and name.strip() not in expected
+        ):
+            raise InputError(
+                f"{self.table}: every row has {words[0]} words and no separator; say "
+                "--separator ' ' if single blanks divide it into columns (of several, write the "
+                "file with one), or --separator , if it is one column"
+            )
 
     def _names(self, first: str, file_format: FileFormat) -> tuple[str, ...]:
         fields = next(
