@@ -58,9 +58,10 @@ MISSING_NUMBERS = (-9999, -999, -99, -9, -8, -1, 99, 999, 9999, 99999)
 """What they write in columns of numbers; taken for that only far from all other numbers."""
 
 _IDENTIFYING = re.compile(
-    r"(^|[_. -])(id|ids|uuid|guid|key|nr|no|ssn|nhs|iban|passport|e-?mail|phone|telephone|mobile|"
-    r"address|street|zip|zipcode|zip_code|postal|postcode|plz|surname|lastname|firstname|name)"
-    r"($|[_. -])",
+    r"(^|[_. -])(id|ids|identifiers?|uuid|guid|key|nr|no|ssn|nhs|iban|passport|e-?mail|phone|"
+    r"telephone|mobile|address|street|zip|zipcode|zip_code|postal|postcode|plz|surname|lastname|"
+    r"firstname|name)($|[_. -])|"
+    r"^(case|individual|member|obs|participant|patient|person|respondent|subject)$",
     re.IGNORECASE,
 )
 _DISTINCT = 4096

@@ -51,6 +51,16 @@ def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_b
         assert sum(batch.n_rows for batch in reader) == n
 
 
+@pytest.mark.parametrize("name", ["identifier", "patient", "Respondent", "person id"])
+def test_numbers_under_the_name_of_an_identifier_are_left_for_a_person(
+    tmp_path: Path, name: str
+) -> None:
+    numbers = [str(i * 37 % 997) for i in range(60) for _ in range(3)]
+    text, schema, _ = draft(tmp_path, {name: numbers, "patient age": numbers})
+    assert schema.names == ("patient age",)
+    assert "the name of an identifier" in text
+
+
 def test_ordered_categories_are_those_of_the_type_in_its_order(tmp_path: Path) -> None:
     def ordered(values: list[str | None], declared: list[str], *, flag: bool = True) -> pa.Array:
         codes = pa.array([None if v is None else declared.index(v) for v in values], pa.int8())
