@@ -142,41 +142,41 @@ class CsvSource:
             if self._stream.at_end(skip_blank=not single):
                 return
             self._block_bytes = self._block()
-            lent = _Lent(self._stream)
+            lent: _Lent | None = _Lent(self._stream)
             released = weakref.ref(lent)
-            reader = pc_csv.open_csv(
-                pa.PythonFile(lent, mode="r"),
-                # Threads of our own overlap reading and writing; with pyarrow's, the number of a
-                # ragged row is not known.
-                read_options=pc_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=self._block_bytes,
-                    column_names=[*self.names, *unnamed],
-                ),
-                parse_options=pc_csv.ParseOptions(
-                    delimiter=self.separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=not single,
-                    invalid_row_handler=refuse,
-                ),
-                convert_options=pc_csv.ConvertOptions(
-                    include_columns=[*columns, *unnamed],
-                    column_types={name: pa.string() for name in (*columns, *unnamed)},
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    check_utf8=False,  # the stream has been decoded
-                ),
-            )
-            del lent
-            batch = None
+            batch = reader = None
             # A thread of pyarrow's that still has the stream while Python ends aborts the process.
             try:
+                reader = pc_csv.open_csv(
+                    pa.PythonFile(lent, mode="r"),
+                    # Threads of our own overlap reading and writing; with pyarrow's, the number of
+                    # a ragged row is not known.
+                    read_options=pc_csv.ReadOptions(
+                        use_threads=False,
+                        block_size=self._block_bytes,
+                        column_names=[*self.names, *unnamed],
+                    ),
+                    parse_options=pc_csv.ParseOptions(
+                        delimiter=self.separator,
+                        newlines_in_values=True,
+                        ignore_empty_lines=not single,
+                        invalid_row_handler=refuse,
+                    ),
+                    convert_options=pc_csv.ConvertOptions(
+                        include_columns=[*columns, *unnamed],
+                        column_types={name: pa.string() for name in (*columns, *unnamed)},
+                        null_values=[""],
+                        strings_can_be_null=True,
+                        check_utf8=False,  # the stream has been decoded
+                    ),
+                )
+                lent = None
                 with reader:
                     for batch in reader:
                         yield self._named(_trimmed(batch) if self._text.blanks else batch, unnamed)
                         self._rows += batch.num_rows
             finally:
-                del reader
+                lent = reader = None
                 _wait_until_gone(released)
             if batch is not None and self._text.quotes % 2 and _spans_lines(batch):
                 raise InputError(

@@ -73,12 +73,12 @@ def csv_table(content: bytes) -> Any:
         InputError: if it is no such table.
     """
     try:
-        names = pyarrow.csv.open_csv(io.BytesIO(content)).schema.names
+        names = pyarrow.csv.open_csv(pa.BufferReader(content)).schema.names
         convert = pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=True,
             null_values=[""],
         )
-        return pyarrow.csv.read_csv(io.BytesIO(content), convert_options=convert)
+        return pyarrow.csv.read_csv(pa.BufferReader(content), convert_options=convert)
     except pa.ArrowException:
         raise InputError("what the program has written is not CSV with a header") from None

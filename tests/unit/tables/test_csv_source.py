@@ -5,6 +5,7 @@ import weakref
 
 import pytest
 
+from deniable.errors import InputError
 from deniable.schema import FileFormat
 from deniable.tables import csv_source
 from deniable.tables.csv_source import CsvSource
@@ -30,6 +31,12 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
             batches.close()
         assert [one for one in lent if one() is not None] == []
     assert len(lent) == 40
+    # Nor once the first block has been refused, which is looked at while the table is opened.
+    for _ in range(40):
+        ragged = CsvSource(io.BytesIO(b"a,b\n1\n"), "t", FileFormat())
+        with pytest.raises(InputError, match="1 fields instead of 2"):
+            next(ragged.batches(["a", "b"]))
+        assert [one for one in lent if one() is not None] == []
 
 
 def test_waiting_for_what_never_goes_ends() -> None:
