@@ -336,6 +336,8 @@ def refused() -> dict[str, tuple[bytes, str]]:
             b"a;b\n" + b"".join(b"%d,5;%d.5\n" % (i, i) for i in range(60)),
             "say with --decimal",
         ),
+        "a pickle": (b"\x80\x04" + bytes(99), "a pickle of Python"),
+        "records in JSON": (b'[{"sex": "f"}, {"sex": "m"}]\n', "this is JSON"),
         "another kind of archive": (b"BZh91AY&SY" + bytes(99), "compressed with bzip2"),
     }
 

@@ -39,6 +39,11 @@ _OTHER_KINDS = {
     b"\xfd7zX": "a file compressed with xz",
     b"\x28\xb5\x2f\xfd": "a file compressed with zstandard",
     b"%PDF": "a PDF document",
+    b"$FL2": "an SPSS file",
+    b"\x80\x04": "a pickle of Python",
+    b"\x80\x05": "a pickle of Python",
+    b'{"': "JSON",
+    b'[{"': "JSON",
 }
 _LINE_END = ord("\n")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
