@@ -259,6 +259,11 @@ class Schema:
         Raises:
             InputError: if something is missing, misspelt, of the wrong type or contradictory.
         """
+        if not plain.get("attribute"):
+            raise InputError(
+                "the schema declares no attribute, so there is nothing to randomize; write an "
+                "[[attribute]] for every column that is to be protected"
+            )
         try:
             # A date of TOML is one text, as it is in JSON.
             document = msgspec.convert(msgspec.to_builtins(plain), Document)
