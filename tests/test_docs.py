@@ -262,6 +262,7 @@ NOT_RUN = [
     "'deniable work .batch.job --part $SLURM_ARRAY_TASK_ID/40'",
     "docs/scale.md: from distributed import Client, LocalCluster",
     "docs/scale.md: from deniable.engines import dask",
+    'docs/scale.md: if __name__ == "__main__":',
     "docs/scale.md: with LocalCluster(n_workers=2, dashboard_address=None) as cluster, "
     "Client(cluster) as client:",
     'docs/scale.md: dask.share(client, "people", "mechanism.json", "by-dask")',
