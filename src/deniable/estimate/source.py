@@ -75,7 +75,7 @@ class Release:
             show_values=self.show_values,
             counted=self.counts is not None,
         )
-        if not where and self.counts is None:
+        if not where:
             self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
         return counted
 
@@ -147,16 +147,17 @@ def open_release(
         raise InputError(
             "name a folder made by share, or say with --mechanism what randomized the table"
         )
-    strata = read_designs(mechanism or folder or Path()).strata
+    stated = mechanism or folder or Path()
+    strata = read_designs(stated).strata
+    if mechanism is not None or counts is not None:
+        file = Path(stated)
+        n_released = released_rows(file / "record.json" if file.is_dir() else file)
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")
-        return Release(strata, None, counts, show_values)
+        return Release(strata, None, counts, show_values, n_released)
     if source is None:
         raise InputError("name the randomized table, or a file of counts with --counts")
-    if mechanism is not None:
-        file = Path(mechanism)
-        n_released = released_rows(file / "record.json" if file.is_dir() else file)
     rows = source if folder is None else released_files(folder)
     return Release(strata, rows, None, show_values, n_released)
 

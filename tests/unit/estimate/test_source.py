@@ -8,7 +8,7 @@ import pytest
 
 from deniable.design.design import design
 from deniable.design.record import mechanism_to_plain, to_json
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.estimate.source import Release, open_release, released_files
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
@@ -81,3 +81,14 @@ def test_counts_are_enough_where_nothing_has_to_be_known_of_single_rows(tmp_path
     assert counts.parts[0][1].counts.tolist() == [4, 3]
     with pytest.raises(InputError, match="there is no column 'town'"):
         Release(by_town(), None, path).count(["smokes"])
+
+
+def test_counts_of_fewer_rows_than_were_released_are_warned_of(tmp_path: Path) -> None:
+    record = folder(tmp_path / "release") / "record.json"
+    plain = json.loads(record.read_bytes())
+    record.write_bytes(to_json(plain | {"release": plain["release"] | {"rows": 3}}))
+    path = tmp_path / "counts.csv"
+    path.write_text("a,count\nx,1\n")
+    for source, stated in ((None, record), (record.parent, None)):
+        with pytest.warns(Notice, match="the table has 1 of the 3 rows that were released"):
+            open_release(source, stated, path).count(["a"])
