@@ -250,7 +250,7 @@ class SumSampler:
             after += before - low
         if before < low:
             np.maximum(after, 0, out=after)
-        if most + self.backward.weights[i] + (self.backward.dither[i] > 0) > high:
+        if most + self.backward.weights[i] + 1 > high:  # with dither
             np.minimum(after, high - low, out=after)
         return after
 
