@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import Counter
 
 import pytest
 
@@ -190,3 +191,10 @@ def test_forms_ask_what_is_said_and_name_their_column(deniable, people):
         header, *rows = csv.reader(released)
     assert header == ["sex", "age", "blood", "questionnaire"]
     assert {sum(map(bool, row[:3])) for row in rows} == {1}
+    # Counts of these rows tell what the rows tell.
+    counted = Counter((row[0], row[3]) for row in rows)
+    lines = ["sex,questionnaire,count", *(f"{a},{b},{n}" for (a, b), n in counted.items())]
+    (people / "counts.csv").write_text("\n".join(lines) + "\n")
+    ask = ["estimate", "--of", "sex", "--json", "--anyway"]
+    of_counts = deniable(*ask, "--counts", "counts.csv", "--mechanism", "m.json")
+    assert of_counts.json == deniable(*ask, "r").json
