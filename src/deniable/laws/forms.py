@@ -35,7 +35,7 @@ from deniable.laws.law import (
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import code_type, rotate
 from deniable.laws.plain import Bits, Count, HexInteger, PlainLaw
-from deniable.laws.set_answers import PlainSetAnswers, SetAnswers
+from deniable.laws.set_answers import PlainSetAnswers, SetAnswers, SetSampler
 from deniable.randomness import BitSource, ExactCategorical
 
 _NOTHING: Ratio = (1, 1)
@@ -578,54 +578,19 @@ _KEPT, _CHANGED, _HIT, _MISSED, _NOT_ASKED = range(5)
 """What is done to an answer: a category kept or changed, or a set that holds it or not."""
 
 
-class _SetSampler:
-    """Draws sets that hold a category or do not: the list and a step, and from it the category that
-    the set starts from."""
-
-    def __init__(self, sets: SetAnswers) -> None:
-        self._n, rest = sets.n_categories, sets.n_categories - sets.breadth
-        beside = [sorted({*range(self._n)} - {*steps}) for steps in sets.lists]
-        self._list = np.repeat(np.arange(len(sets.lists)), sets.breadth)
-        self._list_beside = np.repeat(np.arange(len(sets.lists)), rest)
-        self._step, self._step_beside = np.concatenate(sets.lists), np.concatenate(beside)
-        self._within = ExactCategorical([w for w in sets.weights for _ in range(sets.breadth)])
-        self._beside = ExactCategorical([w for w in sets.weights for _ in range(rest)])
-
-    def draws(self, sets: SetAnswers) -> bool:
-        """Return whether the tables are those of the sets."""
-        shares = [(w, c) for c, w in enumerate(sets.weights)]
-        inside = [(w, c, step) for w, c in shares for step in sets.lists[c]]
-        outside = [
-            (w, c, step) for w, c in shares for step in range(self._n) if step not in sets.lists[c]
-        ]
-        listed = list(zip(self._list.tolist(), self._step.tolist(), strict=True))
-        beside = list(zip(self._list_beside.tolist(), self._step_beside.tolist(), strict=True))
-        return (
-            self._n == sets.n_categories
-            and listed == [each[1:] for each in inside]
-            and beside == [each[1:] for each in outside]
-            and self._within.draws_by([each[0] for each in inside])
-            and self._beside.draws_by([each[0] for each in outside])
-        )
-
-    def draw(
-        self, codes: NDArray[Any], missed: NDArray[np.bool_], source: BitSource
-    ) -> NDArray[np.intp]:
-        """Return the numbers of sets, shape (n,), that hold the codes or, where missed, do not."""
-        which = np.empty(len(codes), dtype=np.intp)
-        step = np.empty(len(codes), dtype=np.intp)
-        for rows, drawn, lists, steps in (
-            (np.flatnonzero(~missed), self._within, self._list, self._step),
-            (np.flatnonzero(missed), self._beside, self._list_beside, self._step_beside),
-        ):
-            place = drawn.draw(len(rows), source)
-            which[rows], step[rows] = lists[place], steps[place]
-        return np.asarray(which * self._n + (codes - step) % self._n)
+_MOSTLY = 0.4
+"""Share of people above which an attribute is worked out for all rows: less than half the work of a
+row that is looked up."""
 
 
 class FormsSampler(LawSampler):
     """Draws, for every row, a form together with which of its answers change, and then, attribute
-    by attribute, another category for all who are asked it, used where it changes."""
+    by attribute, another category for all who are asked it, used where it changes.
+
+    Of an attribute that most forms ask, all rows are worked through at a stretch, drawn for whether
+    they are asked or not; of the others only the rows of the forms that ask it, which are sorted by
+    form for that.
+    """
 
     def __init__(self, law: PublishedForms) -> None:
         self.n_categories = law.n_categories
@@ -640,6 +605,7 @@ class FormsSampler(LawSampler):
         )
         sizes = [len(form.table.weights) for form in law.forms]
         self._form = np.repeat(np.arange(len(sizes), dtype=code_type(len(sizes))), sizes)
+        self._starts = np.cumsum(sizes)[:-1]
         self._done = np.full((len(law.n_categories), sum(sizes)), _NOT_ASKED, dtype=np.uint8)
         start = 0
         self._draws: list[tuple[int, int, tuple[tuple[int, Draw, int], ...]]] = []
@@ -657,7 +623,17 @@ class FormsSampler(LawSampler):
                 )
                 self._draws.append((number, start, bits))
             start += size
-        self._always = (self._done != _NOT_ASKED).any(axis=1)
+        asking = [[*form.asked] for form in law.forms]
+        self._asking = [
+            [number for number, asked in enumerate(asking) if place in asked]
+            for place in range(len(law.n_categories))
+        ]
+        self._mostly = [
+            place not in law.sets
+            and not any(place in draw.members for form in law.forms for draw in form.drawn)
+            and law.probabilities[forms].sum() > _MOSTLY
+            for place, forms in enumerate(self._asking)
+        ]
         self._left = {
             n: ExactCategorical([1] * n)
             for _, _, draws in self._draws
@@ -666,7 +642,10 @@ class FormsSampler(LawSampler):
         }
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
-        alike = {sets: _SetSampler(sets) for sets in law.sets.values()}
+        alike = {
+            sets: [SetSampler(sets, hits=True), SetSampler(sets, hits=False)]
+            for sets in law.sets.values()
+        }
         self._sets = {place: alike[sets] for place, sets in law.sets.items()}
 
     def draws(self, law: PublishedForms) -> bool:
@@ -690,8 +669,17 @@ class FormsSampler(LawSampler):
                 for number, form in enumerate(law.forms)
                 if form.drawn
             ]
+            and self._asking
+            == [
+                [number for number, form in enumerate(law.forms) if place in form.asked]
+                for place in range(len(law.n_categories))
+            ]
             and self._sets.keys() == law.sets.keys()
-            and all(self._sets[place].draws(sets) for place, sets in law.sets.items())
+            and all(
+                self._sets[place][0].draws(sets, hits=True)
+                and self._sets[place][1].draws(sets, hits=False)
+                for place, sets in law.sets.items()
+            )
             and all(left.draws_by([1] * n) for n, left in self._left.items())
             and self._done.T.tolist() == done
             and self._outcome.draws_by([int(chance * common) for _, chance in outcomes])
@@ -705,27 +693,33 @@ class FormsSampler(LawSampler):
         """Return the randomized codes and the forms of the rows."""
         outcome = self._outcome.draw(len(columns[0]), source).astype(np.intp)
         form = self._form.take(outcome, mode="clip")
-        among = self._among(form, outcome, source)
+        order = np.argsort(form, kind="stable")
+        by_form = outcome.take(order, mode="clip")
+        ends = np.searchsorted(by_form, self._starts)  # those of a form lie before the next one's
+        rows_of, outcomes_of = np.split(order, ends), np.split(by_form, ends)
+        among = self._among(rows_of, outcome, source)
         codes = []
         for place, (column, n, others) in enumerate(
             zip(columns, self.n_categories, self._others, strict=True)
         ):
+            if self._mostly[place]:
+                codes.append(self._of_all(place, column, outcome, source))
+                continue
             rows, changed = among[place] if among else (outcome[:0], self._done[place, :0])
-            if self._always[place]:
-                of_row = self._done[place].take(outcome, mode="clip")
-                always = np.flatnonzero(of_row != _NOT_ASKED)
-                changed = np.concatenate([of_row.take(always, mode="clip"), changed])
-                rows = np.concatenate([always, rows])
+            if asking := self._asking[place]:
+                drawn = np.concatenate([outcomes_of[number] for number in asking])
+                done = self._done[place].take(drawn, mode="clip")
+                changed = np.concatenate([done, changed]) if among else done
+                rows = np.concatenate([*(rows_of[number] for number in asking), rows])
             released = np.full(
                 len(column), self._n_outputs[place], dtype=code_type(self._n_outputs[place])
             )
             if place in self._sets:
-                broad = changed >= _HIT
-                own = rows[broad]
-                released[own] = n + self._sets[place].draw(
-                    column.take(own, mode="clip"), changed[broad] == _MISSED, source
-                )
-                rows, changed = rows[~broad], changed[~broad]
+                for how, sets in zip((_HIT, _MISSED), self._sets[place], strict=True):
+                    own = rows[changed == how]
+                    released[own] = sets.draw(column.take(own, mode="clip"), source)
+                plain = changed <= _CHANGED
+                rows, changed = rows[plain], changed[plain]
             shift = others.draw(len(rows), source)
             shift += 1
             shift *= changed
@@ -733,8 +727,22 @@ class FormsSampler(LawSampler):
             codes.append(released)
         return Drawn(codes, form)
 
+    def _of_all(
+        self, place: int, column: NDArray[Any], outcome: NDArray[np.intp], source: BitSource
+    ) -> NDArray[Any]:
+        """Return an attribute's released codes, worked out for all rows."""
+        n = self.n_categories[place]
+        done = self._done[place].take(outcome, mode="clip")
+        shift = self._others[place].draw(len(column), source)
+        shift += 1
+        shift *= done & 1
+        released = rotate(column, shift, n)
+        # A code is below n, the code of those who are not asked.
+        np.maximum(released, (done >> 2) * released.dtype.type(n), out=released)
+        return released
+
     def _among(
-        self, form: NDArray[Any], outcome: NDArray[np.intp], source: BitSource
+        self, rows_of: Sequence[NDArray[np.intp]], outcome: NDArray[np.intp], source: BitSource
     ) -> list[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
         """Return, per attribute, the rows that it was drawn for and whether its answer changes;
         nothing if no form draws."""
@@ -742,7 +750,7 @@ class FormsSampler(LawSampler):
         places: list[NDArray[np.intp]] = []
         changed: list[NDArray[np.uint8]] = []
         for number, start, draws in self._draws:
-            own = np.flatnonzero(form == number)
+            own = rows_of[number]
             for bit, draw, kept in draws:
                 chosen = self._chosen(len(own), draw, source)
                 for slot in range(draw.asked):

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.law import integers_from_plain
+from deniable.laws.patterns import code_type, rotate
 from deniable.laws.plain import Bits, Count, HexInteger
+from deniable.randomness import BitSource, ExactCategorical
 
 IMBALANCE = 1e-12
 """How far, as a part of it, the weight of two categories' common sets may be from the mean."""
@@ -204,3 +206,48 @@ class SetAnswers:
 
 def _number(steps: tuple[int, ...]) -> int:
     return sum(1 << step for step in steps)
+
+
+class SetSampler:
+    """Draws sets that hold a category, or do not: a list and one of its steps, or of the other
+    steps, from which follows the category that the set starts from.
+
+    Args:
+        sets: which sets there are.
+        hits: whether to draw those that hold a category, or the others.
+    """
+
+    def __init__(self, sets: SetAnswers, *, hits: bool) -> None:
+        self._n = n = sets.n_categories
+        drawn, kind = _steps_of(sets, hits=hits), code_type(n + sets.n_answers)
+        self._place = ExactCategorical([weight for weight, _, _ in drawn])
+        self._start = np.array([n * (1 + which) for _, which, _ in drawn], dtype=kind)
+        self._shift = np.array([-step % n for _, _, step in drawn], dtype=code_type(n))
+
+    def draws(self, sets: SetAnswers, *, hits: bool) -> bool:
+        """Return whether the tables are those of the sets."""
+        n, drawn = sets.n_categories, _steps_of(sets, hits=hits)
+        return (
+            self._n == n
+            and self._place.draws_by([weight for weight, _, _ in drawn])
+            and self._start.tolist() == [n * (1 + which) for _, which, _ in drawn]
+            and self._shift.tolist() == [-step % n for _, _, step in drawn]
+        )
+
+    def draw(self, codes: NDArray[Any], source: BitSource) -> NDArray[Any]:
+        """Return released codes of sets that hold the codes, or do not, shape (n,)."""
+        place = self._place.draw(len(codes), source)
+        first = rotate(codes, self._shift.take(place, mode="clip"), self._n)
+        return np.asarray(self._start.take(place, mode="clip") + first)
+
+
+def _steps_of(sets: SetAnswers, *, hits: bool) -> list[tuple[int, int, int]]:
+    """Return weights, lists and steps from first categories to those that the sets hold, or to
+    those that they do not."""
+    found = []
+    for which, (weight, steps) in enumerate(zip(sets.weights, sets.lists, strict=True)):
+        inside = set(steps)
+        found += [
+            (weight, which, step) for step in range(sets.n_categories) if (step in inside) == hits
+        ]
+    return found
