@@ -33,6 +33,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from statistics import NormalDist
 from typing import NamedTuple, TypeVar, get_args
 
@@ -478,12 +479,22 @@ def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
     raise InputError(f"the {what} is {names}, not '{name}'")
 
 
+def check_between(value: float, what: str) -> None:
+    """Refuse what is no number between 0 and 1.
+
+    Raises:
+        InputError: if it is not; it says ``what``.
+    """
+    if not isinstance(value, Real) or not 0 < value < 1:
+        shown = f"{float(value):g}" if isinstance(value, Real) else repr(value)
+        raise InputError(f"{what} a number between 0 and 1, not {shown}")
+
+
 def normal_quantile(level: float) -> float:
     """Return z with Pr[|Z| ≤ z] = level for a standard normal Z.
 
     Raises:
         InputError: if the level is not between 0 and 1.
     """
-    if not 0 < level < 1:
-        raise InputError(f"the confidence level must be between 0 and 1, not {level:g}")
+    check_between(level, "the confidence level is")
     return NormalDist().inv_cdf(0.5 + level / 2)

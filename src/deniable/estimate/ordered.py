@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text
-from deniable.estimate.inference import UNCERTAIN_ERRORS, Inference, Value, normal_quantile
+from deniable.estimate.inference import (
+    UNCERTAIN_ERRORS,
+    Inference,
+    Value,
+    check_between,
+    normal_quantile,
+)
 from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.tabulate import Counts
@@ -259,8 +265,7 @@ def estimate_quantile(
     """
     from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
 
-    if not 0 < probability < 1:
-        raise InputError(f"a quantile's probability is between 0 and 1, not {probability:g}")
+    check_between(probability, "a quantile's probability is")
     inference = Inference(counts, (attribute, *by), target)
     declared = counts.schema.variable(attribute).attribute
     if not declared.ordered:

@@ -391,7 +391,7 @@ def refuse_drafted(schema: Schema, options: Options) -> None:
         raise InputError(
             f"the categories or bin edges of {names}{more} were read off the data, and are a "
             "disclosure of their own: put the public codebook in their place and take drafted = "
-            "true away, or accept that with --accept-drafted (in Python, accept_drafted=True)"
+            "true away, or accept that with --accept-drafted"
         )
 
 

@@ -302,6 +302,6 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
         estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, float("nan")])
     with pytest.raises(InputError, match="'sex' has no order"):
         estimate_quantile(Counts.of(mechanism, sex), "sex", 0.5)
-    for probability in (0.0, 1.0, 50.0):
+    for probability in (0.0, 1.0, 50.0, "0.5"):
         with pytest.raises(InputError, match="between 0 and 1"):
-            estimate_quantile(Counts.of(mechanism, degree), "degree", probability)
+            estimate_quantile(Counts.of(mechanism, degree), "degree", probability)  # type: ignore[arg-type]

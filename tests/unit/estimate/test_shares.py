@@ -255,6 +255,8 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence() -> None:
     for level in (0, 1, 95, float("nan")):
         with pytest.raises(InputError, match="between 0 and 1"):
             estimate.confidence_interval(level)
+    with pytest.raises(InputError, match="a number between 0 and 1, not '95 %'"):
+        estimate.confidence_interval("95 %")  # type: ignore[arg-type]
 
 
 def test_a_lost_component_is_refused_whatever_the_method() -> None:
