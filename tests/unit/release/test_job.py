@@ -11,6 +11,7 @@ import pytest
 from deniable import Attribute, Design, Schema, design
 from deniable.errors import InputError, Notice
 from deniable.ledger import Ledger, Population
+from deniable.randomness import SystemRandomness
 from deniable.release.job import (
     Job,
     begin,
@@ -18,7 +19,7 @@ from deniable.release.job import (
     refuse_other_request,
 )
 from deniable.release.parts import work
-from deniable.release.release import job_folder
+from deniable.release.release import job_folder, share
 from deniable.tables.files import files_of
 from unit.release.tables_in_parts import DESIGN, OPTIONS, write_parts
 
@@ -85,6 +86,11 @@ def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, 
         begin(files, DESIGN, tmp_path / "release", OPTIONS)
     forced = begin(files, DESIGN, tmp_path / "release", replace(OPTIONS, overwrite=True))
     assert forced.options.overwrite
+    with pytest.raises(InputError, match="was begun and is not finished"):
+        share(files[0], DESIGN, tmp_path / "release", OPTIONS, SystemRandomness())
+    replacing = replace(OPTIONS, overwrite=True)
+    share(files[0], DESIGN, tmp_path / "release", replacing, SystemRandomness())
+    assert not forced.folder.exists()
 
 
 @pytest.mark.parametrize("left", ["job.json", "release"])
