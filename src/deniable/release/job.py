@@ -307,13 +307,17 @@ class Job:
             return SystemRandomness()
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
 
-    def open(self, unit: Unit) -> TableReader:
+    def open(self, unit: Unit, *, read: bool = True) -> TableReader:
         """Open the rows of a unit.
+
+        Args:
+            unit: which.
+            read: as of :meth:`refuse_changed`.
 
         Raises:
             InputError: if its file has changed since the job was begun, or does not fit.
         """
-        self.refuse_changed(unit.file)
+        self.refuse_changed(unit.file, read=read)
         path = Path(self.stored.sources[unit.file].path)
         return _opened(path, self.design, self.options, unit)
 
@@ -321,20 +325,39 @@ class Job:
         """Open the first table to see its columns, whatever it is now."""
         return _opened(Path(self.stored.sources[0].path), self.design, self.options, Unit(0))
 
-    def refuse_changed(self, number: int) -> None:
+    def status(self, number: int) -> tuple[int, ...]:
+        """Return what the system says of a source; it says something else as soon as somebody
+        writes to it.
+
+        Raises:
+            InputError: if it is gone.
+        """
+        path = Path(self.stored.sources[number].path)
+        try:
+            found = path.stat()
+        except OSError:
+            raise InputError(
+                f"{path} is gone since the release was begun; put it back, or remove {self.folder} "
+                "and begin anew"
+            ) from None
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+    def refuse_changed(self, number: int, *, read: bool = True) -> None:
         """Stop if a source is not what it was when the job was begun.
+
+        Args:
+            number: which.
+            read: compare what is in it (see :class:`~deniable.tables.files.Identity`), and not only
+                its size and time, with which an older file may have come back.
 
         Raises:
             InputError: naming the file.
         """
         known = self.stored.sources[number]
         path = Path(known.path)
-        if not path.exists():
-            raise InputError(
-                f"{path} is gone since the release was begun; put it back, or remove {self.folder} "
-                "and begin anew"
-            )
-        if identity_of(path) != Identity(known.size, known.changed, known.digest):
+        size, changed, *_ = self.status(number)
+        found = identity_of(path) if read else Identity(size, changed, known.digest)
+        if found != Identity(known.size, known.changed, known.digest):
             raise InputError(
                 f"{path} has changed since the release was begun, and its rows may be other "
                 f"people's; put back the file as it was, or remove {self.folder} and begin anew"

@@ -163,7 +163,7 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 
 
 def _look(job: Job, number: int, advance: Advance) -> None:
-    with job.open(job.units[number]) as reader:
+    with job.open(job.units[number], read=False) as reader:  # that is done before it is drawn
         rows = reader.look([] if job.options.person is None else [job.options.person])
     place = job.place("look", number)
     write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
@@ -190,6 +190,8 @@ def _committed(
 def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     """Randomize a unit, into a part or, if rows are shuffled, into buckets."""
     expected, person = job.rows[number], job.options.person
+    file_number = job.units[number].file
+    status = job.status(file_number)
     bits = job.bits("draw", number)
     randomizer = Randomizer(job.design.mechanism, bits)
     with ExitStack() as stack:
@@ -223,7 +225,8 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
                 rows.append(writer.n_rows)
             if rows != [expected]:
                 raise _changed(job, number)
-            job.refuse_changed(job.units[number].file)
+            if job.status(file_number) != status:
+                job.refuse_changed(file_number)
 
 
 def _changed(job: Job, number: int) -> InputError:

@@ -358,14 +358,20 @@ def test_an_unreadable_part_is_named_and_the_others_stay(tmp_path):
     assert made.items() <= content(job.folder / "release" / "data").items()
 
 
-def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch):
+@pytest.mark.parametrize("change", ["a row more", "a value"])
+def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch, change):
     job = started(tmp_path)
     path = tmp_path / "people" / "people-2.csv"
     opened = Job.open
 
     def changed(self: Job, unit: object) -> object:
         reader = opened(self, unit)
-        path.write_text(path.read_text() + "99,x,no\n")
+        text, then = path.read_text(), path.stat()
+        if change == "a value":  # and the time as before
+            path.write_text(text.replace("x", "y", 1))
+            os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+        else:
+            path.write_text(text + "99,x,no\n")
         return reader
 
     monkeypatch.setattr(Job, "open", changed)
