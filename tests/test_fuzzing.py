@@ -2,15 +2,20 @@
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 import fuzzing
 from deniable.collect.questionnaire import read_questionnaire
+from deniable.design.matrices import holds_mechanism, response_from_file
 from deniable.errors import InputError
 from deniable.ledger import Ledger
-from deniable.schema import Schema
+from deniable.release.signing import read_signer
+from deniable.schema import Attribute, Schema
 
 SEED = 0  # the same inputs in every run of the gate; just fuzz takes others
 
@@ -69,6 +74,32 @@ def test_a_ledger_whose_damage_is_no_text_is_refused(tmp_path: Path) -> None:
     ledger.path.write_bytes(content.replace(b"CREATE TABLE secret", b"CREATE TABLO s\xa8cret"))
     with pytest.raises(InputError, match="damaged"):
         ledger.events()
+
+
+def test_what_was_found_by_a_million_inputs_is_one_sentence(tmp_path: Path) -> None:
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 3000)
+    assert not holds_mechanism(deep)
+    with pytest.raises(InputError, match="not JSON"):
+        response_from_file(deep, Attribute("a", ("x", "y")))
+    with pytest.raises(InputError, match="cannot be a ledger"):
+        Ledger(tmp_path / ("a" * 2000))
+    ledger = Ledger(tmp_path / "l")
+    ledger.set_budget("p", 1.0)
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute("DROP TRIGGER events_stay")
+        connection.execute("UPDATE events SET population = x'00ff'")
+    connection.close()
+    with pytest.raises(InputError, match="event 1 is not the one that was entered"):
+        ledger.events()
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
+    key = tmp_path / "key"
+    key.write_bytes(pem.replace(b"K2Vw", b"K2Vv"))  # says that it is of X448
+    key.chmod(0o600)
+    with pytest.raises(InputError, match="this is no private key"):
+        read_signer(key)
 
 
 def test_an_input_is_the_same_each_time_and_another_for_another_number() -> None:

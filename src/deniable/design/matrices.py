@@ -70,7 +70,7 @@ def _stored_attribute(path: Path) -> Attribute | None:
     try:
         plain = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         (attribute,) = Schema.from_plain(plain["schema"]).attributes
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, InputError, KeyError, ValueError):
+    except (OSError, ValueError, KeyError, RecursionError):  # InputError, DecodeError too
         return None  # what is wrong with the file is reported where it is read
     return attribute
 
@@ -155,7 +155,7 @@ def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
         plain = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path}: not JSON") from None
     try:
         law = _from_mechanism(plain) if isinstance(plain, dict) else _from_rows(plain)
@@ -173,7 +173,7 @@ def holds_mechanism(path: Path) -> bool:
     """Return whether a file holds a mechanism rather than rows; False if it cannot be read."""
     try:
         return isinstance(msgspec.json.decode(path.read_bytes()), dict)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 

@@ -84,14 +84,19 @@ class Ledger:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         folder = self.path.absolute().parent
-        if not folder.is_dir():
+        try:
+            there, published = folder.is_dir(), (folder / "record.json").exists()
+            is_folder = self.path.is_dir()
+        except OSError as error:  # such as a name that is too long
+            raise InputError(f"{path}: this cannot be a ledger ({error.strerror})") from None
+        if not there:
             raise InputError(f"{path}: the folder of the ledger does not exist; make it first")
-        if (folder / "record.json").exists():
+        if published:
             raise InputError(
                 f"{path}: a ledger never stands in the folder of a release, which is published; "
                 "keep it beside the data"
             )
-        if self.path.is_dir():
+        if is_folder:
             raise InputError(f"{path} is a folder; name the file of the ledger")
 
     @property
@@ -230,9 +235,10 @@ class Ledger:
         ):
             try:
                 event = Event(number, time, kind, population, json.loads(content), before)
-            except (TypeError, ValueError):
-                event = None
-            if event is None or number != len(found) + 1 or event.digest != digest:
+                as_entered = number == len(found) + 1 and event.digest == digest
+            except (TypeError, ValueError, RecursionError):
+                as_entered = False
+            if not as_entered:
                 raise InputError(
                     f"{self.path}: the ledger has been altered: event {len(found) + 1} is not the "
                     "one that was entered; take it from a copy"

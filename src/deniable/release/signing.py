@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -117,7 +117,7 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
             ) from None
         except (ValueError, TypeError):
             raise InputError(f"{path}: the pass phrase is not the one of this key") from None
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, InternalError):
         raise InputError(
             f"{path}: this is no private key; make one with openssl genpkey -algorithm ed25519"
         ) from None
@@ -183,7 +183,7 @@ def _public_key(path: Path) -> Ed25519PublicKey:
     load = load_ssh_public_key if content.lstrip().startswith(b"ssh-") else load_pem_public_key
     try:
         key = load(content.strip())
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, InternalError):
         raise InputError(
             f"{path}: this is no public key; openssl pkey -in KEY -pubout makes one"
         ) from None
