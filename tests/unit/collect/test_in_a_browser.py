@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from deniable.collect import collector as module
 from deniable.collect.collector import Collector
@@ -358,7 +359,7 @@ def test_whatever_fails_the_same_record_is_sent_again(
 
 
 def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    folder, watch = example_folder(tmp_path), Watched()
+    folder, watch = example_folder(tmp_path), Watched(refuse=1)
     one = browser.current_window_handle
     with served(folder, watch) as url:
         browser.get(url)
@@ -367,9 +368,12 @@ def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> 
         browser.get(url)
         fill(browser, choice=0)
         browser.find_element(By.ID, "send").click()
+        wait_for(browser, "retry")
         browser.switch_to.window(one)
         browser.find_element(By.ID, "send").click()
-        wait_for(browser, "answered", "done")  # whichever tab was first has drawn
+        assert state(browser) == "sending"  # its answers are gone while the other tab tries
+        assert browser.find_elements(By.TAG_NAME, "input") == []
+        wait_for(browser, "answered")
         assert len(set(watch.posts())) == 1
         for handle in browser.window_handles:
             if handle != one:
@@ -626,7 +630,7 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
         assert browser.execute_script("return document.cookie") == ""
         browser.find_element(By.CSS_SELECTOR, "#and option[value=lonely]").click()
         browser.find_element(By.TAG_NAME, "button").click()
-        assert "and=lonely" in browser.current_url
+        WebDriverWait(browser, 20).until(lambda shown: "and=lonely" in shown.current_url)
         for width in (320, 1280):
             with sized(browser, width):
                 assert broken(browser) == []

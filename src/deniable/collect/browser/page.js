@@ -330,18 +330,17 @@ class Page {
 
   finish(clicked, summary) {
     if (this.listMissing(summary)) return summary.focus();
-    document.getElementById("send").disabled = true;
     const codes = this.study.sizes.map(() => 0);
     this.study.questions.forEach((question, q) => {
       codes[this.names.indexOf(question.attribute)] += this.answers[q] * question.stride;
     });
+    this.erase();
+    this.show("sending", this.heading(this.t.sending));
     this.kept.alone(async () => {
       const kept = await this.kept.read();
       const taken = kept !== null && !(kept.state === "answered" && this.study.shared_device);
       const drawn = taken ? null : this.sampler.draw(codes, this.source);
       codes.fill(0);
-      this.erase();
-      this.show("sending", this.heading(this.t.sending));
       if (!taken) {
         const receipt = hex(this.source.bytes(16));
         await this.kept.write({
