@@ -302,6 +302,22 @@ def test_it_is_said_of_means_too_what_uncertain_means(deniable, people):
     assert "uncertain: not to be used." in shown
 
 
+def test_of_many_cells_the_uncertain_ones_are_counted_and_no_table_is_shown_of_none(
+    deniable, tmp_path
+):
+    rows = "".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(100))
+    (tmp_path / "r.csv").write_text("a1,a2,a3\n" + rows)
+    words = ("design", "--categories", "7,5,3", "--epsilon", "2", "--method", "kronecker",
+             "--output", "m.json")  # fmt: skip
+    assert deniable(*words).status == 0
+    shown = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "a1,a2,a3").out
+    assert "105 of 105 cells are uncertain and not listed: not to be used by" in shown
+    assert "standard error above 10 points" in " ".join(shown.split())
+    assert "count" not in shown
+    few = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "a1").out
+    assert "uncertain: not to be used by itself, less than two standard errors" in few
+
+
 def test_nothing_is_compared_with_independent_randomization_if_there_is_one_attribute(
     deniable, people
 ):

@@ -470,17 +470,18 @@ def _show_estimate(estimate: "Estimate", level: float) -> None:
         hidden = len(certain) - len(listed)
     remark = ["remark"] if any(row["uncertain"] for row in listed) else []
     counted = ["count"] if rows and "count" in rows[0] else []
-    show_table(
-        [*estimate.attributes, "share", "standard error", *_interval(level), *counted, *remark],
-        [
-            [*(str(row[name]) for name in estimate.attributes)]
-            + [_percent(row[key]) for key in ("estimate", "standard_error", "low", "high")]
-            + [_count(row["count"]) for _ in counted]
-            + ["uncertain" if row["uncertain"] else "" for _ in remark]
-            for row in listed
-        ],
-        text_columns=len(estimate.attributes),
-    )
+    if listed:
+        show_table(
+            [*estimate.attributes, "share", "standard error", *_interval(level), *counted, *remark],
+            [
+                [*(str(row[name]) for name in estimate.attributes)]
+                + [_percent(row[key]) for key in ("estimate", "standard_error", "low", "high")]
+                + [_count(row["count"]) for _ in counted]
+                + ["uncertain" if row["uncertain"] else "" for _ in remark]
+                for row in listed
+            ],
+            text_columns=len(estimate.attributes),
+        )
     if hidden:
         say(f"… {hidden} smaller ones (--json or --output has all).")
     uncertain = sum(row["uncertain"] for row in rows)
