@@ -322,6 +322,11 @@ def refused() -> dict[str, tuple[bytes, str]]:
         ),
         "a field too many": (plain + b"f,north,1,2\n", "4 fields instead of 3"),
         "a field too few": (plain + b"f\n", "1 fields instead of 3"),
+        "a title above the header": (
+            b"Sexes and regions\nsex,region\nf,north\nm,south\n",
+            "data row 1: 2 fields instead of 1; every row needs as many as the header, and lines "
+            "above the header, such as a title, have to go",
+        ),
         "letters of Latin-1": ("sex\nmän\n".encode("latin-1"), "line 2: not UTF-8 text"),
         "wide letters": (plain.decode().encode("utf-16-le"), "UTF-16 without a byte order mark"),
         "a workbook": (b"PK\x03\x04" + bytes(99), "an Excel workbook"),

@@ -360,9 +360,12 @@ class _Explained:
         if isinstance(error, pa.ArrowInvalid):
             if self._ragged:
                 row, expected, actual = self._ragged[0]
+                mend = "a field that holds the separator needs quotes"
+                if expected == 1:
+                    mend = "lines above the header, such as a title, have to go"
                 return (
                     f", data row {row}: {actual} fields instead of {expected}; every row needs as "
-                    "many as the header, and a field that holds the separator needs quotes"
+                    f"many as the header, and {mend}"
                 )
             if "straddling" in str(error):
                 most = self._source._block_bytes >> 20
