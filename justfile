@@ -56,7 +56,7 @@ altered:
 
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:
-    AUDITS=91 {{bin}}/pytest -m slow -k "every_family" tests/statistical/test_audit.py
+    AUDITS=77 {{bin}}/pytest -n 0 -s -m slow -k "every_family" tests/statistical/test_audit.py
 
 # The solvers far from ordinary levels, and 300 designs of every kind: half an hour; fails on a miss.
 hard:
