@@ -49,6 +49,9 @@ WARNED_BELOW = 1e-3
 MOST_ROWS = 200_000
 """Rows that are looked at, of a table that has more."""
 
+_MOST_CELLS = 1 << 22
+"""Of one attribute or two, that are looked at."""
+
 _MOST_PAIRS = 3_000
 _WORK = 100_000_000
 """Rows times pairs."""
@@ -231,7 +234,9 @@ class _Part:
 
     def eigenvalues(self, names: tuple[str, ...]) -> Floats | None:
         """Return φ of those who answer one attribute or two, shape (2,)·m; None if it is too small,
-        or nobody does."""
+        nobody does, or there are too many answers to be counted."""
+        if math.prod(_released(*self._law(name)) for name in names) > _MOST_CELLS:
+            return None
         (law, place), (other, other_place) = self._law(names[0]), self._law(names[-1])
         if law is not other:
             first, second = (self.eigenvalues((name,)) for name in names)
