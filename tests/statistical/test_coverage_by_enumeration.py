@@ -18,9 +18,11 @@ from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.intervals import ShareVariance, share_variance
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import MatrixChannel, ProductLaw
+from deniable.laws.forms import PublishedForms
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import Target
+from deniable.mechanism.published import channel_of
 from deniable.schema import Schema
 
 Array = NDArray[np.float64]
@@ -47,7 +49,7 @@ def tables(people: int, cells: int) -> Iterator[tuple[int, ...]]:
 
 def inference(mechanism: Mechanism, counts: Array, target: Target) -> tuple[Array, ShareVariance]:
     names = mechanism.schema.names
-    counted = Tabulation.from_counts(counts.reshape(Channel(mechanism, names).n_outputs))
+    counted = Tabulation.from_counts(counts.reshape(channel_of(mechanism, names).n_outputs))
     made = Inference(Counts.of(mechanism, counted), names, target)
     return made.values.ravel(), share_variance(made)
 
@@ -60,7 +62,7 @@ def least_coverage(
     mechanism: Mechanism, people: int, target: Target, level: float = LEVEL
 ) -> Coverage:
     """Go through all tables of ``people`` people and all that can be released of them."""
-    channel = Channel(mechanism, mechanism.schema.names)
+    channel = channel_of(mechanism, mechanism.schema.names)
     cells, outputs = int(np.prod(channel.n_categories)), int(np.prod(channel.n_outputs))
     one = channel.forward.apply(np.eye(cells).reshape(*channel.n_categories, cells))
     chance = one.reshape(outputs, cells)
@@ -150,11 +152,19 @@ def matrix(*rows: list[float]) -> Mechanism:
     return Mechanism(Schema.anonymous((len(rows[0]),)), (Block((0,), law),))
 
 
+def forms() -> Mechanism:
+    """Two ways to ask people, both of which change an answer now and then."""
+    asks = [((0,), np.array([0.98, 0.02])), ((0,), np.array([0.95, 0.05]))]
+    law = PublishedForms.from_probabilities((2,), [0.5, 0.5], asks)
+    return Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
+
+
 CASES: dict[str, tuple[Callable[[], Mechanism], int]] = {
     "together": (lambda: together(5), 7),
     "unlike": (lambda: unlike(10), 6),
     "seldom": (lambda: matrix([1, 0, 0.01], [0, 0.97, 0.01], [0, 0.03, 0.98]), 15),
     "one way": (lambda: matrix([1, 0.3], [0, 0.7]), 15),
+    "forms": (forms, 8),
     "three answers": (lambda: matrix([0.9, 0.05], [0, 0.05], [0.1, 0.9]), 12),
 }
 
