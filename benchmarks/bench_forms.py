@@ -35,7 +35,8 @@ def shown(shares: float | None, pairs: float | None) -> str:
 
 
 def adult() -> None:
-    print(f"{'ε':>4} {'limit':>9} " + " ".join(f"{f'θ = {p}':>25}" for p in PAIRS))
+    names = [*(f"θ = {p}" for p in PAIRS), "θ = 0, broad"]
+    print(f"{'ε':>4} {'limit':>9} " + " ".join(f"{name:>25}" for name in names))
     for epsilon in TOTALS:
         cells = []
         for pairs in PAIRS:
@@ -43,6 +44,11 @@ def adult() -> None:
             found = forms.solve(ADULT, epsilon, pairs=pairs)
             seconds = time.process_time() - start
             cells.append(f"{shown(found.shares, found.pairs)} {seconds:4.1f} s")
+        start = time.process_time()
+        plan = design(Schema.anonymous(ADULT), epsilon=epsilon, method="forms", pairs=0)
+        seconds = time.process_time() - start
+        broad = expected_variance(plan.mechanism)
+        cells.append(f"{shown(broad.shares, broad.pairs)} {seconds:4.1f} s")
         limit = least_share_variance(ADULT, epsilon) / ROWS
         print(f"{epsilon:4} {limit:9.2e} " + " ".join(f"{cell:>25}" for cell in cells))
 
