@@ -30,29 +30,16 @@ _ROUNDOFF = UNIT
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
-def relative_entropy_bound(
-    n_categories: Sequence[int], attribute_epsilon: Sequence[float]
-) -> float:
+def relative_entropy_bound(problem: Problem) -> float:
     """Bound the record level from below by Σ KL(p_i ‖ 1/a_i), in nats, in O(k).
 
     Why: ln f ≤ ln max f ≤ ε, because min f ≤ 1 (f averages to 1 under μ). So ε ≥ E_q[ln f] =
     KL(q ‖ μ), and relative entropy with respect to a product is at least the sum over its
     marginals. It is tight in the limit of many attributes, and weak for few.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        attribute_epsilon: ε_i in nats, shape (k,).
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
-
-    >>> round(relative_entropy_bound([5, 5, 3], [1.0, 2.0, 1.5]), 6)
+    >>> round(relative_entropy_bound(checked_problem([5, 5, 3], [1.0, 2.0, 1.5])), 6)
     0.85036
     """
-    return _relative_entropy(checked_problem(n_categories, attribute_epsilon))
-
-
-def _relative_entropy(problem: Problem) -> float:
     a, level = problem.n_categories, problem.attribute_epsilon
     # With ψ(s) = ln(1 + (e^s − 1)/a) one has p = ψ'(ε) and KL(p ‖ 1/a) = ε ψ'(ε) − ψ(ε), which
     # for large ε is evaluated as it stands: relative error below 32u in each of the two terms.
@@ -192,7 +179,7 @@ def best_known_bound(n_categories: Sequence[int], attribute_epsilon: Sequence[fl
     3.181833
     """
     problem = checked_problem(n_categories, attribute_epsilon)
-    bounds = [float(problem.attribute_epsilon.max()), _relative_entropy(problem)]
+    bounds = [float(problem.attribute_epsilon.max()), relative_entropy_bound(problem)]
     if problem.n_attributes <= 16:
         bounds.append(_weighted(problem, problem.attribute_epsilon))
     return max(bounds)

@@ -10,6 +10,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers.patterns import certificate, closed_form, linear
+from deniable.solvers.problem import checked_problem
 
 
 def exact_keep(counts: list[int], levels: list[float]) -> list[Fraction]:
@@ -83,7 +84,7 @@ def test_the_relative_entropy_bound_is_exact_at_tiny_and_large_levels_and_rounde
             counts = generator.integers(2, 2000, k).tolist()
             levels = (scale * generator.uniform(0.5, 1.0, k)).tolist()
             exact = exact_relative_entropy(counts, levels)
-            bound = certificate.relative_entropy_bound(counts, levels)
+            bound = certificate.relative_entropy_bound(checked_problem(counts, levels))
             assert Decimal(bound) <= exact
             assert bound == pytest.approx(float(exact), rel=2e-12)
 
@@ -141,7 +142,7 @@ def test_weights_that_prove_nothing_give_zero() -> None:
 def test_many_attributes_are_bounded_by_relative_entropy_without_enumeration() -> None:
     counts, levels = [5] * 1000, [0.208] * 1000
     bound = certificate.best_known_bound(counts, levels)
-    assert bound == certificate.relative_entropy_bound(counts, levels) > 0.208
+    assert bound == certificate.relative_entropy_bound(checked_problem(counts, levels)) > 0.208
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_the_bound_of_many_attributes_beats_relative_entropy_and_does_not_depend
     generator = np.random.default_rng(6)
     counts, levels = generator.integers(2, 9, 100).tolist(), generator.uniform(0.2, 1.0, 100)
     bound = certificate.weighted_bound(counts, levels.tolist(), levels.tolist())
-    assert bound > certificate.relative_entropy_bound(counts, levels.tolist())
+    assert bound > certificate.relative_entropy_bound(checked_problem(counts, levels.tolist()))
     for scale in (1e-200, 7.0, 1e200):
         scaled = (levels * scale).tolist()
         other = certificate.weighted_bound(counts, levels.tolist(), scaled)
