@@ -55,7 +55,8 @@ def probabilities() -> NDArray[np.float64]:
 
 def off_by_one(self: SumSampler, i: int, after: NDArray[np.int64]) -> NDArray[np.int64]:
     low, high = self.backward.bounds(i + 1)
-    return np.clip(after + self.backward.bounds(i)[0] - low + 1, 0, high - low)
+    after += self.backward.bounds(i)[0] - low + 1
+    return np.clip(after, 0, high - low, out=after)
 
 
 @pytest.fixture(scope="module")

@@ -232,7 +232,9 @@ class SumSampler:
                 now = state[rows]
                 changed[rows] = changes.draw(now, source)
                 kept = ~changed[rows]
-                gain = np.multiply(kept, n, dtype=np.int64)
+                gain = kept.astype(np.int64)
+                if n != 1:
+                    gain *= n
                 if dither is not None:  # for all, so that the work is the same for every pattern
                     gain += dither.draw(now, source) & kept
                 now += gain
