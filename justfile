@@ -77,6 +77,7 @@ bench:
     {{bin}}/python benchmarks/bench_commands.py
     {{bin}}/python benchmarks/bench_peers.py
     {{bin}}/python benchmarks/bench_optimal.py
+    {{bin}}/python benchmarks/bench_audit.py
     {{bin}}/python benchmarks/bench_collect.py
     {{bin}}/python benchmarks/bench_page.py
     {{bin}}/python benchmarks/bench_forms.py

@@ -9,6 +9,7 @@ import pytest
 
 import deniable as package
 from deniable.design.record import FORMAT_VERSION, mechanism_to_plain
+from deniable.frontier.folder import read as read_frontier
 from deniable.laws import FAMILIES
 from deniable.release import record as release_record
 
@@ -67,6 +68,16 @@ def test_a_golden_file_is_read_and_gives_the_numbers_it_gave(
         result = deniable(*line.split())
         assert result.status == 0, result.err
         assert differences(result.json, then) == []
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/frontier")), ids=name)
+def test_a_golden_frontier_is_read_and_its_matrices_give_the_numbers_that_it_states(
+    path: Path,
+) -> None:
+    frontier = read_frontier(path)
+    assert {row.method for row in frontier.rows} == {"warner", "bound"}
+    for row in frontier.rows:
+        assert frontier.load(row).shape[1] == 3  # compares every number, and proves the bound
 
 
 @pytest.mark.parametrize("path", WRITTEN_NOW, ids=name)

@@ -110,6 +110,10 @@ RELEASES = {
     "--broad auto",
 }
 
+FRONTIERS = {
+    "frontier": "frontier --prior prior.json --delta 0.8 --privacy 0.3 --methods warner,bound",
+}
+
 ASK_RELEASE = (
     "inspect {} --json",
     "estimate {} --of age --json",
@@ -194,6 +198,10 @@ def write(folder: Path) -> None:
             shutil.copytree(
                 name, folder / name, ignore=shutil.ignore_patterns("codebook.csv", "report.html")
             )
+        for name, line in FRONTIERS.items():
+            run(f"{line} --output {name}")
+            pictures = shutil.ignore_patterns("*.png", "*.svg", "*.csv")
+            shutil.copytree(name, folder / name, ignore=pictures)
     with contextlib.chdir(folder):
         for name in (*MECHANISMS, *RELEASES):
             record = Path(name) / "record.json" if name in RELEASES else Path(f"{name}.json")
