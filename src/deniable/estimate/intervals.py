@@ -87,8 +87,8 @@ class ShareVariance:
         everybody: n V(1); the shape of the table.
         sampling: t, 1 if the records' drawing counts (target ``population``), else 0.
         n_records: n.
-        step: δ, the farthest that one record can move n times the estimate; broadcasts to the
-            shape of the table.
+        step: δ, the farthest that one record can move n times the estimate, or what takes its place
+            where forms differ in it; broadcasts to the shape of the table.
     """
 
     nobody: NDArray[np.float64]
@@ -197,12 +197,28 @@ def share_variance(inference: Inference) -> ShareVariance:
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
 
 
-def _step(channel: Channel | PublishedChannel, sampling: float) -> NDArray[np.float64]:
+def _step(channel: Channel, sampling: float) -> NDArray[np.float64]:
     """Return δ: what one record can change by answering otherwise, or by being someone else."""
-    low, high = channel.inverse.row_range()
-    if sampling:
-        low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-    return high - low
+    return _length(channel.inverse.row_range(), sampling)
+
+
+def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.float64]:
+    """Return δ where the records of each form have steps of their own, Σ f δ³/Σ f δ².
+
+    What a normal distribution misses of a sum of steps is its third moment over its second. The
+    farthest step of all may be that of a form which next to nobody has.
+    """
+    lengths = [_length(ends, sampling) for ends in channel.inverse.row_ranges()]
+    second = sum(f * length**2 for f, length in zip(channel.rows, lengths, strict=True))
+    third = sum(f * length**3 for f, length in zip(channel.rows, lengths, strict=True))
+    return np.asarray(third / second)
+
+
+def _length(
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]], sampling: float
+) -> NDArray[np.float64]:
+    low, high = ends
+    return np.maximum(high, 0.0) - np.minimum(low, 0.0) if sampling else high - low
 
 
 def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) -> ShareVariance:
@@ -226,7 +242,7 @@ def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) ->
             np.full(shape, max(at_all, 0.0)),
             square,
             n_records,
-            _step(channel, sampling),
+            _step_under_forms(channel, sampling),
         )
     nearest = project_to_simplex(inference.values)
     second, third = channel.inverse.squared(), channel.inverse.cubed()
@@ -257,7 +273,7 @@ def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) ->
     least, _ = cell_variance_range(channel)
     nobody = np.maximum(nobody, least)
     everybody = np.maximum(nobody + slope - square, least)
-    return ShareVariance(nobody, everybody, square, n_records, _step(channel, sampling))
+    return ShareVariance(nobody, everybody, square, n_records, _step_under_forms(channel, sampling))
 
 
 def _followed(channel: PublishedChannel) -> list[float]:

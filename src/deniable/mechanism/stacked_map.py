@@ -8,7 +8,6 @@ products) is done form by form.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 
 import numpy as np
@@ -79,14 +78,11 @@ class StackedMap:
         """Return the map whose matrix has every entry to the third power."""
         return self._with([p.cubed() for p in self.parts], [s**3 for s in self.scales])
 
-    def row_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the least and the greatest entry of every row of a map that gathers; their shapes
-        broadcast to the table."""
+    def row_ranges(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Return the least and the greatest entry of every row of a map that gathers, form by form;
+        their shapes broadcast to the table."""
         ranges = [part.row_range() for part in self.parts]
-        lows, highs = (
-            [s * r[end] for s, r in zip(self.scales, ranges, strict=True)] for end in (0, 1)
-        )
-        return reduce(np.minimum, lows), reduce(np.maximum, highs)
+        return [(s * low, s * high) for s, (low, high) in zip(self.scales, ranges, strict=True)]
 
     def times(self, other: "StackedMap", axes: Sequence[int]) -> "StackedMap":
         """Return the entrywise product with a map from the same forms' answers on fewer axes.

@@ -30,10 +30,12 @@ def test_powers_and_products_are_those_of_the_entries() -> None:
     assert np.allclose(matrix(back.times(same, (1,))), matrix(back) * np.repeat([1.0, 2.0], [6, 3]))
 
 
-def test_the_range_of_a_row_is_that_of_its_entries() -> None:
+def test_the_ranges_of_a_row_are_those_of_its_entries_under_each_form() -> None:
     back = TO.transposed()
-    for end, most in zip(back.row_range(), (np.min, np.max), strict=True):
-        assert np.allclose(np.broadcast_to(end, (2, 3)).ravel(), most(matrix(back), axis=1))
+    of_form = np.split(matrix(back), [6], axis=1)
+    for ends, entries in zip(back.row_ranges(), of_form, strict=True):
+        for end, most in zip(ends, (np.min, np.max), strict=True):
+            assert np.allclose(np.broadcast_to(end, (2, 3)).ravel(), most(entries, axis=1))
 
 
 def test_further_axes_are_carried_along() -> None:
