@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from cli.conftest import SCHEMA, TABLE
 from deniable.cli import main
@@ -49,6 +51,9 @@ COMMANDS = {
     "design": Command(["design", "--schema", "people.toml", *LEVELS, "--output", "x.json"]),
     "share": Command(
         ["share", "people.csv", "--mechanism", "m.json", "--shuffle", *SEED, "--output", "x"]
+    ),
+    "share, signed": Command(
+        ["share", "people.csv", "--mechanism", "m.json", *SEED, "--sign", "key", "--output", "x"]
     ),
     "share to Parquet": Command(
         ["share", "people.parquet", "--mechanism", "m.json", *SEED, "--output", "x"]
@@ -142,6 +147,11 @@ def prepared() -> Iterator[Path]:
     folder.mkdir()
     (folder / "people.csv").write_text(TABLE)
     (folder / "people.toml").write_text(SCHEMA)
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
+    (folder / "key").write_bytes(pem)
+    (folder / "key").chmod(0o600)
     for words in (
         ["design", "--schema", "people.toml", *LEVELS, "--output", "m.json"],
         ["randomize", "people.csv", "--mechanism", "m.json", "--output", "p.parquet"],
