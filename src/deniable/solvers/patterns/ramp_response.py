@@ -36,6 +36,9 @@ _MOST_FREQUENCIES = 320
 _STEEPEST = 600.0
 """Nats by which a tilt may change a law from one end of the grid to the other."""
 
+_HIGH = 8.0
+"""Nats above which a ramp without a plateau is summed under a tilt as steep as itself."""
+
 COARSE = 700
 """States of the grid on which a ramp is searched for."""
 
@@ -233,7 +236,10 @@ class _CostSums:
         keep = 1.0 / a
         mean = total - min(max(spent, 1e-3 * total), (1.0 - 1e-3) * total)
         tilt = saddle_tilt(keep[live], cost[live], mean) if total > 0.0 else 0.0
-        tilt = min(tilt, float(np.float32(min(_STEEPEST / states, 0.97 * unit))))
+        steepest = _STEEPEST / states
+        if spent <= 1e-3 * total and ramp.height > _HIGH:  # or the ramp's lower parts are lost
+            steepest = min(steepest, 0.97 * unit)
+        tilt = min(tilt, float(np.float32(steepest)))
         steps = changed_sum(keep, whole, cost - whole, tilt, states)
         self._law = SumLaw(steps, ceiling=states)
         log_factor = steps.log_scale + tilt * spent

@@ -382,7 +382,7 @@ class RampSearch:
         for looser in _LOOSER if self._loosened else ():
             if found is not None:
                 break
-            first = next(_settled(self._starts(looser * share)), None)
+            first = min(_settled(self._starts(looser * share)), key=self._cost, default=None)
             found = None if first is None else self._followed(first, share)
         if found is None:
             self._loosened = False  # looser caps led nowhere, nor would they from a smaller share
