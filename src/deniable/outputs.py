@@ -383,10 +383,10 @@ def sweep(path: Path) -> None:
     ours = re.compile(rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8}}|[a-z0-9_.]+\.partial)")
     try:
         with os.scandir(path.absolute().parent) as beside:
-            found = sorted(Path(entry.path) for entry in beside if ours.fullmatch(entry.name))
+            leftovers = sorted(Path(entry.path) for entry in beside if ours.fullmatch(entry.name))
     except OSError:
         return
-    for left in found:
+    for left in leftovers:
         lock = FileLock(left)
         with suppress(OSError):  # somebody else's, or gone meanwhile
             held = {entry.name for entry in left.iterdir()} if left.is_dir() else set()

@@ -272,13 +272,13 @@ class ExactCategorical:
         """
         if self._guide is None or not self._reachable:
             return np.searchsorted(self._floor64, value, side="right")
-        found = self._guide.take(value >> np.uint64(64 - self._guide_bits))
-        rows = np.flatnonzero(self._floor64.take(found, mode="clip") <= value)
+        place = self._guide.take(value >> np.uint64(64 - self._guide_bits))
+        rows = np.flatnonzero(self._floor64.take(place, mode="clip") <= value)
         for _ in range(_STEPS):
-            found[rows] += 1
-            rows = rows[self._floor64.take(found[rows], mode="clip") <= value[rows]]
-        found[rows] = np.searchsorted(self._floor64, value[rows], side="right")
-        return found
+            place[rows] += 1
+            rows = rows[self._floor64.take(place[rows], mode="clip") <= value[rows]]
+        place[rows] = np.searchsorted(self._floor64, value[rows], side="right")
+        return place
 
     def _extend(self, value: int, source: BitSource) -> int:
         bits = 64

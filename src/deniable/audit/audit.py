@@ -273,8 +273,8 @@ class _Mixed:
             x, y = true[place].astype(np.int64), released[place]
             counts = self._cells[place]
             if counts is not None:
-                found = np.bincount(y * response.size + x, minlength=counts.size)
-                counts += found.reshape(counts.shape)
+                seen = np.bincount(y * response.size + x, minlength=counts.size)
+                counts += seen.reshape(counts.shape)
             if response.square:
                 kept[:, place] = response.kept(x, y)
         # Numbers of rows below 2^24 are exact in single precision.
@@ -462,14 +462,14 @@ def _attenuation_sentences(
     attributes: Sequence[Audited], pairs: Sequence[tuple[tuple[str, str], Quantity]]
 ) -> Iterator[str]:
     for attribute in attributes:
-        found = attribute.attenuation
-        if found is not None and found.refuted:
+        quantity = attribute.attenuation
+        if quantity is not None and quantity.refuted:
             what = "is kept with probability" if attribute.kept else "has an attenuation of"
-            yield f"{attribute.name} {what} {_interval(found)}"
-    for names, found in pairs:
-        if found.refuted:
-            yield f"{names[0]} and {names[1]} together have an attenuation of {_interval(found)}"
+            yield f"{attribute.name} {what} {_interval(quantity)}"
+    for names, quantity in pairs:
+        if quantity.refuted:
+            yield f"{names[0]} and {names[1]} together have an attenuation of {_interval(quantity)}"
 
 
-def _interval(found: Quantity) -> str:
-    return f"{found.low:.4g} to {found.high:.4g} where {found.claimed:.4g} was claimed"
+def _interval(quantity: Quantity) -> str:
+    return f"{quantity.low:.4g} to {quantity.high:.4g} where {quantity.claimed:.4g} was claimed"

@@ -63,8 +63,8 @@ def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
         except OSError as error:
             raise InputError(f"{words[0]}: cannot be run ({error.strerror or error})") from None
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            last = f": {said[-1][:200]}" if said else ""
+            messages = done.stderr.decode(errors="replace").strip().splitlines()
+            last = f": {messages[-1][:200]}" if messages else ""
             raise InputError(f"{words[0]}: failed with status {done.returncode}{last}")
         return csv_table(done.stdout)
 

@@ -240,8 +240,8 @@ class Plan:
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Places among the attributes of the pairs that are looked at."""
         k = len(self.responses)
-        found = [(i, i + step) for step in range(1, k) for i in range(k - step)]
-        both = [p for p in found[:_MOST_PAIRS] if all(self.responses[i].square for i in p)]
+        pairs = [(i, i + step) for step in range(1, k) for i in range(k - step)]
+        both = [p for p in pairs[:_MOST_PAIRS] if all(self.responses[i].square for i in p)]
         return tuple(both)
 
     @cached_property
@@ -313,7 +313,7 @@ class Plan:
         count = min(_TRIALS, max(1000, 20 * _TRIALS // len(self.responses)))
         scores = [_log(r.column(r.worst[1])) - _log(_average(r)) for r in self.responses]
         here = [column[:count] for column in self._trials[0]]
-        found = []
+        events = []
         for place, response in enumerate(self.responses):
             y, v, w = response.worst
             values = response.column(v) > response.column(w)
@@ -324,8 +324,8 @@ class Plan:
             )
             there = self.seen(columns)
             held = [np.sort(total_score(rest, c)[values[c[place]]]) for c in (here, there)]
-            found.append(self._window(rest, place, values, held, count))
-        return tuple(found)
+            events.append(self._window(rest, place, values, held, count))
+        return tuple(events)
 
     def _window(
         self,
@@ -370,7 +370,7 @@ class Plan:
     def power(self) -> tuple[Power, ...]:
         """How probably each of five defects would be found, in the attribute where that is
         hardest."""
-        found = []
+        powers = []
         squares = [r for r in self.responses if r.square]
         defects: dict[str, Callable[[Response], float]] = {
             "an attribute is released as it is": lambda r: self._keeps(r, r.asked),
@@ -386,10 +386,10 @@ class Plan:
             each = [(probability(r), r.name) for r in squares]
             if each:
                 least, name = min(each)
-                found.append(Power(defect, least, name))
+                powers.append(Power(defect, least, name))
         enough = self.n_fixed // 2 >= self.window
-        found.append(Power("a run repeats the random bits of another", float(enough)))
-        return tuple(found)
+        powers.append(Power("a run repeats the random bits of another", float(enough)))
+        return tuple(powers)
 
     def _keeps(self, response: Response, keep: float) -> float:
         error = self.share(len(self.responses))
@@ -461,7 +461,7 @@ def _answered_together(law: PublishedForms, first: int, second: int) -> float:
     """Return the probability that two attributes are asked and both kept, over the forms and what
     they may draw: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i where both are asked; a_i/s_i in place of a_i
     where answers name sets of s_i."""
-    found = 0.0
+    total = 0.0
     for share, form in zip(law.probabilities, law.forms, strict=True):
         for asked, probability in form.variants((first, second)):
             if len(asked) == 2:
@@ -476,8 +476,8 @@ def _answered_together(law: PublishedForms, first: int, second: int) -> float:
                     + (b - 1) * phi[0, 1]
                     + (a - 1) * (b - 1) * phi[1, 1]
                 ) / (a * b)
-                found += float(share) * probability * float(kept)
-    return found
+                total += float(share) * probability * float(kept)
+    return total
 
 
 def log_quotient(here: float, n: int, there: float, n_there: int, error: float) -> float:

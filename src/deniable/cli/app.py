@@ -147,14 +147,14 @@ def _without_wild_guess(text: str) -> str:
     >>> _without_wild_guess("Unknown option: --seperator. Did you mean --separator?")
     'Unknown option: --seperator. Did you mean --separator?'
     """
-    found = _GUESS.search(text)
-    if found is None:
+    match = _GUESS.search(text)
+    if match is None:
         return text
-    typed, meant = (found[name].strip("-").lower() for name in ("typed", "meant"))
+    typed, meant = (match[name].strip("-").lower() for name in ("typed", "meant"))
     begins = len(typed) >= 3 and (meant.startswith(typed) or typed.startswith(meant))
     if begins or difflib.SequenceMatcher(None, typed, meant).ratio() >= _CLOSE:
         return text
-    return text.replace(found["guess"], "")
+    return text.replace(match["guess"], "")
 
 
 def _stop(sentence: str, status: int = 2) -> None:

@@ -60,11 +60,11 @@ def audit(
     if not as_json:
         console.show_power(plan)
     with console.progress("Drawing") as advance:
-        found = examine(plan, command_box(mechanism, words or ours), advance)
+        result = examine(plan, command_box(mechanism, words or ours), advance)
     if as_json:
-        print_json(found.to_plain())
+        print_json(result.to_plain())
     else:
-        console.show_audit(found)
-    if found.refuted:
+        console.show_audit(result)
+    if result.refuted:
         sys.stdout.flush()
         sys.exit(1)

@@ -160,7 +160,7 @@ def _serve(
 
     with ExitStack() as open_until_the_end:
         store = open_until_the_end.enter_context(folder.opened())
-        servers, found = [], {}
+        servers, addresses = [], {}
         if listen != "steward":
             bound = open_until_the_end.enter_context(bound_socket(host, port))
             collector = Collector(
@@ -169,27 +169,27 @@ def _serve(
             servers.append((server_for(collector.app(), certificate=certificate, key=key), bound))
             scheme = "https" if certificate else "http"
             shown = f"[{host}]" if ":" in host else host
-            found["respondents"] = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
+            addresses["respondents"] = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
         if listen != "public":
             bound = bound_socket("127.0.0.1", steward_port, "--steward-port")
             open_until_the_end.enter_context(bound)
             own = bound.getsockname()[1]
             servers.append((server_for(Steward(folder, store, own).app()), bound))
-            found["steward"] = f"http://127.0.0.1:{own}/enter/{folder.secret}"
-        found["study"] = folder.study.identity
+            addresses["steward"] = f"http://127.0.0.1:{own}/enter/{folder.secret}"
+        addresses["study"] = folder.study.identity
 
         def ready() -> None:
             if as_json:
-                print_json(found)
+                print_json(addresses)
             else:
                 console.say(
-                    "\n".join(f"{_ADDRESSES[what]}: {said}" for what, said in found.items())
+                    "\n".join(f"{_ADDRESSES[what]}: {lines}" for what, lines in addresses.items())
                 )
             sys.stdout.flush()
             if browse:
                 import webbrowser
 
-                webbrowser.open(found["respondents"])
+                webbrowser.open(addresses["respondents"])
 
         run(servers, ready)
 
@@ -294,17 +294,17 @@ def verify(
     frozen = read_study(study / "study.json" if study.is_dir() else study)
     content = page_at(where)
     same = is_page_of(content, frozen)
-    found = {
+    facts = {
         "same": same,
         "study": frozen.identity,
         "page_sha256": hashlib.sha256(content).hexdigest(),
         "epsilon": frozen.design.epsilon,
     }
     if as_json:
-        print_json(found)
+        print_json(facts)
     elif same:
         console.say(
-            f"The page is that of study {frozen.identity}\nits SHA-256: {found['page_sha256']}\n"
+            f"The page is that of study {frozen.identity}\nits SHA-256: {facts['page_sha256']}\n"
             f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}"
         )
     else:

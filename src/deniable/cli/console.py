@@ -127,10 +127,12 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     for header in ("categories", *(["requested ε"] if changed else []), "ε alone", "ε given rest"):
         table.add_column(header, justify="right", no_wrap=True)
     rows = statements["attributes"]
-    told = {"kept": "keep_probability", "strength": "strength", "λ": "attenuation"}
-    told = {"people asked": "asked"} | told
-    told = {h: key for h, key in told.items() if any(row.get(key) is not None for row in rows)}
-    for header in told:
+    columns = {"kept": "keep_probability", "strength": "strength", "λ": "attenuation"}
+    columns = {"people asked": "asked"} | columns
+    columns = {
+        h: key for h, key in columns.items() if any(row.get(key) is not None for row in rows)
+    }
+    for header in columns:
         table.add_column(header, justify="right", no_wrap=True)
     for row in rows[:_SHOWN_ROWS]:
         table.add_row(
@@ -141,7 +143,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
             _level(row["epsilon_given_rest"]),
             *(
                 "" if row.get(key) is None else format(row[key], ".4g" if header == "λ" else ".1%")
-                for header, key in told.items()
+                for header, key in columns.items()
             ),
         )
     if len(rows) > _SHOWN_ROWS:
@@ -149,7 +151,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *empty)
     console.print(table)
     console.print(ADVERSARIES, markup=False, soft_wrap=True)
-    if "people asked" in told:
+    if "people asked" in columns:
         say("Of people whose form does not ask an attribute, nothing of it is released.")
     if statements["changed_levels"]:
         changed = statements["changed_levels"]
@@ -285,8 +287,12 @@ def show_audit(audit: "Audit") -> None:
                 *(["", ""] if a.given_rest is None else _claimed(a.given_rest)),
                 *(
                     ["", "", ""]
-                    if (found := a.attenuation) is None
-                    else [_number(found.claimed), _number(found.low), _number(found.high)]
+                    if (attenuation := a.attenuation) is None
+                    else [
+                        _number(attenuation.claimed),
+                        _number(attenuation.low),
+                        _number(attenuation.high),
+                    ]
                 ),
             ]
             for a in audit.attributes[:_SHOWN_ROWS]

@@ -106,12 +106,12 @@ def plan(
     from deniable.design import reach
     from deniable.report import wording
 
-    wished = None if error is None else options.share(error, "--error")
+    target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
         reached = reach.plan(
             _schema(schema, categories),
             rows=rows,
-            error=wished,
+            error=target_error,
             epsilon=epsilon,
             method=method,
             progress=advance,

@@ -154,14 +154,14 @@ def _print_tables(
 
     if not questions:
         raise InputError("there are no two randomized attributes, so there are no pairs")
-    found = ask_together(questions, release)
+    results = ask_together(questions, release)
     if as_json:
-        both = zip(questions, found, strict=True)
+        both = zip(questions, results, strict=True)
         print_json({"tables": [question.to_plain(answers) for question, answers in both]})
     else:
-        for answers in found:
+        for answers in results:
             console.show_answers(answers, level)
-    return [answer for answers in found for answer in answers]
+    return [answer for answers in results for answer in answers]
 
 
 def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, force: bool) -> None:

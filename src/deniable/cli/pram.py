@@ -74,20 +74,20 @@ def pram(
         alpha=alpha,
         numeric=options.numbers_by_column(numeric, "--numeric"),
     )
-    told = publish.options(_without_factors(repeatable([source], schema, output)))
-    curator.check_budget(treatment, told)
+    publication = publish.options(_without_factors(repeatable([source], schema, output)))
+    curator.check_budget(treatment, publication)
     with read_twice(source) as table:
         with console.progress("Looking at the data") as advance:
-            release.look_at(table, chosen, told, list(treatment.numeric), advance)
+            release.look_at(table, chosen, publication, list(treatment.numeric), advance)
         bits = bits_from(publish.insecure_seed)
         with console.progress("Reading") as advance:
-            record = curator.pram(table, treatment, output, told, bits, advance)
+            record = curator.pram(table, treatment, output, publication, bits, advance)
     if as_json:
         print_json(record)
         return
     console.show_release(record)
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])
-    console.show_standing(record, told.population)
+    console.show_standing(record, publication.population)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 

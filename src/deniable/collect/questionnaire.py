@@ -129,15 +129,15 @@ def _questions(
         if name not in schema.columns:
             schema.position(name)  # says that a merged attribute is asked by its parts
             raise InputError(f"'{name}' is merged from columns; write a question for each of them")
-    found = []
+    questions = []
     for attribute in schema.attributes:
         for part in attribute.columns:
             if part.name not in by_name:
                 raise InputError(
                     f"there is no question for '{part.name}'; every attribute needs one"
                 )
-            found.append(_question(by_name[part.name], attribute, part, languages))
-    return found
+            questions.append(_question(by_name[part.name], attribute, part, languages))
+    return questions
 
 
 def _question(
@@ -168,14 +168,14 @@ def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
     if isinstance(value, str):
         if len(languages) > 1:
             raise InputError(f"{what} is in one language; give {_one_each(languages)}")
-        found = value
+        text = value
     else:
-        found = value.get(code, "")
+        text = value.get(code, "")
         if unknown := [other for other in value if other not in languages]:
             raise InputError(f"{what} has a text in '{unknown[0]}', which languages does not list")
-    if not found.strip():
+    if not text.strip():
         raise InputError(f"{what} has no text in '{code}'")
-    return found.strip()
+    return text.strip()
 
 
 def _one_each(languages: Sequence[str]) -> str:

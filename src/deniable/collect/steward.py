@@ -114,7 +114,7 @@ class Steward:
             precision = _PRECISION
         counting = self._counter.submit(self._counted, of, target)
         try:
-            totals, shown, origin, said = await asyncio.wrap_future(counting)
+            totals, shown, origin, problem_seen = await asyncio.wrap_future(counting)
         except SQLAlchemyError:
             return _said(503, "the store does not answer; try again")
         content = steward_page(
@@ -125,7 +125,7 @@ class Steward:
             precision=precision,
             shown=shown,
             origin=origin,
-            problem=problem or said,
+            problem=problem or problem_seen,
         )
         return Response(content, 200, _HEADERS, "text/html; charset=utf-8")
 

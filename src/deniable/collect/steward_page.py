@@ -101,7 +101,9 @@ def _so_far(study: Study, totals: Totals) -> str:
     ]
     if not study.open_to_all:
         lines.insert(2, ("Invitations used", f"{totals.spent:,} of {totals.invitations:,}"))
-    rows = "".join(f'<tr><th scope="row">{name}</th><td>{said}</td></tr>' for name, said in lines)
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td>{sentence}</td></tr>' for name, sentence in lines
+    )
     return (
         f"<h2>So far</h2>\n<table><tbody>{rows}</tbody></table>\n"
         f'<p class="code">Code of the study: <code>{study.identity}</code></p>'
@@ -186,14 +188,14 @@ def _about(count: int) -> str:
 
 def _honest(totals: Totals, origin: Origin | None) -> str:
     if origin is None:
-        said = "Nothing can be told" + (" yet." if not totals.records else " under this law.")
+        sentence = "Nothing can be told" + (" yet." if not totals.records else " under this law.")
     elif origin.p_value < REFUSED_BELOW:
-        said = f"<strong>No</strong>: {html.escape(origin.sentence())}."
+        sentence = f"<strong>No</strong>: {html.escape(origin.sentence())}."
     elif origin.p_value < WARNED_BELOW:
-        said = f"<strong>It is unlikely</strong>: {html.escape(origin.sentence())}."
+        sentence = f"<strong>It is unlikely</strong>: {html.escape(origin.sentence())}."
     else:
-        said = (
+        sentence = (
             f"Yes: counts as those of {origin.rows:,} records can be drawn from honest answers "
             f"(p-value {origin.p_value:.2g}). Lies that look like answers cannot be told."
         )
-    return f"<h2>Can these be honest draws?</h2>\n<p>{said}</p>"
+    return f"<h2>Can these be honest draws?</h2>\n<p>{sentence}</p>"

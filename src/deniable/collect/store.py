@@ -302,8 +302,8 @@ class Store:
         records are the same."""
         with self._engine.connect() as connection:
             query = "SELECT sum(taken), sum(withdrawn) FROM total"
-            found = [int(number or 0) for number in self._run(connection, query).one()]
-        return found[0], found[1]
+            counts = [int(number or 0) for number in self._run(connection, query).one()]
+        return counts[0], counts[1]
 
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes).

@@ -126,8 +126,8 @@ class Watch:
             raise InputError(
                 f"this table has {prod(channel.n_categories):,} cells; deniable estimate writes it"
             )
-        (found,) = Shares(tuple(names), target=target).ask(self._collected)
-        return Shown(tuple(names), found.n_records, tuple(_cells(found, channel)))
+        (estimate,) = Shares(tuple(names), target=target).ask(self._collected)
+        return Shown(tuple(names), estimate.n_records, tuple(_cells(estimate, channel)))
 
     def origin(self) -> Origin | None:
         """Return whether the records can come from honest draws; None where nothing can be told."""
@@ -137,19 +137,19 @@ class Watch:
         return self._origin[1]
 
 
-def _cells(found: Estimate, channel: Channel) -> list[Cell]:
-    low, high = found.confidence_interval(0.95)
+def _cells(estimate: Estimate, channel: Channel) -> list[Cell]:
+    low, high = estimate.confidence_interval(0.95)
     leverages = leverage(channel)
     shown = [variable.attribute for variable in channel.variables]
     labels = [[each.label(value) for value in each.categories] for each in shown]
     return [
         Cell(
             tuple(labels[axis][place] for axis, place in enumerate(index)),
-            float(found.unbiased[index]),
+            float(estimate.unbiased[index]),
             float(low[index]),
             float(high[index]),
-            normal_quantile(0.95) * float(found.standard_error[index]),
+            normal_quantile(0.95) * float(estimate.standard_error[index]),
             float(leverages[index]),
         )
-        for index in np.ndindex(found.unbiased.shape)
+        for index in np.ndindex(estimate.unbiased.shape)
     ]

@@ -209,10 +209,10 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
     )
     others = [cap for place, cap in enumerate(caps) if place != chosen]
     costs = iter(method.cost_of_caps(task, levels, others, result.end))
-    found = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
+    epsilons = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
     # A law under one cap is a law under every looser one.
     curve, least = [], math.inf
-    for place, (cap, epsilon) in enumerate(zip(caps, found, strict=True)):
+    for place, (cap, epsilon) in enumerate(zip(caps, epsilons, strict=True)):
         if epsilon is None:
             continue
         if chosen is not None and place < chosen:

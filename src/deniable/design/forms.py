@@ -104,14 +104,14 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         sets, gains = _broad(protected, levels, task)
     broad = [(sets[i].breadth,) if i in sets else () for i in range(len(n_categories))]
     pairs = forms.DEFAULT_PAIRS if wishes.pairs is None else wishes.pairs
-    found = forms.solve(**task, pairs=pairs, broad=broad)
+    solution = forms.solve(**task, pairs=pairs, broad=broad)
     law = PublishedForms.from_probabilities(
         n_categories,
-        [form.share for form in found.forms],
-        [(form.asked, form.pattern_probability) for form in found.forms],
+        [form.share for form in solution.forms],
+        [(form.asked, form.pattern_probability) for form in solution.forms],
         column,
-        [form.drawn for form in found.forms],
-        [_sets_of(form, sets) for form in found.forms],
+        [form.drawn for form in solution.forms],
+        [_sets_of(form, sets) for form in solution.forms],
     )
     blocks = [Block(tuple(schema.protected), law)]
     blocks += [
@@ -245,10 +245,10 @@ def _set_answers(n_categories: int, level: float) -> SetAnswers | None:
     from deniable.solvers.patterns.forms import informative_breadths
 
     breadths = [s for s, gain in informative_breadths(n_categories, level) if gain >= WORTH_SETS]
-    found = balanced_lists(n_categories, breadths[:_BREADTHS]) if breadths else None
-    if found is None:
+    answers = balanced_lists(n_categories, breadths[:_BREADTHS]) if breadths else None
+    if answers is None:
         return None
-    shares, lists = found
+    shares, lists = answers
     bits, weights = integer_weights(shares)
     return SetAnswers(n_categories, len(lists[0]), bits, weights, tuple(lists))
 
@@ -287,11 +287,11 @@ def _free_column(schema: Schema, wanted: str | None) -> str:
 
 def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
     """Return a sentence on the pairs that no form asks together, if there are any."""
-    told = law.pair_information()
+    information = law.pair_information()
     never = [
         f"{first} and {second}"
         for (i, first), (j, second) in combinations(enumerate(names), 2)
-        if told[i, j] == 0
+        if information[i, j] == 0
     ]
     if not never:
         return ()

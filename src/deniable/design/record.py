@@ -215,11 +215,11 @@ def _check_limits(design: Design) -> None:
     if design.budget is not None and design.epsilon > design.budget:
         raise InputError("the mechanism has been altered: its ε is above the total it states")
     makes = METHODS[design.method].families
-    found = {b.law.family for b in mechanism.blocks} - _BESIDE_ANY
-    if makes is not None and not found <= makes:
+    families = {b.law.family for b in mechanism.blocks} - _BESIDE_ANY
+    if makes is not None and not families <= makes:
         raise InputError(
             f"the mechanism has been altered: method {design.method} makes no law of the family "
-            + ", ".join(sorted(found - makes))
+            + ", ".join(sorted(families - makes))
         )
     laws = [block for block in mechanism.blocks if _is_solved(block)]
     total = None if mechanism.forms is None else design.budget or design.epsilon

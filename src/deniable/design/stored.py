@@ -136,17 +136,17 @@ def upgraded(
     """
     if plain.get("format") != name:
         raise InputError(f"this is not a {name.removeprefix('deniable ')} written by deniable")
-    found = plain.get("format_version")
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+    written = plain.get("format_version")
+    if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise InputError("the file does not say by which version of the format it was written")
-    if found > newest:
+    if written > newest:
         raise InputError(
-            f"the file has version {found} of the format '{name}', and this is deniable "
+            f"the file has version {written} of the format '{name}', and this is deniable "
             f"{version('deniable')}, which reads up to version {newest}; read it with "
             f"{_writer(plain)}"
         )
     current = dict(plain)
-    for step in range(found, newest):
+    for step in range(written, newest):
         current = upgrades[step](current)
     return current
 

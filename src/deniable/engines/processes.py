@@ -220,10 +220,10 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
             rest[worker.stdout] = b""
         while selector.get_map():
             for key, _ in selector.select():
-                said = os.read(key.fd, 1 << 16)
-                if not said:
+                received = os.read(key.fd, 1 << 16)
+                if not received:
                     selector.unregister(key.fileobj)
-                *lines, rest[key.fileobj] = (rest[key.fileobj] + said).split(b"\n")
+                *lines, rest[key.fileobj] = (rest[key.fileobj] + received).split(b"\n")
                 for line in map(json.loads, lines):
                     if isinstance(line, str):
                         raise InputError(line)

@@ -139,8 +139,8 @@ def _on(session: Any) -> Run:
 def _refuse_lost(frame: Any, written: Any, row_id: str) -> None:
     """Stop if the rows that were written are not those of the frame."""
     name = "`" + row_id.replace("`", "``") + "`"
-    own, found = frame.select(name), written.select(name)
-    if len({own.distinct().count(), found.distinct().count(), found.count()}) > 1:
+    own, counts = frame.select(name), written.select(name)
+    if len({own.distinct().count(), counts.distinct().count(), counts.count()}) > 1:
         raise InputError(
             f"the frame's rows were not written once each, by column '{row_id}': Spark lost or "
             "repeated some, or its values are not all different; nothing was drawn, so try again"

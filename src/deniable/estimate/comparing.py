@@ -175,7 +175,7 @@ class Comparison(Question[Difference]):
             weights=self.weights,
         )
         if not kept:
-            return Answers(found for counts in counted for found in self.answer(counts))
+            return Answers(difference for counts in counted for difference in self.answer(counts))
         return Answers(self._between_groups(counted))
 
     def _names(self, *, kept: bool) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class Comparison(Question[Difference]):
                     f"{', '.join(categories[:12])}{', …' if len(categories) > 12 else ''}"
                 )
         shape = inference.values.shape
-        found = []
+        differences = []
         for subgroup, member in _subgroups(inference, len(names)):
             for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
                 sides = []
@@ -212,8 +212,8 @@ class Comparison(Question[Difference]):
                     below = member if inside else counted * along * member
                     sides.append(_Side(inference, weights * along * member, below))
                 group_of = (*counts.group, *subgroup)
-                found.append(self._difference(of, sides, counts.n_records, group_of))
-        return found
+                differences.append(self._difference(of, sides, counts.n_records, group_of))
+        return differences
 
     def _between_groups(self, counted: Sequence[Counts]) -> Iterator[Difference]:
         gathered: dict[tuple[tuple[str, str], ...], dict[str, Counts]] = {}

@@ -365,12 +365,12 @@ def first_rows(
         present = set(column_names(source))
     schema = strata.schema
     own = {a.name: {column.name for column in a.columns} for a in schema.attributes}
-    found = tuple(name for name in names if own[name] <= present)
+    present_names = tuple(name for name in names if own[name] <= present)
     form_column = next(iter(strata.mechanisms.values())).form_column
     kept = [name for name in (strata.column, count, form_column) if name is not None]
-    if not found or not present.issuperset(kept):
+    if not present_names or not present.issuperset(kept):
         return {}
-    cells = _Cells(strata, found)
+    cells = _Cells(strata, present_names)
     pieces: dict[str, list[list[NDArray[Any]]]] = {}
     n_rows = 0
     with (
@@ -397,7 +397,7 @@ def first_rows(
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
         counts = None if count is None else joined.pop()
         forms = None if form_column is None else joined.pop()
-        rows[label] = Rows(found, joined, counts, forms)
+        rows[label] = Rows(present_names, joined, counts, forms)
     return rows
 
 

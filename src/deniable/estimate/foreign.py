@@ -135,12 +135,12 @@ def find_origin(release: Release) -> Origin | None:
         for stratum, part in rows.items()
         if stratum in strata.mechanisms
     ]
-    found = [origin for origin in origins if origin is not None]
-    if not found:
+    known = [origin for origin in origins if origin is not None]
+    if not known:
         return None
-    worst = min(found, key=lambda origin: origin.p_value)
-    p_value = min(1.0, worst.p_value * len(found))
-    return replace(worst, p_value=p_value, rows=sum(origin.rows for origin in found))
+    worst = min(known, key=lambda origin: origin.p_value)
+    p_value = min(1.0, worst.p_value * len(known))
+    return replace(worst, p_value=p_value, rows=sum(origin.rows for origin in known))
 
 
 def looked_at(mechanism: Mechanism) -> list[str]:
@@ -172,14 +172,14 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     n = len(rows.codes[0]) if rows.counts is None else round(rows.counts.sum())
     if not n:
         return None
-    found: list[tuple[float, tuple[str, ...]]] = []
+    bounds: list[tuple[float, tuple[str, ...]]] = []
     questions = 0
     patterns: list[str] = []
     for name, codes in zip(names, rows.codes, strict=True):
         block, own = mechanism.block_of(mechanism.schema.position(name))
         if isinstance(block.law, MatrixChannel):
             counts = np.bincount(codes.astype(np.int64), rows.counts, block.law.n_outputs[own])
-            found.append((_matrix_bound(block.law, counts), (name,)))
+            bounds.append((_matrix_bound(block.law, counts), (name,)))
             questions += 2 * block.law.n_categories[own]
         else:
             patterns.append(name)
@@ -194,15 +194,15 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     for name in patterns:
         bound, ends = _share_bound(parts, name)
         questions += ends
-        found.append((bound, (name,)))
+        bounds.append((bound, (name,)))
     pairs = list(islice(combinations(patterns, 2), _MOST_PAIRS))
     most = max(10_000, _WORK // max(1, len(pairs)))
     fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
     for pair in pairs:
         bound, cells = _pair_bound(fewer, pair)
         questions += cells
-        found.append((bound, pair))
-    least_log, where = min(found)
+        bounds.append((bound, pair))
+    least_log, where = min(bounds)
     return Origin(min(1.0, math.exp(min(0.0, least_log)) * questions), where, n)
 
 
@@ -427,9 +427,9 @@ def _answered(
     A part's score is unbiased whatever the truth of its own rows, so that any positive weights do;
     these, φ² of all the attributes against the largest, make the sum's variance about the least.
     """
-    told = [(part.eigenvalues(names), part) for part in parts]
+    seen = [(part.eigenvalues(names), part) for part in parts]
     answered = [
-        (phi, part.table(names), part.breadths(names)) for phi, part in told if phi is not None
+        (phi, part.table(names), part.breadths(names)) for phi, part in seen if phi is not None
     ]
     answered = [each for each in answered if each[1].any()]
     most = max((float(phi.flat[-1]) ** 2 for phi, _, _ in answered), default=1.0)

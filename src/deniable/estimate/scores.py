@@ -77,10 +77,10 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
             raise InputError(f"attribute '{attribute.name}' has no bins, so it has no middles")
         return _exact("middle", middles)
     if (scores := attribute.category_scores(wanted)) is not None:
-        found = _exact("schema" if wanted is None else "given", scores)
+        exact = _exact("schema" if wanted is None else "given", scores)
         if wanted is None and (ranges := attribute.score_ranges()) is not None:
-            return replace(found, least=_ends(ranges, 0), most=_ends(ranges, 1))
-        return found
+            return replace(exact, least=_ends(ranges, 0), most=_ends(ranges, 1))
+        return exact
     if (bounds := attribute.bounds()) is None:
         raise InputError(
             f"attribute '{attribute.name}' has no scores, so it has no mean or covariance; "

@@ -471,16 +471,16 @@ class PublishedForms(Law):
     def information(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return I_T = Σ_c w_c φ_c(T)² for every set T of the attributes in ``subset``, shape
         (2,)·m: what a row tells of an interaction, 1 if it were released as it is."""
-        told = np.zeros((2,) * len(subset))
+        information = np.zeros((2,) * len(subset))
         for share, form in zip(self.probabilities, self.forms, strict=True):
-            told += share * form.told(subset)
-        return told
+            information += share * form.told(subset)
+        return information
 
     def pair_information(self) -> NDArray[np.float64]:
         """Return I_T of every pair of attributes, shape (k, k), with those of single attributes on
         the diagonal."""
         k = len(self.n_categories)
-        told = np.zeros((k, k))
+        information = np.zeros((k, k))
         for share, form in zip(self.probabilities, self.forms, strict=True):
             m = len(form.table.n_categories)
             place = 1 << np.arange(m)[::-1]
@@ -498,13 +498,15 @@ class PublishedForms(Law):
                     if members == others and len(members) > 1:
                         both *= (count - 1) / count * len(members) / (len(members) - 1)
                         other_axis = axis + (count > 1)
-                    told[np.ix_(members, others)] += share * both * values[axis, other_axis] ** 2
+                    information[np.ix_(members, others)] += (
+                        share * both * values[axis, other_axis] ** 2
+                    )
                     if members == others and len(members) > 1:
                         alone = count / len(members) * values[axis, axis] ** 2
-                        told[members, members] += share * (
+                        information[members, members] += share * (
                             alone - both * values[axis, other_axis] ** 2
                         )
-        return told
+        return information
 
     def sampler(self) -> "FormsSampler":
         return FormsSampler(self)

@@ -244,10 +244,10 @@ class SetSampler:
 def _steps_of(sets: SetAnswers, *, hits: bool) -> list[tuple[int, int, int]]:
     """Return weights, lists and steps from first categories to those that the sets hold, or to
     those that they do not."""
-    found = []
+    entries = []
     for which, (weight, steps) in enumerate(zip(sets.weights, sets.lists, strict=True)):
         inside = set(steps)
-        found += [
+        entries += [
             (weight, which, step) for step in range(sets.n_categories) if (step in inside) == hits
         ]
-    return found
+    return entries

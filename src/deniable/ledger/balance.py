@@ -91,16 +91,16 @@ class Balance:
 def balances(events: Iterable[Event]) -> dict[str, Balance]:
     """Return the balance of every population that is in a ledger, by name."""
     events = list(events)
-    found: dict[str, Balance] = {}
+    result: dict[str, Balance] = {}
     for event in events:
         if event.kind == "budget":
-            balance = found.get(event.population, Balance(event.population))
-            found[event.population] = replace(balance, budget=float(event.content["nats"]))
+            balance = result.get(event.population, Balance(event.population))
+            result[event.population] = replace(balance, budget=float(event.content["nats"]))
     for release in stored_releases(events):
         if not release.withdrawn:
-            balance = found.get(release.population, Balance(release.population))
-            found[release.population] = replace(balance, releases=(*balance.releases, release))
-    return found
+            balance = result.get(release.population, Balance(release.population))
+            result[release.population] = replace(balance, releases=(*balance.releases, release))
+    return result
 
 
 def _sums(levels: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -228,28 +228,28 @@ class Ledger:
 
     def _events(self, connection: sqlite3.Connection) -> list[Event]:
         self._check_kind(connection)
-        found: list[Event] = []
+        events: list[Event] = []
         before = ""
         for number, time, kind, population, content, digest in connection.execute(
             "SELECT number, time, kind, population, content, digest FROM events ORDER BY number"
         ):
             try:
                 event = Event(number, time, kind, population, json.loads(content), before)
-                as_entered = number == len(found) + 1 and event.digest == digest
+                as_entered = number == len(events) + 1 and event.digest == digest
             except (TypeError, ValueError, RecursionError):
                 as_entered = False
             if not as_entered:
                 raise InputError(
-                    f"{self.path}: the ledger has been altered: event {len(found) + 1} is not the "
+                    f"{self.path}: the ledger has been altered: event {len(events) + 1} is not the "
                     "one that was entered; take it from a copy"
                 )
             if kind not in KINDS:
                 raise InputError(f"{self.path}: written by a later version of deniable; update it")
-            found.append(event)
+            events.append(event)
             before = digest
-        if not found:
+        if not events:
             raise InputError(f"{self.path}: the ledger has been altered: it is empty")
-        return found
+        return events
 
     def _append(
         self, connection: sqlite3.Connection, kind: Any, population: str, content: Mapping[str, Any]
@@ -490,7 +490,9 @@ def same_people(events: Iterable[Event]) -> list[tuple[str, str]]:
     for release in stored_releases(events):
         if release.people is not None and not release.withdrawn:
             names.setdefault(release.people, set()).add(release.population)
-    return sorted({pair for found in names.values() for pair in combinations(sorted(found), 2)})
+    return sorted(
+        {pair for populations in names.values() for pair in combinations(sorted(populations), 2)}
+    )
 
 
 def _same_people(events: Iterable[Event], population: str, people: str) -> list[str]:

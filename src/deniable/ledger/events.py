@@ -110,22 +110,22 @@ def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
     Raises:
         InputError: if an event speaks of a release that was never begun, or cannot be read.
     """
-    found: dict[int, StoredRelease] = {}
+    releases: dict[int, StoredRelease] = {}
     for event in events:
         try:
-            _read(event, found)
+            _read(event, releases)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
                 f"event {event.number} of the ledger cannot be read; it was not written by this "
                 "program, or by a later version of it"
             ) from None
-    return list(found.values())
+    return list(releases.values())
 
 
-def _read(event: Event, found: dict[int, StoredRelease]) -> None:
+def _read(event: Event, releases: dict[int, StoredRelease]) -> None:
     content = event.content
     if event.kind == "begun":
-        found[event.number] = StoredRelease(
+        releases[event.number] = StoredRelease(
             event.number,
             event.time,
             event.population,
@@ -136,7 +136,7 @@ def _read(event: Event, found: dict[int, StoredRelease]) -> None:
         )
     elif event.kind in ("counted", "published", "withdrawn"):
         number = content["release"]
-        release = found[number]
+        release = releases[number]
         if event.kind == "counted":
             rows = int(content["rows_of_person"])
             if rows < 1:
@@ -157,6 +157,6 @@ def _read(event: Event, found: dict[int, StoredRelease]) -> None:
             )
         else:
             release = replace(release, withdrawn=True)
-        found[number] = release
+        releases[number] = release
     elif event.kind not in KINDS:
         raise ValueError("unknown kind")

@@ -361,10 +361,10 @@ def published_share_variance(channel: PublishedChannel) -> tuple[float, float, f
     for fraction, moment, mean in zip(channel.rows, channel.moments, channel.means, strict=True):
         if moment.pattern_axes:
             same, other = moment.kernel
-            told, untold = mean.kernel
+            information, untold = mean.kernel
         else:
-            same, other, told, untold = 1 / n**2, 1 / n**2, 1 / n, 1 / n
-        rise = told - untold
+            same, other, information, untold = 1 / n**2, 1 / n**2, 1 / n, 1 / n
+        rise = information - untold
         constant += fraction * (other - untold**2)
         slope += fraction * (same - other - 2 * untold * rise)
         square += fraction * rise**2
@@ -451,13 +451,15 @@ def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
     )
 
 
-def _expected_of_information(told: NDArray[np.float64], mechanism: Mechanism) -> ExpectedVariance:
+def _expected_of_information(
+    information: NDArray[np.float64], mechanism: Mechanism
+) -> ExpectedVariance:
     n = np.array([mechanism.schema.n_categories[i] for i in mechanism.schema.protected], float)
-    single = np.diagonal(told)
+    single = np.diagonal(information)
     shares = float(((n - 1) / n**2 / single).mean())
     first, second = np.triu_indices(len(n), 1)
-    if not len(first) or (told[first, second] <= 0).any():
+    if not len(first) or (information[first, second] <= 0).any():
         return ExpectedVariance(shares, None)
     cells = (n[first] - 1) / single[first] + (n[second] - 1) / single[second]
-    cells += (n[first] - 1) * (n[second] - 1) / told[first, second]
+    cells += (n[first] - 1) * (n[second] - 1) / information[first, second]
     return ExpectedVariance(shares, float((cells / (n[first] * n[second]) ** 2).mean()))

@@ -90,9 +90,9 @@ class PublishedChannel:
         for number, form in enumerate(self.law.forms):
             for asked, _ in form.variants(self._places):
                 inside = form.asked_of(asked)
-                told = form.table.eigenvalues(inside).tobytes() if inside else b""
+                eigenvalues = form.table.eigenvalues(inside).tobytes() if inside else b""
                 broad = tuple(form.sets_of(place) is not None for place in asked)
-                alike.setdefault((asked, told, broad), []).append((number, asked))
+                alike.setdefault((asked, eigenvalues, broad), []).append((number, asked))
         return tuple(map(tuple, alike.values()))
 
     @cached_property
@@ -162,7 +162,7 @@ class PublishedChannel:
     def _sets(self) -> tuple[dict[int, SetAnswers], ...]:
         """Per group the axes that it answers by sets, and these."""
         block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        found = []
+        by_form = []
         for group, asked in zip(self.groups, self._asked, strict=True):
             of_group = {}
             for axis, (position, inside) in enumerate(zip(self.positions, asked, strict=True)):
@@ -171,8 +171,8 @@ class PublishedChannel:
                     sets = form.sets_of(block.attributes.index(position))
                     if sets is not None:
                         of_group[axis] = sets
-            found.append(of_group)
-        return tuple(found)
+            by_form.append(of_group)
+        return tuple(by_form)
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -220,13 +220,13 @@ class PublishedChannel:
     @cached_property
     def _information(self) -> NDArray[np.float64]:
         """I_T over the pattern axes, shape (2,)·(their number)."""
-        told = np.zeros(self._forwards[0].eigenvalues.shape)
+        information = np.zeros(self._forwards[0].eigenvalues.shape)
         for fraction, forward, sets in zip(self.rows, self._forwards, self._sets, strict=True):
             shown = np.ones(())
             for axis in forward.pattern_axes:
                 shown = np.multiply.outer(shown, [1.0, sets[axis].told if axis in sets else 1.0])
-            told += fraction * forward.eigenvalues**2 * shown
-        return told
+            information += fraction * forward.eigenvalues**2 * shown
+        return information
 
     @cached_property
     def _forwards(self) -> tuple[TableMap, ...]:

@@ -334,13 +334,13 @@ class Job:
         """
         path = Path(self.stored.sources[number].path)
         try:
-            found = path.stat()
+            now = path.stat()
         except OSError:
             raise InputError(
                 f"{path} is gone since the release was begun; put it back, or remove {self.folder} "
                 "and begin anew"
             ) from None
-        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+        return now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino
 
     def refuse_changed(self, number: int, *, read: bool = True) -> None:
         """Stop if a source is not what it was when the job was begun.
@@ -356,8 +356,8 @@ class Job:
         known = self.stored.sources[number]
         path = Path(known.path)
         size, changed, *_ = self.status(number)
-        found = identity_of(path) if read else Identity(size, changed, known.digest)
-        if found != Identity(known.size, known.changed, known.digest):
+        actual = identity_of(path) if read else Identity(size, changed, known.digest)
+        if actual != Identity(known.size, known.changed, known.digest):
             raise InputError(
                 f"{path} has changed since the release was begun, and its rows may be other "
                 f"people's; put back the file as it was, or remove {self.folder} and begin anew"

@@ -313,8 +313,8 @@ def finish(
         with remembered(job.options.population, spending, "share", traceless=False) as entry:
             if entry is not None:
                 entry.count(spending, rows_of_person=released.most_rows or 1)
-            told = with_standing(released, entry)
-            page = write_statements(designs, told, new, account, signer)
+            options = with_standing(released, entry)
+            page = write_statements(designs, options, new, account, signer)
             if entry is not None:
                 entry.publish(released.sha256)
             with explain_write_errors(job.output):

@@ -202,11 +202,11 @@ def _not_ed25519(path: Path) -> InputError:
 def _listed(content: bytes, folder: Path) -> dict[str, str]:
     """Return the digest by name of file."""
     lines = content.decode("ascii", errors="replace").splitlines()
-    found = [_LINE.fullmatch(line) for line in lines]
-    names = [match[2] for match in found if match is not None]
+    matches = [_LINE.fullmatch(line) for line in lines]
+    names = [match[2] for match in matches if match is not None]
     if len(names) != len(lines) or len(set(names)) != len(names):
         raise InputError(f"{folder / SUMS}: this is not a list of digests, a file a line")
-    return {match[2]: match[1] for match in found if match is not None}
+    return {match[2]: match[1] for match in matches if match is not None}
 
 
 def _hex(key: Ed25519PublicKey) -> str:

@@ -12,15 +12,15 @@ _COLUMNS = [("Form", "and what it asks"), ("People who get it", "")]
 
 def forms(contents: Contents) -> str:
     """Return the section, or nothing if every row answers everything."""
-    found = contents.forms()
-    if found is None:
+    content = contents.forms()
+    if content is None:
         return ""
     asked = [a for a in contents.mechanism.attributes if a.asked is not None]
     rows = [
         Row(f"<b>{number}</b> {escape(', '.join(form.asked))}", (wording.percent_text(form.share),))
-        for number, form in enumerate(found.forms[:LISTED], start=1)
+        for number, form in enumerate(content.forms[:LISTED], start=1)
     ]
-    more = len(found.forms) - len(rows)
+    more = len(content.forms) - len(rows)
     example = ""
     if asked:
         least = min(asked, key=lambda a: a.asked or 0.0)
@@ -33,9 +33,9 @@ def forms(contents: Contents) -> str:
         "Who is asked what",
         paragraph(
             f"Different people were asked different questions: every row has one of "
-            f"{wording.count_text(len(found.forms), 'form', 'forms')}, drawn without looking at "
-            f"the record and released with it, in the column {found.column}. What a form does not "
-            "ask is an empty cell, which tells nothing."
+            f"{wording.count_text(len(content.forms), 'form', 'forms')}, drawn without looking at "
+            f"the record and released with it, in the column {content.column}. What a form does "
+            "not ask is an empty cell, which tells nothing."
         ),
         paragraph(
             "All that is promised holds for the form that is least favourable: whoever is asked "

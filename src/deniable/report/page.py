@@ -115,22 +115,22 @@ def _worth(contents: Contents) -> str:
     nothing."""
     epsilon = contents.guarantee.epsilon
     boxes = [("NEXT TO NOTHING IS PROTECTED.", worth.unprotected(epsilon))]
-    said: list[str] = []
+    paragraphs: list[str] = []
     if contents.worth is not None:
         boxes.insert(0, ("NOTHING CAN BE READ.", worth.verdict(contents.worth, epsilon)))
-        said = [paragraph(line) for line in worth.lines(contents.worth)]
-        said.append(paragraph(_limit(contents)))
+        paragraphs = [paragraph(line) for line in worth.lines(contents.worth)]
+        paragraphs.append(paragraph(_limit(contents)))
     shown = [notice(head, text, stop=True) for head, text in boxes if text]
-    if not said:
+    if not paragraphs:
         return "\n".join(shown)
-    said.append(
+    paragraphs.append(
         paragraph(
             "The standard error is how far an estimate is typically off on account of the "
             "randomization; 95 % of estimates are within twice that.",
             "soft small",
         )
     )
-    return section("What can be read from it", *shown, *said)
+    return section("What can be read from it", *shown, *paragraphs)
 
 
 def _limit(contents: Contents) -> str:

@@ -52,14 +52,14 @@ def lines(worth: Mapping[str, Any]) -> list[str]:
     """Return what is expected of single shares and of tables of two attributes, a sentence each."""
     rows = wording.count_text(worth["rows"], "row", "rows")
     median, worst = worth["median"], worth["worst"]
-    said = [
+    sentences = [
         f"With {rows}, a typical share (the median; {_size(median)} if all were equally frequent) "
         f"has a standard error of {_points(median)}; the worst, one of {worst['attributes'][0]} "
         f"({_size(worst)}), of {_points(worst)}."
     ]
     if worth["median_pair"] is not None:
         pair, worst = worth["median_pair"], worth["worst_pair"]
-        said.append(
+        sentences.append(
             f"In tables of two attributes a typical cell ({_size(pair)}) has one of "
             f"{_points(pair)}; the worst, of {' and '.join(worst['attributes'])} "
             f"({_size(worst)}), of {_points(worst)}."
@@ -69,7 +69,7 @@ def lines(worth: Mapping[str, Any]) -> list[str]:
                 else " Most of these tables cannot be read cell by cell with so many rows."
             )
         )
-    return said
+    return sentences
 
 
 def unprotected(epsilon: float | None) -> str:

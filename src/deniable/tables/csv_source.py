@@ -237,10 +237,10 @@ class CsvSource:
         if len(likely) > 1 and "," in likely and _decimal_commas(rows, likely[0]):
             likely.remove(",")
         if len(likely) > 1:
-            found = " and ".join(SEPARATORS[s] for s in likely)
+            candidates = " and ".join(SEPARATORS[s] for s in likely)
             raise InputError(
-                f"{self.table}: {found} both divide its rows alike; say with --separator which one "
-                "does"
+                f"{self.table}: {candidates} both divide its rows alike; say with "
+                "--separator which one does"
             )
         return likely[0]
 

@@ -59,9 +59,9 @@ def is_written(text: str, form: str) -> bool:
 
 @cache
 def _pattern(form: str) -> str:
-    found = DATE_FORM.fullmatch(form)
-    assert found is not None
-    first, separator, second, _, third = found.groups()
+    match = DATE_FORM.fullmatch(form)
+    assert match is not None
+    first, separator, second, _, third = match.groups()
     # Without separators the digits are counted; ISO has two of month and day.
     digits = "[0-9]{1,2}" if separator and form != ISO else "[0-9]{2}"
     parts = [_PARTS[part].replace("%s", digits) for part in (first, second, third)]

@@ -124,19 +124,19 @@ def draft_schema(
     for column in columns.values():
         column.settle()
     dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
-    told = replace(file_format, dates=dates)
+    as_read = replace(file_format, dates=dates)
     for column in columns.values():
         column.settle(dates)
     if text is not None:
         decimal = file_format.decimal or _decimal(reader.table, columns)
-        told = replace(told, separator=text.separator, decimal=decimal)
-        if told.columns == () and not told.has_header:
-            told = replace(told, columns=names)
+        as_read = replace(as_read, separator=text.separator, decimal=decimal)
+        if as_read.columns == () and not as_read.has_header:
+            as_read = replace(as_read, columns=names)
     parts = ["# " + line for line in textwrap.wrap(WARNING, 96)]
     parts.append(f"title = {_quoted(Path(reader.table).stem)}")
-    parts += _file_table(told)
+    parts += _file_table(as_read)
     for name, column in columns.items():
-        parts += ["", *_declaration(name, column, told)]
+        parts += ["", *_declaration(name, column, as_read)]
     return "\n".join(parts) + "\n"
 
 
@@ -211,8 +211,8 @@ def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
     return "," if commas else None
 
 
-def _file_table(told: FileFormat) -> list[str]:
-    plain = told.to_plain()
+def _file_table(file_format: FileFormat) -> list[str]:
+    plain = file_format.to_plain()
     if plain.get("separator") == ",":
         del plain["separator"]
     if not plain:
@@ -409,12 +409,12 @@ def _matches(values: Any, pattern: str) -> NDArray[np.bool_]:
     return np.asarray(pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False))
 
 
-def _declaration(name: str, column: _Column, told: FileFormat) -> list[str]:
+def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[str]:
     if not column.single:
         return [
             f"# column {_quoted(name)} does not hold single values: leave it out, or convert it"
         ]
-    number = column.is_number(told.decimal or ".")
+    number = column.is_number(file_format.decimal or ".")
     if why := _identifies(name, column, number=number):
         return [
             f"# column {_quoted(name)} {why}:",
@@ -423,7 +423,7 @@ def _declaration(name: str, column: _Column, told: FileFormat) -> list[str]:
         ]
     if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
         return [f"# column {_quoted(name)} has fewer than two values: leave it out"]
-    if _has_date_bins(column) and not {ISO, told.dates} & set(column.forms):
+    if _has_date_bins(column) and not {ISO, file_format.dates} & set(column.forms):
         return _undated(name, column)
     lines = ["[[attribute]]", f"name = {_quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
@@ -491,16 +491,16 @@ def _identifies(name: str, column: _Column, *, number: bool) -> str:
 def _isolated(column: _Column) -> list[str]:
     """Return the numbers that seem to stand for a missing value: far from all others."""
     numbers = sorted(column.histogram)
-    found = []
+    isolated = []
     while len(numbers) > 2:
         low, second, third, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
         if high in MISSING_NUMBERS and high > 1.5 * max(third, 10) and _code_above(high, third):
-            found.append(numbers.pop())
+            isolated.append(numbers.pop())
         elif low in MISSING_NUMBERS and low < 0 <= second:
-            found.append(numbers.pop(0))
+            isolated.append(numbers.pop(0))
         else:
             break
-    return [str(int(number)) for number in found]
+    return [str(int(number)) for number in isolated]
 
 
 def _code_above(code: float, rest: float) -> bool:

@@ -177,8 +177,8 @@ class ColumnEncoder:
         written = rf"^(-?[0-9]+){re.escape(self._decimal)}0+$"
         texts = pc.replace_substring_regex(column.take(from_numpy(unknown)), written, r"\1")
         categories, category_codes = self._categories_as(column.type)
-        found = to_numpy(pc.index_in(texts, value_set=categories), null=-1)
-        codes[unknown] = np.append(category_codes, np.int32(_UNKNOWN))[found]
+        matches = to_numpy(pc.index_in(texts, value_set=categories), null=-1)
+        codes[unknown] = np.append(category_codes, np.int32(_UNKNOWN))[matches]
         return codes
 
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:

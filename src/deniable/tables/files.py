@@ -56,11 +56,11 @@ def files_of(source: Any) -> list[Path] | None:
         return _in_folder(path)
     if path.exists() or not glob.has_magic(str(source)):
         return None
-    found = [Path(name) for name in sorted(glob.glob(str(source), recursive=True))]  # noqa: PTH207 - absolute ones too
-    if not (found := [one for one in found if one.is_file()]):
+    paths = [Path(name) for name in sorted(glob.glob(str(source), recursive=True))]  # noqa: PTH207 - absolute ones too
+    if not (paths := [one for one in paths if one.is_file()]):
         raise InputError(f"{source}: no file has such a name")
-    _refuse_twice(found)
-    return found
+    _refuse_twice(paths)
+    return paths
 
 
 def _in_folder(folder: Path) -> list[Path]:

@@ -387,10 +387,10 @@ class FilesetWriter:
         n_rows = self._source.n_rows
         for start in range(0, n_rows, _MOST_ROWS):
             rows = range(start, min(start + _MOST_ROWS, n_rows))
-            said = {name: words[rows.start : rows.stop] for name, words in self._people.items()}
-            iids = said.get("IID") or [str(row + 1) for row in rows]
-            fields = [said.get("FID", iids), iids]
-            fields += [said.get(name, [word] * len(rows)) for name, word in _UNKNOWN.items()]
+            columns = {name: words[rows.start : rows.stop] for name, words in self._people.items()}
+            iids = columns.get("IID") or [str(row + 1) for row in rows]
+            fields = [columns.get("FID", iids), iids]
+            fields += [columns.get(name, [word] * len(rows)) for name, word in _UNKNOWN.items()]
             people = map(" ".join, zip(*fields, strict=True))
             self._fam.write(("\n".join(people) + "\n").encode())
 

@@ -177,15 +177,15 @@ class TableReader:
 
     def _encoded(self, columns: ColumnsEncoder, batch: Any, first_row: int) -> list[NDArray[Any]]:
         """Return the codes of a record batch, one array of shape (n,) per attribute."""
-        found: dict[str, NDArray[Any]] = {}
+        encoded: dict[str, NDArray[Any]] = {}
         for names, codes in columns.look(batch):
             if codes.size and codes.min() < 0:  # those of categories never are
                 # The first that does not fit, in the attributes' order, is refused.
                 return [encoder.encode(batch, first_row) for encoder in self._encoders]
             kind = code_type(columns.encoders[names[0]].attribute.n_categories)
-            found.update(zip(names, codes.astype(kind, copy=False), strict=True))
+            encoded.update(zip(names, codes.astype(kind, copy=False), strict=True))
         return [
-            encoder.combined([found[c.attribute.name] for c in encoder.columns])
+            encoder.combined([encoded[c.attribute.name] for c in encoder.columns])
             for encoder in self._encoders
         ]
 
@@ -250,7 +250,7 @@ class TableReader:
             names = [name for name in names if name in columns or name in filled]
             if not names:
                 return self.source.n_rows
-        found: dict[tuple[str, int], Mismatch] = {}
+        mismatches: dict[tuple[str, int], Mismatch] = {}
         together = ColumnsEncoder(columns, dict(self.columns))
         n_rows = self._rows_before
         with closing(_read_ahead(self.source.batches(names))) as batches:
@@ -262,16 +262,16 @@ class TableReader:
                 for name in columns if wrong else ():
                     for reason in REASONS if name in wrong else ():
                         column = batch.column(name)
-                        _note(found, (name, reason), wrong[name] == reason, column, n_rows)
+                        _note(mismatches, (name, reason), wrong[name] == reason, column, n_rows)
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
-                    _note(found, (name, 0), empty, batch.column(name), n_rows)
+                    _note(mismatches, (name, 0), empty, batch.column(name), n_rows)
                 n_rows += batch.num_rows
                 progress(self.fraction)
-        if found:
+        if mismatches:
             header = isinstance(self.source, CsvSource)
             raise _mismatches(
-                self.table, columns, found, show_values=self._show_values, header=header
+                self.table, columns, mismatches, show_values=self._show_values, header=header
             )
         return n_rows - self._rows_before
 
@@ -385,11 +385,11 @@ def refuse_other_columns(
     Raises:
         InputError: naming the column.
     """
-    expected, found = dict(columns), dict(reader.columns)
+    expected, kinds = dict(columns), dict(reader.columns)
     for name, kind in expected.items():
-        if found[name] != kind:
+        if kinds[name] != kind:
             raise InputError(
-                f"{reader.table}: column '{name}' is of type {found[name]} here and of type {kind} "
+                f"{reader.table}: column '{name}' is of type {kinds[name]} here and of type {kind} "
                 f"in {first}; tables that go together have the same columns"
             )
 
@@ -544,7 +544,7 @@ _SHOWN_VALUES = 5
 
 
 def _note(
-    found: dict[tuple[str, int], Mismatch],
+    mismatches: dict[tuple[str, int], Mismatch],
     kind: tuple[str, int],
     wrong: NDArray[np.bool_],
     column: Any,
@@ -553,7 +553,7 @@ def _note(
     if not wrong.any():
         return
     first = int(np.argmax(wrong))
-    mismatch = found.setdefault(kind, Mismatch(rows_before + first + 1, 0, []))
+    mismatch = mismatches.setdefault(kind, Mismatch(rows_before + first + 1, 0, []))
     mismatch.count += int(wrong.sum())
     if len(mismatch.values) < _SHOWN_VALUES:
         for value in column.filter(booleans(wrong)).unique().to_pylist():
@@ -565,14 +565,14 @@ def _note(
 def _mismatches(
     table: str,
     columns: Mapping[str, ColumnEncoder],
-    found: Mapping[tuple[str, int], Mismatch],
+    mismatches: Mapping[tuple[str, int], Mismatch],
     *,
     show_values: bool,
     header: bool,
 ) -> InputError:
     counted = "data rows are counted from 1" + (", without the header" if header else "")
     sentences = []
-    for (name, reason), mismatch in found.items():
+    for (name, reason), mismatch in mismatches.items():
         problem = "{0} {1} empty; fill in whose row it is, or leave the row out"
         if name in columns and reason:
             problem = columns[name].problem(reason)

@@ -30,8 +30,9 @@ from deniable.laws.votes.vote_law import LEAST_NORMAL, Moments, VoteLaw, after_r
 LEAST_ALPHA = 1e-60
 """So that α_c E_μ[g_c] of every part is a normal number."""
 
-MOST_STATES_OF_PARTS = 3 << 26
-"""The most doubles that `sums` holds for all parts together, about: below a gigabyte is in use."""
+MOST_STATES_OF_PARTS = 1 << 28
+"""The most doubles that `sums` holds for all parts together; 58 attributes at 8 to 20 nats need
+more than three quarters of them."""
 
 
 class PlainVote(msgspec.Struct, forbid_unknown_fields=True):

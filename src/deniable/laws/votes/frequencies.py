@@ -67,9 +67,9 @@ def pair_attenuations(law: "GatedSum") -> tuple[FloatArray, float]:
         shares.append((kept[live] - steps.stay * lie) / factor[live])
         rests.append(np.stack([size[live], rest[live]]))
     term, share, (size, rest) = np.concatenate(terms), np.concatenate(shares), np.hstack(rests)
-    found = (share.T @ (term[:, None] * share)).real / n
+    attenuations = (share.T @ (term[:, None] * share)).real / n
     pairs = np.empty((k, k))
-    pairs[np.ix_(steps.order, steps.order)] = found
+    pairs[np.ix_(steps.order, steps.order)] = attenuations
     np.fill_diagonal(pairs, np.nan)
     roundings = (64 * k + 64 + len(term)) * UNIT * float(size.sum())
     turning = 8.0 * UNIT * math.log2(n + 1) * math.sqrt(n) * float(np.linalg.norm(values))

@@ -379,22 +379,22 @@ class TableSampler:
 
     def exact_patterns(self) -> list[Fraction]:
         """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
-        found = [Fraction(1)]
+        masses = [Fraction(1)]
         for choice in self.choices:
-            changed = [mass * choice.probability(j) for j, mass in enumerate(found)]
-            found = [
+            changed = [mass * choice.probability(j) for j, mass in enumerate(masses)]
+            masses = [
                 part
-                for mass, change in zip(found, changed, strict=True)
+                for mass, change in zip(masses, changed, strict=True)
                 for part in (mass - change, change)
             ]
-        return found
+        return masses
 
     def _patterns(self) -> FloatArray:
-        found = np.ones(1)
+        masses = np.ones(1)
         for choice in self.choices:
             changed, kept = choice.both()
-            found = np.stack([found * kept, found * changed], axis=-1).ravel()
-        return found.reshape((2,) * len(self.choices))
+            masses = np.stack([masses * kept, masses * changed], axis=-1).ravel()
+        return masses.reshape((2,) * len(self.choices))
 
     def fates(self) -> tuple[FloatArray, FloatArray]:
         """Return how often every attribute is kept, and changed, shapes (k,)."""

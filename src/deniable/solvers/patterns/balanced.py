@@ -188,7 +188,7 @@ def solve(
     if start is not None and start.ramp is not None:  # it may come from the search for a total
         near = replace(start.ramp, w=start.ramp.ramp.height)
     free, bound = _by_room(problem, limits)
-    found: list[Part] = []
+    inner_parts: list[Part] = []
     method: Method = "independent"
     ramp = None
     apart: list[int] = []
@@ -198,10 +198,12 @@ def solve(
         if bound:
             without = _optimum(inner, limits[free])
             near = None
-        found, method, ramp = _with_room(inner, limits[free], pair_floor, without, near, exact)
-        if method == "ramp" and len(found) > 1:
-            apart = [free[i] for i in found[-1].attributes]
-    parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in found]
+        inner_parts, method, ramp = _with_room(
+            inner, limits[free], pair_floor, without, near, exact
+        )
+        if method == "ramp" and len(inner_parts) > 1:
+            apart = [free[i] for i in inner_parts[-1].attributes]
+    parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in inner_parts]
     if bound:
         parts.append(independent(problem, bound))
         ramp = None
@@ -324,10 +326,10 @@ def _with_room(
             ramps = _ramp_laws(
                 problem.counts[together], aimed[together], caps[together], height, floor
             )
-            found = ramps.best(shares, near)
+            best = ramps.best(shares, near)
             broken |= ramps.floor_broken
-            if found is not None:
-                law, fit = found
+            if best is not None:
+                law, fit = best
                 part = replace(ramps.part(law, fit), attributes=tuple(together))
                 parts = [part, independent(problem, sorted(apart))] if apart else [part]
                 return _Common(parts, None if apart else fit, broken)
@@ -335,17 +337,17 @@ def _with_room(
             if not ramps.broken or problem.n_attributes - len(apart) < 2:
                 return _Common([product], None, broken)
 
-    found = common([], height, near)
+    best = common([], height, near)
     largest = int(np.argmax(level))
-    costly = record_level(found.parts) > 1.1 * optimum.epsilon
+    costly = record_level(best.parts) > 1.1 * optimum.epsilon
     if floor is not None and costly and level[largest] > 0.5 * optimum.epsilon:
         # Beside a level that takes most of ε the others' pairs rise with it, or break the floor.
         rest = Problem(np.delete(problem.n_categories, largest), np.delete(level, largest))
         without = common([largest], 1.1 * limit_epsilon(rest), None)
-        found = min(found, without, key=lambda one: record_level(one.parts))
-    if record_level(found.parts) < product.account.epsilon:
-        return found.parts, "ramp", found.ramp
-    return [product], "floor" if found.broken else "independent", None
+        best = min(best, without, key=lambda one: record_level(one.parts))
+    if record_level(best.parts) < product.account.epsilon:
+        return best.parts, "ramp", best.ramp
+    return [product], "floor" if best.broken else "independent", None
 
 
 class _Common(NamedTuple):
@@ -406,7 +408,7 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
         for cap, aim in zip(limits.tolist(), aimed.tolist(), strict=True)
     ]
     try:
-        found = linear.solve(
+        solution = linear.solve(
             problem.counts.tolist(),
             aimed.tolist(),
             given_rest_cap=caps,
@@ -415,8 +417,10 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
         )
     except (SolverError, InputError, ArithmeticError):
         return None
-    law = PatternTable.from_probabilities(problem.counts.tolist(), found.pattern_probability)
-    account = Account(found.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, found.epsilon))
+    law = PatternTable.from_probabilities(problem.counts.tolist(), solution.pattern_probability)
+    account = Account(
+        solution.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, solution.epsilon)
+    )
     return Part(tuple(range(k)), law, account)
 
 
@@ -476,11 +480,11 @@ class RampLaws:
         """
         margin = self._margin
         for _ in range(3):
-            found = self._searched(shares, margin, near)
-            if found is None:
+            result = self._searched(shares, margin, near)
+            if result is None:
                 return None
             self.broken = []
-            fit, share = found
+            fit, share = result
             landed = self._law(fit, share)
             if landed is None:
                 shares = [other for other in shares if other < share]
@@ -699,13 +703,13 @@ class _TotalSearch:
             # No level is above the total, whatever its limit for many attributes says.
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            found = ramps.best(shares[:1], near)
-            if found is None:
+            result = ramps.best(shares[:1], near)
+            if result is None:
                 near = near or (None if ramps.floor_broken else self._near(start, height))
-                found = ramps.best(shares, near)
-            if found is None:
+                result = ramps.best(shares, near)
+            if result is None:
                 return None
-            law, reached = found
+            law, reached = result
             near, part = reached, ramps.part(law, reached)
             unspent = self._total - part.account.epsilon
             if unspent < 0.0:

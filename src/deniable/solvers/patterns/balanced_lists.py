@@ -58,9 +58,9 @@ def balanced_lists(
         if len(differences) > _CONDITIONS:
             return None
         for breadth in breadths:
-            found = _balanced(n_categories, breadth, orbits, differences)
-            if found is not None:
-                return found
+            lists = _balanced(n_categories, breadth, orbits, differences)
+            if lists is not None:
+                return lists
     return None
 
 

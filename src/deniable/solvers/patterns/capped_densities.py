@@ -58,10 +58,10 @@ class CappedDensities:
         if self._program is None:
             self._program = Repeated(self._prepared())
         size = float(np.abs(score).max()) or 1.0
-        found = self._program.least(np.append(-self._uniform * score / size, 0.0))
-        if found is None or found[:-1].min() <= 0:
+        point = self._program.least(np.append(-self._uniform * score / size, 0.0))
+        if point is None or point[:-1].min() <= 0:
             return None
-        density = found[:-1] / found[:-1].min()
+        density = point[:-1] / point[:-1].min()
         table = density.reshape((2,) * len(self._ratios))
         for axis in range(table.ndim):
             other = np.flip(table, axis)

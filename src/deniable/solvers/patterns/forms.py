@@ -361,17 +361,17 @@ class _Search:
         for _ in range(_ROUNDS):
             self._weights = shares_of(self._told, costs, self._weights, 1e-4)
             value, prices = _value(costs, self.information)
-            found = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
+            priced = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
             if self._capped:
-                found += self._polished(prices, found)
-            worth = np.concatenate([each[0] for each in found])
+                priced += self._polished(prices, priced)
+            worth = np.concatenate([each[0] for each in priced])
             order = np.argsort(-worth, kind="stable")[:_NEW_FORMS]
             new = order[worth[order] > value * (1 + _GAIN)]
             fruitless = 0 if len(new) else fruitless + 1
             if fruitless == _FRUITLESS:
                 break
-            asked = np.concatenate([each[1] for each in found])[new]
-            density = np.concatenate([each[2] for each in found])[new]
+            asked = np.concatenate([each[1] for each in priced])[new]
+            density = np.concatenate([each[2] for each in priced])[new]
             self._keep(self._weights > 1e-7)
             self._add(asked, density, 0.1)
         for part in (0.25, 1.0):
@@ -406,8 +406,8 @@ class _Search:
             return
         self._asked = np.concatenate([self._asked, asked])
         self._density = np.concatenate([self._density, density])
-        told = [self._information(*column) for column in zip(asked, density, strict=True)]
-        self._told = np.concatenate([self._told, told])
+        information = [self._information(*column) for column in zip(asked, density, strict=True)]
+        self._told = np.concatenate([self._told, information])
         added = np.full(len(asked), weight / len(asked))
         self._weights = np.concatenate([(1 - weight) * self._weights, added])
 
@@ -418,13 +418,13 @@ class _Search:
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
         """Return the forms, each with the attributes only that it depends on."""
-        found: dict[tuple[Any, ...], Form] = {}
+        merged: dict[tuple[Any, ...], Form] = {}
         for asked, density, share in zip(self._asked, self._density, self._weights, strict=True):
             form = self._form(asked, density, float(share))
             key = form.asked, form.drawn, form.breadths, form.pattern_probability.tobytes()
-            before = found[key].share if key in found else 0.0
-            found[key] = replace(form, share=form.share + before)
-        forms = sorted(found.values(), key=lambda form: (-form.share, form.asked, form.drawn))
+            before = merged[key].share if key in merged else 0.0
+            merged[key] = replace(form, share=form.share + before)
+        forms = sorted(merged.values(), key=lambda form: (-form.share, form.asked, form.drawn))
         information = self.information
         rest = self.of.n[self._kind] - 1
         with np.errstate(divide="ignore"):
@@ -532,9 +532,9 @@ class _Search:
         first, second = self._pairs
         means = np.where(np.concatenate([depends, depends[first] & depends[second]]), means[0], 0.0)
         numbers = self._space(asked).numbers
-        told = np.zeros(len(self.of.dimension))
-        np.add.at(told, numbers, means**2 / (self.of.dimension * self.of.size)[numbers])
-        return told
+        information = np.zeros(len(self.of.dimension))
+        np.add.at(information, numbers, means**2 / (self.of.dimension * self.of.size)[numbers])
+        return information
 
     def _ascend(
         self, prices: FloatArray, asked: IntArray, yes: BoolArray
@@ -578,11 +578,11 @@ class _Search:
         return (damped * means**2).sum(axis=1), scores[:, space.alike]
 
     def _polished(
-        self, prices: FloatArray, found: Sequence[tuple[FloatArray, IntArray, FloatArray]]
+        self, prices: FloatArray, priced: Sequence[tuple[FloatArray, IntArray, FloatArray]]
     ) -> list[tuple[FloatArray, IntArray, FloatArray]]:
         """Return the best columns, led on by linear programs."""
-        worth = np.concatenate([each[0] for each in found])
-        places = np.cumsum([0, *(len(each[0]) for each in found)])
+        worth = np.concatenate([each[0] for each in priced])
+        places = np.cumsum([0, *(len(each[0]) for each in priced)])
         polished = []
         seen: set[float] = set()
         for place in np.argsort(-worth, kind="stable"):
@@ -590,7 +590,7 @@ class _Search:
                 continue
             seen.add(round(float(worth[place]), 12))
             of = int(np.searchsorted(places, place, side="right")) - 1
-            asked, density = found[of][1][0], found[of][2][place - places[of]][None]
+            asked, density = priced[of][1][0], priced[of][2][place - places[of]][None]
             space = self._space(asked)
             value, score = self._worth(prices, asked, density)
             for _ in range(_PROGRAMS):
@@ -673,9 +673,9 @@ def informative_breadths(n_categories: int, level: float) -> list[tuple[int, flo
     if level >= math.log(n_categories):  # best at r = 1/(M + 1), which is below 1/a
         return []
     r = np.arange(1, n_categories) / n_categories
-    told = r * (1 - r) / (1 + math.expm1(level) * r) ** 2
-    near = [i for i in np.argsort(-told, kind="stable") if told[i] >= _NEARLY * told.max()]
-    return [] if near[0] == 0 else [(int(i) + 1, float(told[i] / told[0])) for i in near if i]
+    worth = r * (1 - r) / (1 + math.expm1(level) * r) ** 2
+    near = [i for i in np.argsort(-worth, kind="stable") if worth[i] >= _NEARLY * worth.max()]
+    return [] if near[0] == 0 else [(int(i) + 1, float(worth[i] / worth[0])) for i in near if i]
 
 
 def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArray]:
@@ -689,7 +689,7 @@ def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArra
 
 
 def shares_of(
-    told: FloatArray, costs: FloatArray, start: FloatArray, tolerance: float
+    gathered: FloatArray, costs: FloatArray, start: FloatArray, tolerance: float
 ) -> FloatArray:
     """Return the shares of forms that minimise Σ κ_T/I_T, shape (n,).
 
@@ -701,10 +701,10 @@ def shares_of(
     """
     used = costs > 0
     costs, shares = costs[used], start
-    told = told[:, used]
+    gathered = gathered[:, used]
     # With many attributes a form tells of few of the pairs.
-    by_form: Any = told if told.shape[1] < _DENSE else sparse.csr_array(told)
-    by_interaction: Any = told.T if told.shape[1] < _DENSE else sparse.csr_array(told.T)
+    by_form: Any = gathered if gathered.shape[1] < _DENSE else sparse.csr_array(gathered)
+    by_interaction: Any = gathered.T if gathered.shape[1] < _DENSE else sparse.csr_array(gathered.T)
     for sweep in range(_SWEEPS):
         information: FloatArray = by_interaction @ shares
         slope: FloatArray = by_form @ (costs / information**2)

@@ -318,5 +318,7 @@ def limit_epsilon(problem: Problem) -> float:
     largest, total = float(level.max()), math.fsum(level.tolist())
     if not tail > 0.0:  # nothing changes: all levels together are needed for that
         return total
-    found = float(np.logaddexp(0.0, entropy + math.log(float(level @ problem.keep_excess) / tail)))
-    return min(max(found, largest), total)
+    total_limit = float(
+        np.logaddexp(0.0, entropy + math.log(float(level @ problem.keep_excess) / tail))
+    )
+    return min(max(total_limit, largest), total)

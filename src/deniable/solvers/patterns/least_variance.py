@@ -126,8 +126,8 @@ class _Entropy:
         worth = self._costs * (self._n - 1)
         worth = worth / worth.max()
         value = worth / np.maximum(square, 1e-300) + first * square + second * entropy
-        told = np.take_along_axis(square, np.argmin(value, axis=0)[None], axis=0)[0]
-        paid = worth / told**2
+        information = np.take_along_axis(square, np.argmin(value, axis=0)[None], axis=0)[0]
+        paid = worth / information**2
         return np.asarray((self._n - 1) * paid / paid.max())
 
     def _total(self, prices: FloatArray) -> float:
@@ -202,7 +202,7 @@ def _lowest(
 ) -> FloatArray:
     """Return where a function of two numbers is about lowest (Nelder and Mead)."""
     simplex = start + np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = minimize(
+    result = minimize(
         function,
         start,
         method="Nelder-Mead",
@@ -213,7 +213,7 @@ def _lowest(
             "initial_simplex": simplex,
         },
     )
-    return np.asarray(found.x)
+    return np.asarray(result.x)
 
 
 def _distances(logit: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:

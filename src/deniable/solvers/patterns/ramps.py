@@ -341,14 +341,14 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     matrix, right = matrix / size[:, None], right / size
     try:
         with np.errstate(all="ignore"):
-            found = np.linalg.solve(matrix, right)
-        if np.isfinite(found).all() and np.abs(found).max() < 1e3:
-            return np.asarray(found)
+            step = np.linalg.solve(matrix, right)
+        if np.isfinite(step).all() and np.abs(step).max() < 1e3:
+            return np.asarray(step)
         damped = matrix.T @ matrix + 1e-6 * np.eye(len(matrix))
-        found = np.linalg.solve(damped, matrix.T @ right)
+        step = np.linalg.solve(damped, matrix.T @ right)
     except np.linalg.LinAlgError:
         return None
-    return np.asarray(found) if np.isfinite(found).all() else None
+    return np.asarray(step) if np.isfinite(step).all() else None
 
 
 class RampSearch:
@@ -374,20 +374,20 @@ class RampSearch:
             share: of the caps.
             near: a ramp for something similar, from which to start.
         """
-        found = None
+        result = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
-            found = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
-        if found is None:
-            found = min(_settled(self._starts(share)), key=self._cost, default=None)
+            result = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
+        if result is None:
+            result = min(_settled(self._starts(share)), key=self._cost, default=None)
         for looser in _LOOSER if self._loosened else ():
-            if found is not None:
+            if result is not None:
                 break
             first = min(_settled(self._starts(looser * share)), key=self._cost, default=None)
-            found = None if first is None else self._followed(first, share)
-        if found is None:
+            result = None if first is None else self._followed(first, share)
+        if result is None:
             self._loosened = False  # looser caps led nowhere, nor would they from a smaller share
-            found = next(_settled(self._at_the_bottom(share)), None)
-        return None if found is None else self._placed(found, share)
+            result = next(_settled(self._at_the_bottom(share)), None)
+        return None if result is None else self._placed(result, share)
 
     def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, by moving the top up; None if none
@@ -458,9 +458,9 @@ class RampSearch:
         slopes, height = self._first_slopes(share), asked.height
         tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
         for place, top in enumerate(tops):
-            found = self._fit.at(slopes, self._w, top, share)
-            yield found
-            if found is not None and place < 2 and float(level.max()) <= _ORDINARY:
+            fitted = self._fit.at(slopes, self._w, top, share)
+            yield fitted
+            if fitted is not None and place < 2 and float(level.max()) <= _ORDINARY:
                 return
         for top in tops:
             yield self._fit.at(slopes, self._w, top, share, veto=False)

@@ -354,22 +354,22 @@ class VoteSearch:
         weights = self.normed(self.lower_bound_weights)
         softness = 0.7 / usual_tilt(self.problem, weights)
         damping = 1e-2
-        found: list[LogisticVote] = []
+        votes: list[LogisticVote] = []
         factor = _SHORTEST
         while True:
             vote = logistic_vote(self.problem, weights, softness)
             if not vote.resolved:
                 if factor == _SHORTEST:
-                    return found
+                    return votes
                 softness, factor = softness / factor * _SHORTEST, _SHORTEST
                 continue
             vote, damping, steps = self.descend(vote, damping)
             self.prove(vote.weights, _COARSE)
-            found.append(vote)
+            votes.append(vote)
             weights = vote.weights
             unit = float(weights @ self.problem.change_probability) / LEAST_RESOLUTION
             if self.above(vote) <= gap or 4.0 * softness < unit:
-                return found
+                return votes
             factor = 0.4 if steps <= 4 else 0.55 if steps <= 8 else _SHORTEST
             softness *= factor
 
@@ -437,15 +437,15 @@ class VoteSearch:
 def starts(problem: Problem) -> list[FloatArray]:
     """Return λ to start from: the levels, also cut, also the largest raised to a share of θ."""
     level, change = problem.attribute_epsilon, problem.change_probability
-    found = [level, np.minimum(level, 2.0)]
+    points = [level, np.minimum(level, 2.0)]
     order = np.argsort(-level)
     for count in (1, 2, 4, 8):
         if 2 * count < len(level):
             most, raised = order[:count], level.copy()
             rest = float((level * change).sum() - (level * change)[most].sum())
             raised[most] = np.maximum(level[most], 0.5 * rest / count / change[most])
-            found.append(raised)
-    return found
+            points.append(raised)
+    return points
 
 
 @np.errstate(all="ignore")  # steps that lead out of range come to nothing, and are taken back
