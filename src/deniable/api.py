@@ -11,7 +11,7 @@ from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.reach import plan
 from deniable.design.record import read_design
-from deniable.design.strength import StrengthWishes
+from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError, in_terms_of_python
 from deniable.estimate.columns import Answers
@@ -58,7 +58,7 @@ __all__ = [
     "InputError",
     "Mechanism",
     "Schema",
-    "StrengthWishes",
+    "StrengthRequest",
     "birkhoff",
     "design",
     "estimate",
@@ -265,9 +265,9 @@ def pram(
     schema: Schema,
     output: str | Path,
     *,
-    wishes: StrengthWishes | None = None,
+    request: StrengthRequest | None = None,
     by: str | None = None,
-    per_stratum: Mapping[str, StrengthWishes] | None = None,
+    per_stratum: Mapping[str, StrengthRequest] | None = None,
     invariant: bool = False,
     alpha: float = 1.0,
     numeric: Mapping[str, float] | None = None,
@@ -285,9 +285,9 @@ def pram(
     Args:
         table: a path or a dataframe; it is held in memory.
         schema: the attributes, and the columns released as they are.
-        wishes: how strongly to randomize, by λ, strength, covariances or matrices.
+        request: how strongly to randomize, by λ, strength, covariances or matrices.
         by: a kept column whose values form strata.
-        per_stratum: how strongly to randomize single strata, instead of ``wishes``.
+        per_stratum: how strongly to randomize single strata, instead of ``request``.
         invariant: keep the table's frequencies in expectation; no differential privacy.
         alpha: with ``invariant``, a value is left as it is with probability 1 − alpha.
         numeric: λ by column of numbers to pull towards its mean; no differential privacy.
@@ -314,13 +314,13 @@ def pram(
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
-        >>> wishes = deniable.StrengthWishes(attenuation=0.8)
-        >>> deniable.pram(frame, schema, "pram", wishes=wishes)["release"]["rows"]
+        >>> request = deniable.StrengthRequest(attenuation=0.8)
+        >>> deniable.pram(frame, schema, "pram", request=request)["release"]["rows"]
         3
     """
     treatment = Treatment(
         schema,
-        wishes or StrengthWishes(),
+        request or StrengthRequest(),
         by=by,
         strata=per_stratum or {},
         invariant=invariant,

@@ -53,14 +53,14 @@ def test_the_budget_comes_before_the_rows_in_pram_and_in_python(deniable, people
     deniable("ledger", "budget", "l", "--epsilon", "1")
     schema = Schema.from_toml("people.toml")
     plan = library.design(schema, attribute_epsilon=[1, 1, 1], method="kronecker")
-    wishes = library.StrengthWishes(attenuation=0.5)
+    request = library.StrengthRequest(attenuation=0.5)
     (people / "people.csv").write_text("no,such,table\n")
     words = ["pram", "people.csv", "--schema", "people.toml", "--ledger", "l", "--output", "r"]
     refused = deniable(*words, "--lambda", "0.5")
     assert (refused.status, "does not allow this release" in refused.err) == (2, True)
     for attempt in (
         lambda: library.share("people.csv", plan, "r", ledger="l"),
-        lambda: library.pram("people.csv", schema, "r", wishes=wishes, ledger="l"),
+        lambda: library.pram("people.csv", schema, "r", request=request, ledger="l"),
         lambda: library.randomize(pyarrow.table({"no": ["1"]}), plan, ledger="l"),
     ):
         with pytest.raises(library.InputError, match="does not allow this release"):
@@ -134,8 +134,8 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     frame = pandas.DataFrame({"sex": ["f", "m"], "age": [25, 61], "blood": ["A", "0"]})
     library.randomize(frame, plan, population="others")
     library.share(frame, plan, "r2")
-    wishes = library.StrengthWishes(attenuation=0.5)
-    library.pram(frame, plan.mechanism.schema, "r3", wishes=wishes, ledger=tmp_path / "l2")
+    request = library.StrengthRequest(attenuation=0.5)
+    library.pram(frame, plan.mechanism.schema, "r3", request=request, ledger=tmp_path / "l2")
     found = balances(Ledger("l").events())
     assert [(b.population, len(b.releases)) for b in found.values()] == [
         ("everybody", 2),

@@ -65,8 +65,8 @@ def test_a_pass_phrase_comes_from_the_environment(deniable, people, keys, monkey
     plan = library.design(schema, attribute_epsilon=[1, 1, 1], method="kronecker")
     library.share("people.csv", plan, "s", sign="locked.pem")
     assert deniable("inspect", "s", "--signed-by", "key.pub").status == 0
-    wishes = library.StrengthWishes(attenuation=0.5)
-    library.pram("people.csv", schema, "q", wishes=wishes, sign="key.pem")
+    request = library.StrengthRequest(attenuation=0.5)
+    library.pram("people.csv", schema, "q", request=request, sign="key.pem")
     assert deniable("inspect", "q", "--signed-by", "key.pub").status == 0
 
 

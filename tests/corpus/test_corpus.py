@@ -34,10 +34,10 @@ def design() -> Iterator[Designer]:
     """``deniable.design``; all else that is done with a table takes at most ``MOST_SECONDS``."""
     spent = -cpu()
 
-    def timed(schema: Schema, **wishes: Any) -> deniable.Design:
+    def timed(schema: Schema, **request: Any) -> deniable.Design:
         nonlocal spent
         spent += cpu()
-        plan = deniable.design(schema, **wishes)
+        plan = deniable.design(schema, **request)
         spent -= cpu()
         return plan
 

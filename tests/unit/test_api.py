@@ -137,9 +137,9 @@ def test_every_question_answers_about_the_released_rows() -> None:
 
 
 def test_a_whole_table_is_treated_and_its_record_returned(tmp_path: Path) -> None:
-    wishes = deniable.StrengthWishes(attenuation=0.7)
+    request = deniable.StrengthRequest(attenuation=0.7)
     record = deniable.pram(
-        frame(), SCHEMA, tmp_path / "p", wishes=wishes, by="town", drop_other_columns=True
+        frame(), SCHEMA, tmp_path / "p", request=request, by="town", drop_other_columns=True
     )
     assert record["release"]["rows"] == 400
     assert deniable.estimate(tmp_path / "p", of=["smokes"]).n_records == 400

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.strength import StrengthWishes
+    from deniable.design.strength import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
     from deniable.release.release import Options
@@ -57,16 +57,16 @@ class StrengthOptions:
         ),
     ] = None
 
-    def wishes(self, names: Sequence[str]) -> "StrengthWishes":
+    def requested(self, names: Sequence[str]) -> "StrengthRequest":
         """Return the λ, strengths, covariances and matrices requested for these attributes.
 
         Raises:
             InputError: if something cannot be read, or a name is unknown.
         """
         from deniable.cli import options
-        from deniable.design.strength import StrengthWishes
+        from deniable.design.strength import StrengthRequest
 
-        return StrengthWishes(
+        return StrengthRequest(
             options.number_or_numbers(self.attenuation, names, "--lambda"),
             options.number_or_numbers(self.strength, names, "--strength"),
             options.preserved(self.preserve, names),

@@ -159,7 +159,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             schema, None if rest is None else find_design(rest, request), responses
         )
     names = [schema.names[i] for i in schema.protected]
-    strengths = request.wishes(names)
+    strengths = request.requested(names)
     levels = (
         None
         if request.attribute_epsilon is None

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.strength import StrengthWishes
+from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
 
@@ -377,7 +377,7 @@ def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
         raise InputError(f"{where}: {error}") from None
 
 
-def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthWishes]:
+def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
     """Return how strongly to randomize each stratum, from a JSON file.
 
     Args:
@@ -403,7 +403,7 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthWishes]:
         for by_name in (strengths.attenuation, strengths.strength, strengths.matrix):
             for name in by_name if isinstance(by_name, dict) else {}:
                 _check_name(name, names, where)
-        by_stratum[stratum] = StrengthWishes(
+        by_stratum[stratum] = StrengthRequest(
             strengths.attenuation,
             strengths.strength,
             {_pair(pair, names, where): fraction for pair, fraction in strengths.preserve.items()},

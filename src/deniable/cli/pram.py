@@ -67,7 +67,7 @@ def pram(
     names = [chosen.names[i] for i in chosen.protected]
     treatment = curator.Treatment(
         chosen,
-        (strengths or StrengthOptions()).wishes(names),
+        (strengths or StrengthOptions()).requested(names),
         by=by,
         strata={} if per_stratum is None else options.per_stratum(per_stratum, names),
         invariant=invariant,

@@ -23,14 +23,14 @@ from deniable.design.methods import (
     METHODS,
     STRENGTH_METHOD,
     Broad,
-    FormWishes,
+    FormRequest,
     MethodSpec,
     method_named,
     methods_taking,
 )
 from deniable.design.plan import Plan, lower_bound
 from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
-from deniable.design.strength import PerAttribute, StrengthWishes
+from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
@@ -86,7 +86,7 @@ def design(
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
         attenuation, strength, preserve, matrices: instead of levels, how strongly to randomize
-            (see :class:`~deniable.design.strength.StrengthWishes`), for ``"lambda"``
+            (see :class:`~deniable.design.strength.StrengthRequest`), for ``"lambda"``
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
@@ -124,12 +124,12 @@ def design(
         attribute_epsilon = _in_order(attribute_epsilon, schema)
     elif attribute_epsilon is not None and not isinstance(attribute_epsilon, Iterable):
         raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
-    wishes = StrengthWishes(attenuation, strength, preserve or {}, matrices or {})
-    spec = method_named(method or (STRENGTH_METHOD if wishes else DEFAULT_METHOD))
-    form_wishes = FormWishes(
+    request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
+    spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
+    form_request = FormRequest(
         importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
     )
-    if form_wishes and spec.forms is None:
+    if form_request and spec.forms is None:
         raise InputError(
             "the importance of pairs, the most that a form may ask, the forms' column and answers "
             f"that name sets are for method {methods_taking('forms')}, not {spec.name}"
@@ -140,10 +140,10 @@ def design(
                 f"a floor on pairs needs method {methods_taking('floor')}, not {spec.name}, which "
                 "is told how much pairs count"
             )
-        return _by_forms(schema, spec, form_wishes, epsilon, attribute_epsilon, wishes)
+        return _by_forms(schema, spec, form_request, epsilon, attribute_epsilon, request)
     if spec.blocks is not None:
-        return _by_strength(schema, spec, wishes, epsilon, attribute_epsilon, given_rest)
-    if wishes:
+        return _by_strength(schema, spec, request, epsilon, attribute_epsilon, given_rest)
+    if request:
         raise InputError(
             "λ, strengths, covariances and matrices are for methods "
             f"{methods_taking('strength', joined='and')}, not {spec.name}"
@@ -225,13 +225,13 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
 def _by_forms(
     schema: Schema,
     method: MethodSpec,
-    form_wishes: FormWishes,
+    form_request: FormRequest,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
-    wishes: StrengthWishes,
+    request: StrengthRequest,
 ) -> Design:
     """Return the design of a method that gives different people different forms."""
-    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes) or wishes:
+    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes) or request:
         raise InputError(
             f"method {method.name} takes no level or strength per attribute: "
             f"{method.instead_of_levels}"
@@ -239,13 +239,13 @@ def _by_forms(
     if epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")
     assert method.forms is not None
-    return method.forms(schema, check_level(epsilon, "epsilon"), form_wishes)
+    return method.forms(schema, check_level(epsilon, "epsilon"), form_request)
 
 
 def _by_strength(
     schema: Schema,
     method: MethodSpec,
-    wishes: StrengthWishes,
+    request: StrengthRequest,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
     given_rest: GivenRest,
@@ -260,7 +260,7 @@ def _by_strength(
             f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
         )
     assert method.blocks is not None
-    result = method.blocks(schema, wishes, epsilon)
+    result = method.blocks(schema, request, epsilon)
     mechanism = Mechanism(schema, result.blocks)
     return Design(
         replace(mechanism, claim=mechanism.promise()),

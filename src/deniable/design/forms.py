@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
-from deniable.design.methods import DEFAULT_BROAD, Broad, FormWishes
+from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.plan import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
 from deniable.errors import InputError
@@ -45,14 +45,14 @@ _BREADTHS = 4
 """Sizes of sets that are tried, for lists that are few."""
 
 
-def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWishes) -> Design:
+def published_forms(schema: Schema, method: str, epsilon: float, request: FormRequest) -> Design:
     """Return the design of forms of a record level.
 
     Args:
         schema: the attributes.
         method: its name.
         epsilon: of the record, in nats.
-        wishes: what counts how much.
+        request: what counts how much.
 
     Raises:
         InputError: if something asked for is out of its range, or is not for forms.
@@ -71,39 +71,39 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
             f"method {method} divides nothing in ratios: a level belongs to a form, and whoever is "
             "asked one question alone spends all of it there; give importances instead"
         )
-    for name in (*wishes.importance, *wishes.at_most):
+    for name in (*request.importance, *request.at_most):
         if name not in names:
             raise InputError(f"there is no protected attribute '{name}'")
-    importance = [wishes.importance.get(a.name, a.importance or 1.0) for a in protected]
+    importance = [request.importance.get(a.name, a.importance or 1.0) for a in protected]
     for name, value in zip(names, importance, strict=True):
         check_positive(value, f"importance of '{name}'")
     at_most = [
-        check_level(wishes.at_most[name], f"largest level of '{name}'")
-        if name in wishes.at_most
+        check_level(request.at_most[name], f"largest level of '{name}'")
+        if name in request.at_most
         else None
         for name in names
     ]
-    caps = resolve_caps(wishes.given_rest, [epsilon] * len(names), epsilon)
-    column = _free_column(schema, wishes.column)
+    caps = resolve_caps(request.given_rest, [epsilon] * len(names), epsilon)
+    column = _free_column(schema, request.column)
     n_categories = [attribute.n_categories for attribute in protected]
     task: dict[str, Any] = {
         "n_categories": n_categories,
         "epsilon": aimed_below([epsilon])[0],
         "importance": importance,
-        "asked": wishes.asked,
+        "asked": request.asked,
         "at_most": _aimed(at_most),
         "caps": None if caps is None else _aimed(caps),
     }
     sets: dict[int, SetAnswers] = {}
     gains = np.ones(len(names))
-    if _auto_or_never(wishes.broad) == "auto":
+    if _auto_or_never(request.broad) == "auto":
         levels = [
             min([epsilon, *(each for each in limits if each is not None)])
             for limits in zip(at_most, caps or at_most, strict=True)
         ]
         sets, gains = _broad(protected, levels, task)
     broad = [(sets[i].breadth,) if i in sets else () for i in range(len(n_categories))]
-    pairs = forms.DEFAULT_PAIRS if wishes.pairs is None else wishes.pairs
+    pairs = forms.DEFAULT_PAIRS if request.pairs is None else request.pairs
     solution = forms.solve(**task, pairs=pairs, broad=broad)
     law = PublishedForms.from_probabilities(
         n_categories,
@@ -132,9 +132,9 @@ def published_forms(schema: Schema, method: str, epsilon: float, wishes: FormWis
         (None,) * len(schema.attributes),
         lower_bound(mechanism, None),
         epsilon,
-        given_rest=cap_text(wishes.given_rest),
+        given_rest=cap_text(request.given_rest),
         notes=(*_named_sets(law, names, gains), *_never_together(law, names)),
-        end=wishes,
+        end=request,
     )
 
 
@@ -148,8 +148,8 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
         One entry per cap, from the tightest to the loosest, the design's own first if it is another
         one; None if it was read from a record, or has more than `CURVE_UP_TO` attributes.
     """
-    schema, wishes, total = design.mechanism.schema, design.end, design.budget
-    if not isinstance(wishes, FormWishes) or total is None or len(schema.protected) > CURVE_UP_TO:
+    schema, request, total = design.mechanism.schema, design.end, design.budget
+    if not isinstance(request, FormRequest) or total is None or len(schema.protected) > CURVE_UP_TO:
         return None
     chosen = design.given_rest or "none"
     curve = []
@@ -157,7 +157,7 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
         made = (
             design
             if cap == chosen
-            else published_forms(schema, design.method, total, replace(wishes, given_rest=cap))
+            else published_forms(schema, design.method, total, replace(request, given_rest=cap))
         )
         expected = expected_variance(made.mechanism)
         curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))

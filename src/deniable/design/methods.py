@@ -19,7 +19,7 @@ from deniable.solvers.problem import MAX_LEVEL
 
 if TYPE_CHECKING:
     from deniable.design.account import CapCost, Design
-    from deniable.design.strength import Randomization, StrengthWishes
+    from deniable.design.strength import Randomization, StrengthRequest
     from deniable.schema import Schema
 
 LP_MAX_ATTRIBUTES = 12
@@ -64,7 +64,7 @@ DEFAULT_BROAD: Broad = "auto"
 
 
 @dataclass(frozen=True)
-class FormWishes:
+class FormRequest:
     """What a method that divides people among forms is told besides the total.
 
     Args:
@@ -90,10 +90,10 @@ class FormWishes:
         return any(each is not None for each in (self.pairs, self.asked, self.column, self.broad))
 
 
-def _forms(schema: "Schema", epsilon: float, wishes: FormWishes) -> "Design":
+def _forms(schema: "Schema", epsilon: float, request: FormRequest) -> "Design":
     from deniable.design.forms import published_forms
 
-    return published_forms(schema, FORMS_METHOD, epsilon, wishes)
+    return published_forms(schema, FORMS_METHOD, epsilon, request)
 
 
 def _cost_of_caps_on_forms(design: "Design") -> "tuple[CapCost, ...] | None":
@@ -103,7 +103,7 @@ def _cost_of_caps_on_forms(design: "Design") -> "tuple[CapCost, ...] | None":
 
 
 def _lambda(
-    schema: "Schema", wishes: "StrengthWishes", epsilon: float | None = None
+    schema: "Schema", request: "StrengthRequest", epsilon: float | None = None
 ) -> "Randomization":
     from deniable.design.strength import lambda_blocks
 
@@ -112,27 +112,27 @@ def _lambda(
             f"method {STRENGTH_METHOD} takes no total; give λ, strengths or covariances to "
             f"preserve, or use method {INDEPENDENT_METHOD}, which is the same law requested by ε"
         )
-    if not wishes:
+    if not request:
         raise InputError(
             f"method {STRENGTH_METHOD} needs to know how strongly to randomize; give λ, strengths, "
             "covariances to preserve, or matrices"
         )
-    return lambda_blocks(schema, wishes)
+    return lambda_blocks(schema, request)
 
 
 def _joint(
-    schema: "Schema", wishes: "StrengthWishes", epsilon: float | None = None
+    schema: "Schema", request: "StrengthRequest", epsilon: float | None = None
 ) -> "Randomization":
     from deniable.design.strength import joint_blocks
 
-    if wishes.preserve or wishes.matrices:
+    if request.preserve or request.matrices:
         raise InputError(
             "method joint multiplies every covariance by its one λ, and adds to it, and has no "
             "matrix per attribute; give one λ, one strength or epsilon, or use method "
             f"{STRENGTH_METHOD}"
         )
     return joint_blocks(
-        schema, wishes, None if epsilon is None else check_level(epsilon, "epsilon")
+        schema, request, None if epsilon is None else check_level(epsilon, "epsilon")
     )
 
 
@@ -142,9 +142,9 @@ Spend = Callable[
     tuple[list[float], Solution] | None,
 ]
 CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
-Forms = Callable[["Schema", float, FormWishes], "Design"]
+Forms = Callable[["Schema", float, FormRequest], "Design"]
 CurveOfForms = Callable[["Design"], "tuple[CapCost, ...] | None"]
-Blocks = Callable[["Schema", "StrengthWishes", float | None], "Randomization"]
+Blocks = Callable[["Schema", "StrengthRequest", float | None], "Randomization"]
 
 
 @dataclass(frozen=True)

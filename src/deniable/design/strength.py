@@ -39,7 +39,7 @@ PerAttribute = float | Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
-class StrengthWishes:
+class StrengthRequest:
     """How strongly to randomize, in terms other than ε.
 
     Args:
@@ -50,7 +50,7 @@ class StrengthWishes:
         matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
 
     Example:
-        >>> bool(StrengthWishes()), StrengthWishes(attenuation=0.5).attenuation
+        >>> bool(StrengthRequest()), StrengthRequest(attenuation=0.5).attenuation
         (False, 0.5)
     """
 
@@ -78,18 +78,18 @@ class Randomization:
     notes: tuple[str, ...] = ()
 
 
-def lambda_blocks(schema: Schema, wishes: StrengthWishes) -> Randomization:
+def lambda_blocks(schema: Schema, request: StrengthRequest) -> Randomization:
     """Return independent responses, one per protected attribute.
 
     Raises:
-        InputError: if an attribute has no wish or two, or a wish is out of range or out of reach.
+        InputError: if an attribute has no request or two, or one is out of range or of reach.
     """
-    attenuation, strength = _spread(schema, wishes)
+    attenuation, strength = _spread(schema, request)
     blocks = []
-    for name, matrix in wishes.matrices.items():
+    for name, matrix in request.matrices.items():
         blocks.append(Block((schema.position(name),), _channel(schema, name, matrix)))
-    taken = set(wishes.matrices)
-    for pair in wishes.preserve:
+    taken = set(request.matrices)
+    for pair in request.preserve:
         for name in pair:
             if name in taken:
                 raise InputError(
@@ -98,15 +98,15 @@ def lambda_blocks(schema: Schema, wishes: StrengthWishes) -> Randomization:
                 )
     positions = tuple(i for i in schema.protected if schema.names[i] not in taken)
     notes: list[str] = []
-    if positions or attenuation or strength or wishes.preserve:
+    if positions or attenuation or strength or request.preserve:
         rest = schema
         if taken and positions:
             attributes = [a for a in schema.attributes if a.name not in taken]
             rest = Schema(tuple(attributes), schema.title, schema.keep)
-        choice = choose(rest, attenuation=attenuation, strength=strength, preserve=wishes.preserve)
+        choice = choose(rest, attenuation=attenuation, strength=strength, preserve=request.preserve)
         blocks.append(Block(positions, choice.law))
         if choice.epsilon_lower_bound is not None:
-            free = [n for pair in wishes.preserve for n in pair]
+            free = [n for pair in request.preserve for n in pair]
             chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
             notes.append(_preserving_note(chosen, choice.epsilon_lower_bound))
     return Randomization((*blocks, *_kept(schema)), tuple(notes))
@@ -143,21 +143,21 @@ def _kept(schema: Schema) -> list[Block]:
     ]
 
 
-def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], dict[str, float]]:
+def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float], dict[str, float]]:
     """Return λ and strengths by name: a common value goes to all that have none of their own."""
-    common = [w for w in (wishes.attenuation, wishes.strength) if isinstance(w, int | float)]
+    common = [w for w in (request.attenuation, request.strength) if isinstance(w, int | float)]
     if len(common) == 2:
         raise InputError(
             "one λ and one strength for all attributes were both given, and one decides the other; "
             "give one of them, or values by name"
         )
     named: list[dict[str, float]] = [
-        dict(request) if isinstance(request, Mapping) else {}
-        for request in (wishes.attenuation, wishes.strength)
+        dict(values) if isinstance(values, Mapping) else {}
+        for values in (request.attenuation, request.strength)
     ]
-    own = {*named[0], *named[1], *wishes.matrices}
-    own.update(name for pair in wishes.preserve for name in pair)
-    for name in sorted(own & set(wishes.matrices) & {*named[0], *named[1]}):
+    own = {*named[0], *named[1], *request.matrices}
+    own.update(name for pair in request.preserve for name in pair)
+    for name in sorted(own & set(request.matrices) & {*named[0], *named[1]}):
         raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
     rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
     if common and not rest:
@@ -165,14 +165,14 @@ def _spread(schema: Schema, wishes: StrengthWishes) -> tuple[dict[str, float], d
             f"{common[0]:g} was given for all attributes that have no value of their own, and "
             "every attribute has one; leave it out"
         )
-    for request, by_name in zip((wishes.attenuation, wishes.strength), named, strict=True):
-        if isinstance(request, int | float):
-            by_name.update(dict.fromkeys(rest, float(request)))
+    for value, by_name in zip((request.attenuation, request.strength), named, strict=True):
+        if isinstance(value, int | float):
+            by_name.update(dict.fromkeys(rest, float(value)))
     return named[0], named[1]
 
 
 def joint_blocks(
-    schema: Schema, wishes: StrengthWishes, epsilon: float | None = None
+    schema: Schema, request: StrengthRequest, epsilon: float | None = None
 ) -> Randomization:
     """Return one response on the product of all categories of the protected attributes.
 
@@ -181,7 +181,7 @@ def joint_blocks(
     Raises:
         InputError: if not exactly one of them is given, or it is out of range or out of reach.
     """
-    given = [w for w in (wishes.attenuation, wishes.strength, epsilon) if w is not None]
+    given = [w for w in (request.attenuation, request.strength, epsilon) if w is not None]
     if len(given) != 1 or isinstance(given[0], Mapping):
         raise InputError(
             "method joint has one parameter for the whole record: give one of epsilon, λ and "
@@ -190,11 +190,11 @@ def joint_blocks(
     sizes = tuple(schema.n_categories[i] for i in schema.protected)
     if epsilon is not None:
         law = JointLaw.from_epsilon(sizes, epsilon)
-    elif isinstance(wishes.attenuation, int | float):
-        law = JointLaw.from_attenuation(sizes, check_attenuation(wishes.attenuation))
+    elif isinstance(request.attenuation, int | float):
+        law = JointLaw.from_attenuation(sizes, check_attenuation(request.attenuation))
     else:
-        assert isinstance(wishes.strength, int | float)
-        law = _strong_joint_law(sizes, wishes.strength)
+        assert isinstance(request.strength, int | float)
+        law = _strong_joint_law(sizes, request.strength)
     return Randomization((Block(schema.protected, law), *_kept(schema)))
 
 
@@ -234,7 +234,7 @@ def choose(
     strength: Mapping[str, float] | None = None,
     preserve: Mapping[tuple[str, str], float] | None = None,
 ) -> LambdaChoice:
-    """Return the product law that meets one wish per protected attribute.
+    """Return the product law that meets one request per protected attribute.
 
     Args:
         schema: the attributes.
@@ -244,8 +244,8 @@ def choose(
             Attributes in a pair may also have a λ or strength, which then stays as it is.
 
     Raises:
-        InputError: if an attribute is unknown, released as it is, has two wishes or none, or a wish
-            is out of range or out of reach.
+        InputError: if an attribute is unknown, released as it is, has two requests or none, or
+            one is out of range or of reach.
     """
     attenuation, strength, preserve = attenuation or {}, strength or {}, preserve or {}
     _check_names(schema, attenuation, strength, preserve)

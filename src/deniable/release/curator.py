@@ -25,7 +25,7 @@ from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.methods import INVARIANT_METHOD, STRENGTH_METHOD
 from deniable.design.strata import Designs
-from deniable.design.strength import StrengthWishes
+from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -64,9 +64,9 @@ class Treatment:
 
     Args:
         schema: the attributes, and the columns released as they are.
-        wishes: how strongly to randomize the protected attributes.
+        request: how strongly to randomize the protected attributes.
         by: a kept column whose values form strata, or None.
-        strata: wishes of single strata, instead of ``wishes``.
+        strata: requests of single strata, instead of ``request``.
         invariant: whether the frequencies are to be kept in expectation (each stratum's, if there
             are strata), by matrices made from the table.
         alpha: α of invariant PRAM: with probability 1 − α a value is left as it is.
@@ -77,16 +77,16 @@ class Treatment:
     """
 
     schema: Schema
-    wishes: StrengthWishes
+    request: StrengthRequest
     by: str | None = None
-    strata: Mapping[str, StrengthWishes] = field(default_factory=dict)
+    strata: Mapping[str, StrengthRequest] = field(default_factory=dict)
     invariant: bool = False
     alpha: float = 1.0
     numeric: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.strata and self.by is None:
-            raise InputError("wishes per stratum need a column that forms the strata (by)")
+            raise InputError("requests per stratum need a column that forms the strata (by)")
         if self.by is not None and self.by not in self.schema.keep:
             raise InputError(
                 f"'{self.by}' forms the strata, so it is released as it is and protected by "
@@ -181,24 +181,24 @@ def check_budget(treatment: Treatment, options: Options) -> None:
 def _foreseen(treatment: Treatment) -> Spending:
     """Return levels that the release will not exceed, whatever is in the table."""
     levels = Spending(0.0)
-    for stratum, wishes in [(None, treatment.wishes), *treatment.strata.items()]:
-        if wishes:
-            mechanism = _design(treatment, wishes, stratum).mechanism
+    for stratum, request in [(None, treatment.request), *treatment.strata.items()]:
+        if request:
+            mechanism = _design(treatment, request, stratum).mechanism
             levels = levels.largest(Spending.of(Strata.one(mechanism)))
     if treatment.invariant:
         levels = replace(levels, epsilon=math.inf)
     return levels
 
 
-def _design(treatment: Treatment, wishes: StrengthWishes, stratum: str | None) -> Design:
+def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None) -> Design:
     try:
         return design(
             treatment.schema,
             method=STRENGTH_METHOD,
-            attenuation=wishes.attenuation,
-            strength=wishes.strength,
-            preserve=wishes.preserve,
-            matrices=wishes.matrices,
+            attenuation=request.attenuation,
+            strength=request.strength,
+            preserve=request.preserve,
+            matrices=request.matrices,
         )
     except InputError as error:
         where = f"stratum '{stratum}': " if stratum in treatment.strata else ""
@@ -262,25 +262,25 @@ class _Curator:
             raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
         designs = []
         for i, name in enumerate(names):
-            wishes = treatment.strata.get(name, treatment.wishes)
-            if not wishes:
+            request = treatment.strata.get(name, treatment.request)
+            if not request:
                 where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
                 raise InputError(
                     f"{where}nothing says how strongly to randomize; give λ, strengths, "
                     "covariances to preserve, or matrices"
                 )
-            base = self._design(wishes, name if treatment.by else None)
+            base = self._design(request, name if treatment.by else None)
             if treatment.invariant:
                 rows = np.flatnonzero(strata == i)
                 base = invariant_design(base, [column[rows] for column in codes], treatment.alpha)
             designs.append(base)
         return designs
 
-    def _design(self, wishes: StrengthWishes, stratum: str | None) -> Design:
+    def _design(self, request: StrengthRequest, stratum: str | None) -> Design:
         # Most strata have the same strengths, as one object, and so the same design.
-        key = id(wishes)
+        key = id(request)
         if key not in self._designs:
-            self._designs[key] = _design(self._treatment, wishes, stratum)
+            self._designs[key] = _design(self._treatment, request, stratum)
         return self._designs[key]
 
 

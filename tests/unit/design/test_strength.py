@@ -14,7 +14,7 @@ from deniable.design.design import design
 from deniable.design.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.design.strength import (
     LambdaChoice,
-    StrengthWishes,
+    StrengthRequest,
     choose,
     joint_blocks,
     lambda_blocks,
@@ -132,7 +132,7 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
 
 
 @pytest.mark.parametrize(
-    ("schema", "wishes", "words"),
+    ("schema", "stated", "words"),
     [
         (SCHEMA, {"attenuation": 0.5, "strength": 0.5}, "one λ and one strength"),
         (SCHEMA, {"attenuation": {"a1": 0.5}}, "how strongly to randomize 'a2'"),
@@ -182,20 +182,20 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
     ],
 )
 def test_a_wish_that_makes_no_sense_is_refused_in_one_sentence(
-    schema: Schema, wishes: dict[str, object], words: str
+    schema: Schema, stated: dict[str, object], words: str
 ) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        design(schema, **wishes)  # type: ignore[arg-type]
+        design(schema, **stated)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_the_blocks_cover_the_schema_in_any_mixture() -> None:
     schema = Schema(Schema.anonymous((3, 4, 5, 2)).attributes, keep=("a3",))
-    found = lambda_blocks(schema, StrengthWishes(attenuation=0.5, matrices={"a1": CYCLE}))
+    found = lambda_blocks(schema, StrengthRequest(attenuation=0.5, matrices={"a1": CYCLE}))
     assert sorted(i for block in found.blocks for i in block.attributes) == [0, 1, 2, 3]
     product = next(b for b in found.blocks if isinstance(b.law, ProductLaw))
     assert product.attributes == (1, 3)
-    joint = joint_blocks(schema, StrengthWishes(attenuation=0.5))
+    joint = joint_blocks(schema, StrengthRequest(attenuation=0.5))
     assert joint.blocks[0].attributes == (0, 1, 3)
 
 
@@ -304,7 +304,7 @@ def test_merging_laws_of_different_widths_leaves_every_probability_as_it_was() -
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("stated", "words"),
     [
         ({"attenuation": {"a1": 0.5, "a2": 0.5}}, "'a3'; give its λ or its strength$"),
         ({"preserve": {("a1", "a2"): 0.5}}, "'a3'; .* to preserve"),
@@ -336,10 +336,10 @@ def test_merging_laws_of_different_widths_leaves_every_probability_as_it_was() -
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused_in_one_sentence_that_names_the_attribute(
-    wishes: dict[str, dict[str, float]], words: str
+    stated: dict[str, dict[str, float]], words: str
 ) -> None:
     with pytest.raises(InputError, match=words) as caught:
-        choose(SCHEMA, **wishes)  # type: ignore[arg-type]
+        choose(SCHEMA, **stated)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 

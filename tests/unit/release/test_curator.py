@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.strata import read_designs
-from deniable.design.strength import StrengthWishes
+from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.shares import Shares
@@ -40,7 +40,7 @@ SCHEMA = Schema(
     title="Letters",
     keep=("c",),
 )
-HALF = StrengthWishes(attenuation=0.5)
+HALF = StrengthRequest(attenuation=0.5)
 
 
 def lambda_matrix(n: int, attenuation: float) -> MatrixChannel:
@@ -62,7 +62,7 @@ def rows(n: int = 600, seed: int = 1) -> dict[str, Any]:
 
 def released(folder: Path, table: dict[str, Any], **how: Any) -> dict[str, Any]:
     treatment = {k: how.pop(k) for k in list(how) if k in Treatment.__dataclass_fields__}
-    treatment = {"schema": SCHEMA, "wishes": HALF, **treatment}
+    treatment = {"schema": SCHEMA, "request": HALF, **treatment}
     return pram(
         pa.table(table),
         Treatment(**treatment),
@@ -75,7 +75,7 @@ def released(folder: Path, table: dict[str, Any], **how: Any) -> dict[str, Any]:
 MODES: dict[str, dict[str, Any]] = {
     "plain": {},
     "invariant": {"invariant": True, "alpha": 0.8},
-    "strata": {"by": "c", "strata": {"n": StrengthWishes(attenuation=0.8)}},
+    "strata": {"by": "c", "strata": {"n": StrengthRequest(attenuation=0.8)}},
     "invariant strata": {"by": "c", "invariant": True},
     "numbers": {"numeric": {"income": 0.9}, "by": "c"},
 }
@@ -214,8 +214,8 @@ def test_the_record_of_invariant_pram_holds_the_frequencies_and_says_so(tmp_path
 
 def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
     cycle = 0.7 * np.eye(3) + 0.2 * np.roll(np.eye(3), 1, 0) + 0.1 / 3
-    wishes = StrengthWishes(attenuation=0.5, matrices={"b": cycle})
-    released(tmp_path / "r", rows(), wishes=wishes, invariant=True)
+    request = StrengthRequest(attenuation=0.5, matrices={"b": cycle})
+    released(tmp_path / "r", rows(), request=request, invariant=True)
     mechanism = read_designs(tmp_path / "r").strata.mechanism_of("")
     laws = [mechanism.block_of(i)[0].law for i in (0, 1)]
     assert all(isinstance(law, InvariantChannel) for law in laws)
@@ -263,15 +263,15 @@ def test_rows_of_a_person_count_and_rows_can_be_shuffled(tmp_path: Path) -> None
         ({"strata": {"n": HALF}}, "need a column"),
         ({"by": "c", "strata": {"q": HALF}}, "stratum 'q' has no rows; leave it out"),
         (
-            {"by": "c", "wishes": StrengthWishes(), "strata": {"n": HALF}},
+            {"by": "c", "request": StrengthRequest(), "strata": {"n": HALF}},
             "stratum 's' occurs in the table, but nothing says",
         ),
-        ({"wishes": StrengthWishes()}, "nothing says how strongly"),
+        ({"request": StrengthRequest()}, "nothing says how strongly"),
         (
-            {"by": "c", "strata": {"n": StrengthWishes(attenuation=1.5)}},
+            {"by": "c", "strata": {"n": StrengthRequest(attenuation=1.5)}},
             "stratum 'n': .* between 0 and 1",
         ),
-        ({"wishes": StrengthWishes(attenuation=1.5)}, "between 0 and 1"),
+        ({"request": StrengthRequest(attenuation=1.5)}, "between 0 and 1"),
         ({"alpha": 0.5}, "is for invariant PRAM"),
         ({"alpha": 0.0, "invariant": True}, "above 0"),
         ({"numeric": {"income": 1.0}}, "'income': λ must lie between 0 and 1"),

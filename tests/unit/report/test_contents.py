@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deniable.design.strength import StrengthWishes
+from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment, pram
@@ -26,14 +26,14 @@ ROWS = {
 
 
 def record(folder: Path, **how: Any) -> dict[str, Any]:
-    wishes = StrengthWishes(attenuation={"a": 0.5, "b": 0.3})
-    treatment = Treatment(SCHEMA, wishes, by="region", **how)
+    request = StrengthRequest(attenuation={"a": 0.5, "b": 0.3})
+    treatment = Treatment(SCHEMA, request, by="region", **how)
     options = Options(drop_other_columns=True, command="deniable pram <b>")
     return pram(pa.table(ROWS), treatment, folder / "r", options, SystemRandomness())
 
 
 def test_the_summary_has_the_largest_levels_and_what_all_strata_share(tmp_path: Path) -> None:
-    strata = {"s": StrengthWishes(attenuation={"a": 0.5, "b": 0.6})}
+    strata = {"s": StrengthRequest(attenuation={"a": 0.5, "b": 0.6})}
     plain = record(tmp_path, strata=strata)
     contents = read_contents(plain)
     parts = [part["mechanism"] for part in plain["expost"]["strata"]["mechanisms"]]
