@@ -33,6 +33,7 @@ from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.privacy import nats_text
 from deniable.schema import Schema
 
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
@@ -40,6 +41,9 @@ CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 
 CURVE_UP_TO = 60
 """Attributes up to which the curve is computed: five designs, a second or two each."""
+
+_UNSPENT = 1e-4
+"""A total of which this part or more is left over is told of."""
 
 
 def design(
@@ -173,6 +177,10 @@ def design(
             at_most or {},
             allow_changed_levels=allow_changed_levels,
         )
+        if not at_most and result.epsilon < epsilon * (1 - _UNSPENT):
+            left = f"Of the total of {nats_text(f'{epsilon:g}')} {result.epsilon:.6g} are spent"
+            note = f"{left}: no larger levels were found for it."
+            result = replace(result, notes=(*result.notes, note))
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))

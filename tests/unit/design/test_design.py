@@ -1,5 +1,6 @@
 import copy
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -331,3 +332,11 @@ def test_looser_caps_cost_less_at_the_same_levels() -> None:
 
 def test_a_method_without_a_cap_of_its_own_has_no_curve() -> None:
     assert cap_curve(design(Schema.anonymous((2, 3, 4)), epsilon=3.0, method="optimal")) is None
+
+
+def test_a_total_that_cannot_be_spent_is_told_of() -> None:
+    """Where hardly anything is changed any more no double tells larger levels apart."""
+    (note,) = design(Schema.anonymous((2, 2)), epsilon=40).notes
+    words = r"Of the total of 40 nats 37\.\d+ are spent: no larger levels were found for it\."
+    assert re.fullmatch(words, note)
+    assert design(Schema.anonymous((2, 2)), epsilon=4).notes == ()
