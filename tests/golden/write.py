@@ -70,7 +70,7 @@ SPREAD = "3.9,1.8,0.4,0.3,4.9,5.5,3.7,4.4,3.4,5.6,4.9,0.2,5.2,0.4,4.4,1.2,5.2,3.
 ALIKE = ",".join(["3"] * 22)
 ONES = ",".join(["1"] * 22)
 TWELVE = "1,1.1,1.2,1,1.3,1.4,1,1,0.5,1,1.2,1"
-THIRTEEN = f"{TWELVE},1"
+SEVENTEEN = f"{TWELVE},1,1,1,1,1"
 
 MECHANISMS = {
     "product": "design --categories 5,3,2 --attribute-epsilon 1,2,0.5 --method kronecker",
@@ -85,8 +85,8 @@ MECHANISMS = {
     "designed-matrix": "frontier pick front --privacy 0.3 --name age --schema schema.toml",
     "mixed-votes": "design --categories 5,3,4,2 --attribute-epsilon 1,2,0.5,1.5 --method optimal",
     "gated-sum-vote": f"design --categories {ALIKE} --attribute-epsilon {ONES} --method optimal",
-    "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2 --attribute-epsilon "
-    f"{THIRTEEN} --method balanced",
+    "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2,2,2,2,2 --attribute-epsilon "
+    f"{SEVENTEEN} --method balanced",
     "balanced-table": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
