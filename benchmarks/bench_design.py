@@ -139,7 +139,7 @@ def balanced_totals(measured: Measured) -> int:
                     cells.append(shown + (" MISSED" if missed else ""))
                     measured.add(
                         "the default design",
-                        table=name,
+                        shape=name,
                         total=total,
                         floor=floor,
                         cap=cap,

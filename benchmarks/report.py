@@ -177,7 +177,7 @@ def commands(f: Found) -> tuple[str, str]:
 
 def default_design(f: Found) -> tuple[str, str]:
     seconds = [
-        f.one("the default design", table=name, total=4.0, floor=0.5, cap="2x")["CPU_s"]
+        f.one("the default design", shape=name, total=4.0, floor=0.5, cap="2x")["CPU_s"]
         for name in ("Adult", "insurance", "16 mixed")
     ]
     what = (
