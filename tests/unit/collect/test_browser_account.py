@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import quickjs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,8 @@ from deniable.laws import GatedSum, Law
 from deniable.laws.votes.backward import Backward
 from deniable.mechanism import privacy
 from unit.collect import vectors
+
+quickjs = pytest.importorskip("quickjs")
 
 LAWS = vectors.laws()
 HARNESS = """

@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import quickjs
 from hatchling.builders.wheel import WheelBuilder
 
 from deniable.collect import scripts
 from deniable.laws import FAMILIES, law_from_plain
 from unit.collect import vectors
+
+quickjs = pytest.importorskip("quickjs")
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "drawing" / "vectors.json"
 MECHANISMS = vectors.mechanisms()
