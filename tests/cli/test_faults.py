@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cli.conftest import SCHEMA, TABLE
 from deniable.cli import main
 from killing import forked, killed, moments
+from unit.collect.studies import example_folder, fill
 
 LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
 SEED = ["--insecure-seed", "1"]
@@ -69,6 +70,10 @@ COMMANDS = {
     ),
     "schema init": Command(["schema", "init", "people.csv", "--output", "x.toml"]),
     "ledger export": Command(["ledger", "export", "l", "--output", "x.out"]),
+    "collect export": Command(["collect", "export", "study", "--output", "x"]),
+    "collect export, signed": Command(
+        ["collect", "export", "study", "--sign", "key", "--output", "x"]
+    ),
     "frontier pick": Command(
         ["frontier", "pick", "front", "--privacy", "0.3", "--name", "a", "--output", "x.json"]
     ),
@@ -159,6 +164,8 @@ def prepared() -> Iterator[Path]:
     ):  # fmt: skip
         status, said = outcome(words, folder)
         assert status == 0, said
+    # Of one record every export is the same: its rows are in random order.
+    fill(example_folder(folder), 1)
     import pyarrow.csv
     import pyarrow.parquet
 
