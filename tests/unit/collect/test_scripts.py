@@ -7,11 +7,14 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from deniable.collect import scripts
+from deniable.design.design import design
 from deniable.laws import FAMILIES, law_from_plain
+from deniable.schema import Schema
 from unit.collect import vectors
 
 quickjs = pytest.importorskip("quickjs")
@@ -28,8 +31,9 @@ def found(name: str, seed: int = FRESH) -> str:
     return vectors.request(mechanism, vectors.vectors(mechanism, 80, seed=seed))
 
 
-def wrong_in_quickjs(request: str, code: str | None = None) -> list[str]:
+def wrong_in_quickjs(request: str, code: str | None = None, megabytes: int = 512) -> list[str]:
     context = quickjs.Context()
+    context.set_memory_limit(megabytes << 20)
     context.eval(vectors.script(code))
     return list(json.loads(context.eval("wrongVectors")(request)))
 
@@ -50,6 +54,18 @@ def test_so_it_does_for_thousands_of_records(name: str) -> None:
         assert wrong(vectors.request(mechanism, found)) == "[]"
         rows += len(found)
     assert rows == count
+
+
+@pytest.mark.slow
+def test_two_hundred_attributes_are_drawn_in_little_memory() -> None:
+    """As many as a study may ask; of the states of the sum only every so many are kept."""
+    levels = np.random.default_rng(0).uniform(0.05, 0.4, 200).tolist()
+    schema = Schema.anonymous([2 + i % 7 for i in range(200)])
+    mechanism = design(schema, attribute_epsilon=levels).mechanism
+    request = vectors.request(mechanism, vectors.vectors(mechanism, 1, seed=FRESH))
+    assert wrong_in_quickjs(request, megabytes=64) == []
+    with pytest.raises(quickjs.JSException, match="out of memory"):
+        wrong_in_quickjs(request, megabytes=4)
 
 
 def test_every_family_that_may_be_collected_with_has_vectors() -> None:
