@@ -4,6 +4,7 @@ They are made from the structures that the program reads with, so that nothing c
 place and checked otherwise in the other; tests/test_schemas.py notices if they are not up to date.
 """
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,9 @@ def json_schema(kind: Any) -> dict[str, Any]:
     parts = [kind, StoredMechanism, StoredStrata, Document, *laws]
     (whole, *_), definitions = msgspec.json.schema_components(parts, ref_template="#/$defs/{name}")
     definitions["law"] = {"anyOf": [{"$ref": f"#/$defs/{law.__name__}"} for law in laws]}
+    for entry in definitions.values():
+        if "description" in entry:  # Python 3.13 takes the indentation off, earlier ones do not
+            entry["description"] = inspect.cleandoc(entry["description"])
     for (name, field), target in LATER.items():
         if name in definitions:
             entry = definitions[name]["properties"][field]
