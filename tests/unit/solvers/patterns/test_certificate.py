@@ -100,6 +100,20 @@ def test_no_bound_exceeds_the_closed_form_optimum_of_two_attributes() -> None:
         assert certificate.weighted_bound(counts, levels, weights) <= optimum
 
 
+@pytest.mark.slow
+def test_no_bound_exceeds_the_linear_program_of_up_to_twelve_attributes() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(120):
+        k = int(generator.integers(7, 13))
+        counts = generator.integers(2, 9, k).tolist()
+        levels = (10.0 ** generator.uniform(-2.0, 0.7, k)).tolist()
+        optimum = linear.solve(counts, levels).epsilon * (1 + 1e-12)
+        weights = generator.uniform(0.0, 1.0, k).tolist()
+        for tried in (weights, levels, [min(level, 1.0) for level in levels]):
+            assert certificate.weighted_bound(counts, levels, tried) <= optimum
+        assert certificate.best_known_bound(counts, levels) <= optimum
+
+
 def test_no_bound_exceeds_the_linear_program_and_its_weights_attain_it() -> None:
     generator = np.random.default_rng(4)
     for _ in range(400):
