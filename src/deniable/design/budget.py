@@ -218,7 +218,16 @@ def _largest(
     first = plan.at(levels(high))
     if first.epsilon <= budget:
         return first
-    return _largest_monotone(lambda scale: plan.at(levels(scale)), budget, low, high, first, within)
+
+    def unsure(design: Design) -> float:
+        # What the search finds at two scales may differ by a part of what is left to prove.
+        if design.gap is None or "caps" in plan.method.takes:
+            return within
+        return max(within, design.gap / 4)
+
+    return _largest_monotone(
+        lambda scale: plan.at(levels(scale)), budget, low, high, first, within, unsure
+    )
 
 
 def _largest_monotone(
@@ -228,6 +237,7 @@ def _largest_monotone(
     high: float,
     first: Design,
     within: float,
+    unsure: Callable[[Design], float],
 ) -> Design | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
@@ -242,6 +252,8 @@ def _largest_monotone(
         high: a scale whose total does not.
         first: the design at ``high``.
         within: how far below the budget the total may be, in nats.
+        unsure: the same for a design, at least that, and more where its total is not found as
+            exactly.
 
     Returns:
         The design, or None if the total is above the budget however small the scale.
@@ -257,7 +269,7 @@ def _largest_monotone(
     below = best.epsilon - budget
     stayed = 0
     for _ in range(60):
-        if high - low <= 1e-12 * high or best.epsilon >= budget - within:
+        if high - low <= 1e-12 * high or best.epsilon >= budget - unsure(best):
             break
         part = (-within / 2 - below) / (above - below)
         scale = low + (high - low) * min(max(part, 1e-3), 1 - 1e-3)

@@ -1,9 +1,13 @@
 """Dividing a total: it is spent, never exceeded, and not in a worse way than by brute force."""
 
+import math
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from deniable.design.budget import within_budget
+from deniable.design.budget import _largest_monotone, within_budget
 from deniable.design.design import design
 from deniable.design.methods import METHODS
 from deniable.design.plan import Plan
@@ -91,3 +95,16 @@ def test_ratios_and_importances_are_not_mixed() -> None:
     schema = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
     with pytest.raises(InputError, match="two ways to divide the same total"):
         design(schema, epsilon=1.0, importance={"b": 2.0})
+
+
+def test_a_search_ends_where_its_totals_are_found_no_more_exactly() -> None:
+    """The law found at a scale may be a hair off either way; closing in on that never ends."""
+    scales = []
+
+    def at(scale: float) -> Any:
+        scales.append(scale)
+        return SimpleNamespace(epsilon=2.07 * scale + 1e-4 * math.sin(1e12 * scale), gap=1e-3)
+
+    result = _largest_monotone(at, 2.0, 0.9, 1.0, at(1.0), 2e-6, lambda found: found.gap / 4)
+    assert 2.0 - 2.5e-4 <= result.epsilon <= 2.0
+    assert len(scales) < 8
