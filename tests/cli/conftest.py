@@ -25,6 +25,7 @@ class Result:
         def refuse(name: str) -> None:
             raise AssertionError(f"{name} is not strict JSON")
 
+        assert self.out, self.err
         return json.loads(self.out, parse_constant=refuse)
 
 

@@ -155,7 +155,7 @@ def looked_at(mechanism: Mechanism) -> list[str]:
 
 
 def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
-    """Return the origin of some released rows.
+    """Return the origin of some released rows; None where none of them answers.
 
     Args:
         mechanism: what is said to have released them.
@@ -202,6 +202,8 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
         bound, cells = _pair_bound(fewer, pair)
         questions += cells
         bounds.append((bound, pair))
+    if not questions:
+        return None  # nobody was asked any of these
     least_log, where = min(bounds)
     return Origin(min(1.0, math.exp(min(0.0, least_log)) * questions), where, n)
 

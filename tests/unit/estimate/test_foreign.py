@@ -228,6 +228,15 @@ def test_rows_with_forms_are_looked_at_form_by_form():
     assert origin_of(FORMS, Rows(names, other, None, of_other % 2)).p_value < 1e-6
 
 
+def test_rows_that_answer_nothing_tell_nothing():
+    form = next(form for form in FORMS.forms.forms if len(form.asked) < 4)
+    (left_out, *_) = sorted(set(range(4)) - set(form.asked))
+    forms = np.full(5, FORMS.forms.forms.index(form))
+    not_asked = np.full(5, FORMS.schema.n_categories[left_out])
+    rows = Rows((FORMS.schema.names[left_out],), [not_asked], None, forms)
+    assert origin_of(FORMS, rows) is None
+
+
 def test_a_row_that_does_not_answer_what_its_form_asks_gives_a_table_away():
     forms = np.zeros(3, dtype=np.int64)
     asked = FORMS.forms.forms[0].asked
