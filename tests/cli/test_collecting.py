@@ -294,7 +294,15 @@ def test_the_demo_serves_the_example_and_leaves_nothing(deniable, tmp_path, monk
 def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_path):
     (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
     deniable("collect", "add", "study", "record.json")
-    assert deniable("inspect", "study", "--json").json["epsilon"] == pytest.approx(2.3)
+    inspected = deniable("inspect", "study", "--json").json
+    assert (inspected["epsilon"], inspected["origin"]["rows"]) == (pytest.approx(2.3), 1)
+    frozen = tmp_path / "study" / "study.json"
+    content = frozen.read_text()
+    frozen.write_text(content.replace('"sizes":[2', '"sizes":[3'))
+    assert frozen.read_text() != content
+    for altered in ("study", "study/study.json"):
+        assert "the study has been altered" in deniable("inspect", altered).err
+    frozen.write_text(content)
     assert deniable("estimate", "study", "--of", "smokes", "--json").json["n"] == 1
     refused = deniable("estimate", "study", "--of", "smokes", "--mechanism", "mechanism.json")
     assert (refused.status, "leave out --mechanism" in refused.err) == (2, True)

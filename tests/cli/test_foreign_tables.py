@@ -43,6 +43,15 @@ def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, peopl
     assert deniable("inspect", "r", "--anyway").status == 0
 
 
+def test_inspect_refuses_rows_of_another_codebook(deniable, people, mechanism):
+    assert deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r").status == 0
+    record = json.loads((people / "r" / "record.json").read_text())
+    record["mechanism"]["schema"]["attribute"][0]["categories"][0] = "x"
+    (people / "r" / "record.json").write_text(json.dumps(record))
+    refused = deniable("inspect", "r")
+    assert (refused.status, "'sex'" in refused.err) == (2, True), refused.err
+
+
 def test_standard_input_and_counts_are_looked_at_too(deniable, people, mechanism):
     asked = ["estimate", "-", "--mechanism", "m.json", "--of", "sex"]
     raw = (people / "raw.csv").read_text()

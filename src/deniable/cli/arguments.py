@@ -297,12 +297,7 @@ class RowOptions:
                     f"{source} is a study, which has its mechanism and its records; leave out "
                     "--mechanism and --counts"
                 )
-            from deniable.collect import check_installed
-
-            check_installed()
-            from deniable.collect.counting import open_collected
-
-            release: Release = open_collected(Path(source))
+            release = collected(Path(source))
             check_origin(release, anyway=self.anyway)
             yield release
             return
@@ -311,6 +306,20 @@ class RowOptions:
             release = replace(release, rows=rows)
             check_origin(release, anyway=self.anyway)
             yield release
+
+
+def collected(study: Path) -> "Release":
+    """Return what a study has collected so far.
+
+    Raises:
+        InputError: if the extra `web` is not installed, or this is no folder of a study.
+    """
+    from deniable.collect import check_installed
+
+    check_installed()
+    from deniable.collect.counting import open_collected
+
+    return open_collected(study)
 
 
 @Parameter(name="*")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -17,10 +17,14 @@ from deniable.cli.arguments import (
     FileOptions,
     Force,
     SchemaPath,
+    collected,
 )
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
 from deniable.schema.names import split_names
+
+if TYPE_CHECKING:
+    from deniable.collect.study import Study
 
 
 @app.command
@@ -216,29 +220,30 @@ def inspect(
     """Recompute every number from the law, and check what the file states.
 
     Of a release's folder also whether its table can have come from the mechanism, and, with
-    --signed-by, who signed it.
+    --signed-by, who signed it. Of a study's, what was collected.
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
     from deniable.cli import console
     from deniable.design import record
-    from deniable.design.strata import read_designs
+    from deniable.design.strata import Designs, read_designs
     from deniable.estimate.foreign import check_origin
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
-    from deniable.release.record import verify
+    from deniable.release.record import UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
 
     signature = _signature(source, signed_by)
-    if (source / "study.json").is_file():
-        source = source / "study.json"
-    designs = read_designs(source)
-    unchecked = verify(source)
+    study = _study(source)
+    designs = read_designs(source) if study is None else Designs.one(study.design)
+    unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
     if signature is None and is_signed(source):
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None
     if source.is_dir() and (source / "record.json").exists():
-        origin = check_origin(open_release(source), anyway=anyway)
+        origin = check_origin(open_release(source), anyway=anyway, other_values=False)
+    if source.is_dir() and study is not None:
+        origin = check_origin(collected(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):
         for one in designs.designs.values():
             one.mechanism.check_samplers()
@@ -268,6 +273,17 @@ def inspect(
     if subset is not None:
         _say_subset(statements["subset"], statements["subset_epsilon"])
     _say_verified(unchecked, signature)
+
+
+def _study(source: Path) -> "Study | None":
+    """Return the study in a file or a study's folder, checked in full; None if it is none."""
+    from deniable.collect.study import FORMAT, read_study
+    from deniable.design.stored import read_json
+
+    file = source / "study.json" if source.is_dir() else source
+    if not file.is_file() or read_json(file).get("format") != FORMAT:
+        return None
+    return read_study(file)
 
 
 def _signature(source: Path, signed_by: Path | None) -> str | None:

@@ -339,7 +339,7 @@ def read_design(path: str | Path) -> Design:
             "be inspected and estimated from, and nothing else"
         )
     rows = _rows_of(plain)
-    if isinstance(plain.get("mechanism"), dict):
+    if plain.get("format") != FORMAT and isinstance(plain.get("mechanism"), dict):
         plain = plain["mechanism"]
     try:
         design = mechanism_from_plain(plain)

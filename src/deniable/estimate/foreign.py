@@ -92,17 +92,19 @@ class Origin:
         )
 
 
-def check_origin(release: Release, *, anyway: bool) -> Origin | None:
+def check_origin(release: Release, *, anyway: bool, other_values: bool = True) -> Origin | None:
     """Return the origin of a release's rows; None where nothing can be told.
 
     Args:
         release: rows and what is said to have randomized them.
         anyway: go on with a table that cannot have come from there.
+        other_values: nothing is told of a table in which some column holds values that no mechanism
+            of these releases, since another may be asked for; otherwise it is refused.
 
     Raises:
-        InputError: if the p-value is below 1e-6, unless ``anyway``.
+        InputError: if the p-value is below 1e-6, unless ``anyway``; or as ``other_values`` says.
     """
-    origin = find_origin(release)
+    origin = find_origin(release, other_values=other_values)
     if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
         raise InputError(
             f"{origin.sentence()}; give the table and the mechanism that belong together, or "
@@ -113,13 +115,14 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     return origin
 
 
-def find_origin(release: Release) -> Origin | None:
+def find_origin(release: Release, *, other_values: bool = True) -> Origin | None:
     """Return the origin of a release's rows, or of what a file counts; None where nothing can be
     told: of rows that are gone once they are read, and where no column fits.
 
     Args:
         release: rows and what is said to have randomized them. Of strata the one that is farthest
             off decides, and the p-value is multiplied by their number.
+        other_values: as in :func:`check_origin`.
     """
     strata = release.strata
     by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
@@ -129,7 +132,9 @@ def find_origin(release: Release) -> Origin | None:
     try:
         rows = release.first_rows(names, MOST_ROWS)
     except InputError:
-        return None  # some column holds other values; what is asked for may be there
+        if not other_values:
+            raise
+        return None  # what is asked for may be in the other columns
     origins = [
         origin_of(strata.mechanism_of(stratum), part)
         for stratum, part in rows.items()

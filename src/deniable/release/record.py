@@ -18,6 +18,7 @@ import numpy as np
 
 from deniable.design.account import Account
 from deniable.design.record import design_to_plain, mechanism_to_plain
+from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import (
     Digest,
     Level,
@@ -266,8 +267,14 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
     }
 
 
-UNCHECKED = {
+UNCHECKED_MECHANISM = {
     "software": "which version wrote the file",
+    "method": "by which method the law was found",
+}
+"""What the file of a mechanism states and only its maker can know, in words."""
+
+UNCHECKED = {
+    "software": UNCHECKED_MECHANISM["software"],
     "command": "the command",
     "release.row_order": "the order of the rows",
     "release.randomness": "where random bits came from",
@@ -300,12 +307,13 @@ def verify(path: Path) -> dict[str, str]:
         What could not be checked: by its place in the record, in words.
 
     Raises:
-        InputError: if a statement is not what the mechanism and the released rows give.
+        InputError: if a statement is not what the mechanism and the released rows give, or the file
+            is neither a mechanism nor the record of a release.
     """
     file = path / "record.json" if path.is_dir() else path
     plain = read_json(file)
-    if plain.get("format") != FORMAT:
-        return {"software": UNCHECKED["software"], "method": "by which method the law was found"}
+    if plain.get("format") == MECHANISM_FORMAT:
+        return dict(UNCHECKED_MECHANISM)
     stored = _stored(plain, file)
     designs = read_designs(file)
     released = stored.released()

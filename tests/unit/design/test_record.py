@@ -144,3 +144,10 @@ def test_a_file_is_named_in_the_error(tmp_path):
     path.write_bytes(to_json(stored() | {"epsilon": 0.1}))
     with pytest.raises(InputError, match=r"m\.json: .*breaks its claim"):
         read_design(path)
+
+
+def test_a_mechanism_beside_another_in_one_file_is_refused(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_bytes(to_json(stored() | {"epsilon": 0.1, "mechanism": stored()}))
+    with pytest.raises(InputError, match=r"m\.json: .*unknown field `mechanism`"):
+        read_design(path)

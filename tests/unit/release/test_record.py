@@ -30,6 +30,7 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
 @pytest.mark.parametrize(
     ("where", "value"),
     [
+        (["format"], "deniable releases"),
         (["title"], "Digits"),
         (["release", "rows"], 5),
         (["release", "columns"], ["a", "b"]),
