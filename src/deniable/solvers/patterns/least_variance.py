@@ -26,7 +26,6 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
@@ -98,7 +97,8 @@ class _Entropy:
         self._square, self._entropy = _answers(epsilon)
         dense = min(epsilon + 3, _LAST_LOGIT - 1)  # where answers can be; beyond, for the bound
         self._logits = np.append(np.linspace(0.0, dense, _POINTS), _LAST_LOGIT)
-        self._laws = _distances(self._logits[:, None], n)
+        square, entropy = _distances(self._logits[:, None], n)
+        self._laws = square.T.copy(), entropy.T.copy()
         self._mixed = _mixed_laws(np.linspace(1e-3, dense, 20 * _POINTS)[:, None], n)
 
     def bound(self) -> float:
@@ -110,7 +110,7 @@ class _Entropy:
             return -math.log(self._at(self._prices(logs), 1)[0])
 
         starts = [np.array(start) for start in product((-8.0, -5.0, -2.0), (-3.0, -1.0, 1.0))]
-        logs = _lowest(loss, min(starts, key=loss), 30)
+        logs = _lowest(loss, min(starts, key=loss), 12)
         prices = self._prices(logs)
         _, multipliers = self._at(prices, _POLISHED)
         lam, nu = multipliers
@@ -151,7 +151,7 @@ class _Entropy:
                 return float(inner[0] + first * at[0] + second * at[1])
 
             start = np.log(np.array([lam[best[worst]], nu[best[worst]]]) + 1e-4)
-            logs = _lowest(dual, start, 40)
+            logs = _lowest(dual, start, 22)
             lam, nu = np.append(lam, np.exp(logs[0])), np.append(nu, np.exp(logs[1]))
             new = self._inner(prices, lam[-1:], nu[-1:])[0]
             new = new + lam[-1] * self._square + nu[-1] * self._entropy
@@ -165,12 +165,9 @@ class _Entropy:
     def _inner(self, prices: FloatArray, lam: FloatArray, nu: FloatArray) -> FloatArray:
         """Return Σ_i max_p[…] over the points of the laws, shape (multipliers,)."""
         square, entropy = self._laws
-        total = np.zeros(len(lam))
-        for kind, paid in enumerate(prices / (self._n - 1)):
-            slope = np.maximum(paid - lam, 0.0)[:, None]
-            best = (slope * square[:, kind] - nu[:, None] * entropy[:, kind]).max(axis=1)
-            total += self._members[kind] * np.maximum(best, 0.0)
-        return total
+        slope = np.maximum(prices / (self._n - 1) - lam[:, None], 0.0)
+        best = (slope[:, :, None] * square - nu[:, None, None] * entropy).max(axis=2)
+        return np.asarray(np.maximum(best, 0.0) @ self._members)
 
     def _exact(self, prices: FloatArray, lam: FloatArray, nu: FloatArray) -> FloatArray:
         """Return the same over all p, rounded up."""
@@ -197,23 +194,39 @@ class _Entropy:
         return np.asarray((self._members * value).sum(axis=1) * (1 + 1e-10))
 
 
-def _lowest(
-    function: Callable[[FloatArray], float], start: FloatArray, evaluations: int
-) -> FloatArray:
-    """Return where a function of two numbers is about lowest (Nelder and Mead)."""
-    simplex = start + np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    result = minimize(
-        function,
-        start,
-        method="Nelder-Mead",
-        options={
-            "maxfev": evaluations,
-            "fatol": 1e-4,
-            "xatol": 1e-3,
-            "initial_simplex": simplex,
-        },
-    )
-    return np.asarray(result.x)
+def _lowest(function: Callable[[FloatArray], float], start: FloatArray, steps: int) -> FloatArray:
+    """Return where a function of two numbers is about lowest (Nelder and Mead).
+
+    Written out, since loading a library for it takes longer than all that is searched for here.
+    """
+    corners: list[FloatArray] = list(start + np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    known = [(function(corner), corner) for corner in corners]
+
+    def tried(step: float) -> tuple[float, FloatArray]:
+        """The worst corner moved through the middle of the others: 1 is its mirror image."""
+        corner = middle + step * (middle - known[2][1])
+        return function(corner), corner
+
+    for _ in range(steps):
+        known.sort(key=lambda each: each[0])
+        (lowest, best), (second, other), (highest, worst) = known
+        near = max(np.abs(other - best).max(), np.abs(worst - best).max()) <= 1e-3
+        if near and highest - lowest <= 1e-4:
+            break
+        middle = (best + other) / 2
+        mirrored = tried(1.0)
+        if mirrored[0] < lowest:
+            known[2] = min(mirrored, tried(2.0), key=lambda each: each[0])
+        elif mirrored[0] < second:
+            known[2] = mirrored
+        else:
+            drawn_in = tried(0.5 if mirrored[0] < highest else -0.5)
+            if drawn_in[0] < min(mirrored[0], highest):
+                known[2] = drawn_in
+            else:
+                nearer = [(best + corner) / 2 for corner in (other, worst)]
+                known[1:] = [(function(corner), corner) for corner in nearer]
+    return min(known, key=lambda each: each[0])[1]
 
 
 def _distances(logit: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
