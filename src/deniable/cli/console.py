@@ -36,10 +36,11 @@ ADVERSARIES = (
 
 
 def stdout() -> "Console":
-    """Return the console for results."""
+    """Return the console for results: a name is printed as it is, [b] and :x: in it too."""
     from rich.console import Console
 
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, markup=False, emoji=False)
 
 
 def note(text: str) -> None:
@@ -120,7 +121,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     from deniable.release.statements import merged_sentence
 
     console = stdout()
-    console.print(_headline(statements), markup=False, soft_wrap=True)
+    console.print(_headline(statements), soft_wrap=True)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("attribute", overflow="fold", min_width=9)
     changed = bool(statements["changed_levels"])  # only then do the two levels differ
@@ -150,7 +151,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         empty = [""] * (len(table.columns) - 1)
         table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *empty)
     console.print(table)
-    console.print(ADVERSARIES, markup=False, soft_wrap=True)
+    console.print(ADVERSARIES, soft_wrap=True)
     if "people asked" in columns:
         say("Of people whose form does not ask an attribute, nothing of it is released.")
     if statements["changed_levels"]:
@@ -158,13 +159,12 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         console.print(
             f"CHANGED: {len(changed)} attributes do not have the requested level: "
             + ", ".join(changed[:10])
-            + (", …" if len(changed) > 10 else ""),
-            markup=False,
+            + (", …" if len(changed) > 10 else "")
         )
     # A column that is released as it is has no row here, or one that says it is always kept.
     randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
     if kept := [name for name in statements["unprotected"] if name not in randomized]:
-        console.print("NOT PROTECTED, released as they are: " + ", ".join(kept), markup=False)
+        console.print("NOT PROTECTED, released as they are: " + ", ".join(kept))
     if unbounded := [name for name in statements["unprotected"] if name in randomized]:
         say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
     for row in rows:
@@ -438,7 +438,7 @@ def show_table(
 
 def say(text: str) -> None:
     """Print a line of the result on stdout, as plain text."""
-    stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+    stdout().print(text, highlight=False, soft_wrap=True)
 
 
 def show_answers(answers: Sequence[Any], level: float) -> None:

@@ -64,3 +64,11 @@ def test_a_column_of_which_nothing_is_known_is_left_out(
     assert "remark" not in text
     console.show_table(["name", "ε"], [])
     assert "ε" in capsys.readouterr().out
+
+
+def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show_table(["income[eur]", ":x:"], [["[b]high", ":smile:"]])
+    console.say("[b] and :x:")
+    text = capsys.readouterr().out
+    for name in ("income[eur]", ":x:", "[b]high", ":smile:", "[b] and :x:"):
+        assert name in text
