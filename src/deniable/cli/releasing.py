@@ -123,7 +123,7 @@ def share(
         account = account_of(result, curve=curve)
         processes.make(job, jobs, console.progress)
         record = finish(job, account, options.signer)
-    times = rows_saved_by_forms(result)
+    times = None if as_json else rows_saved_by_forms(result)
     _show(record, output, options.population, times=times, as_json=as_json)
 
 
