@@ -49,7 +49,7 @@ from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
-from deniable.tables import randomize_frame
+from deniable.tables.frames import randomize_frame
 
 __all__ = [
     "Attribute",

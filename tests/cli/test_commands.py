@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,30 @@ def test_the_main_job_and_back_on_the_shipped_example(deniable, tmp_path):
         truth = sum((r["hhi"], r["whi"]) == tuple(cell["values"]) for r in rows) / len(rows)
         # Six standard errors: fails by chance once in a hundred million runs.
         assert abs(cell["estimate"] - truth) < 6 * cell["standard_error"]
+
+
+SLOW_TO_LOAD = {"scipy", "narwhals", "pandas", "matplotlib", "pyarrow.parquet"}
+
+
+@pytest.mark.slow
+def test_what_takes_long_to_load_is_loaded_only_where_it_is_used(deniable, tmp_path):
+    example = EXAMPLES / "insurance.csv"
+    schema = ["--schema", EXAMPLES / "insurance.toml", "--epsilon", "4"]
+    made = deniable("share", example, *schema, "--output", "r")
+    assert made.status == 0, made.err
+    for words, also in (
+        (["--help"], {"numpy", "pyarrow"}),
+        (["estimate", "r", "--of", "race,hhi"], {"importlib.metadata", "highspy"}),
+        (["share", example, "--mechanism", "r/record.json", "--output", "s"], set()),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "deniable", *words],
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+        assert "cyclopts" in loaded
+        assert loaded & (SLOW_TO_LOAD | also) == set()
 
 
 @pytest.mark.parametrize("method", ["kronecker", "lp", "heuristic"])

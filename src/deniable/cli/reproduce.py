@@ -1,6 +1,5 @@
 """reproduce: the papers' tables and figures, and those that go beyond them, made again."""
 
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,8 @@ from deniable.errors import InputError
 
 def _studies() -> Any:
     """Return the module in which the studies are found; they are a distribution of their own."""
+    from importlib.metadata import entry_points
+
     for point in entry_points(group="deniable.studies"):
         return point.load()
     raise InputError(

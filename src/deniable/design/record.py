@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +121,8 @@ def mechanism_to_plain(design: Design) -> dict[str, Any]:
     What was asked for is not among them, and neither is the optimum without a cap: whoever reads
     the record could not check it.
     """
+    from importlib.metadata import version  # only here: what only reads a record need not load it
+
     mechanism = design.mechanism
     names = mechanism.schema.names
     stated = design_to_plain(design)

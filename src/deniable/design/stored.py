@@ -12,7 +12,6 @@ joins ``UPGRADES``; every version ever written stays readable that way (tests/go
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -140,6 +139,8 @@ def upgraded(
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise InputError("the file does not say by which version of the format it was written")
     if written > newest:
+        from importlib.metadata import version
+
         raise InputError(
             f"the file has version {written} of the format '{name}', and this is deniable "
             f"{version('deniable')}, which reads up to version {newest}; read it with "

@@ -39,7 +39,8 @@ from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
 from deniable.release.record import Released, release_to_plain, told
-from deniable.report import render_codebook, render_report
+from deniable.report.codebook import render_codebook
+from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
 from deniable.tables import (
     FORMATS,

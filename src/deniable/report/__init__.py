@@ -3,8 +3,3 @@
 Both are pure functions of the release's record (``record.json`` as plain values), which holds
 nothing that depends on the true values; so nothing here can reveal any of them.
 """
-
-from deniable.report.codebook import render_codebook
-from deniable.report.page import render_report
-
-__all__ = ["render_codebook", "render_report"]

@@ -2,11 +2,10 @@
 
 The only place that knows file formats and dataframe libraries. Data flows one way:
 :func:`open_table` yields batches of codes, something randomizes them, and a :class:`TableWriter`
-or :func:`randomize_frame` makes the table that is released.
+or :func:`~deniable.tables.frames.randomize_frame` makes the table that is released.
 """
 
 from deniable.tables.columns import Column, Forms, released_columns
-from deniable.tables.frames import randomize_frame, released_frame
 from deniable.tables.plink import FilesetWriter, is_fileset
 from deniable.tables.reading import Batch, TableReader, open_table
 from deniable.tables.writing import FORMATS, TableWriter, table_format
@@ -21,8 +20,6 @@ __all__ = [
     "TableWriter",
     "is_fileset",
     "open_table",
-    "randomize_frame",
     "released_columns",
-    "released_frame",
     "table_format",
 ]

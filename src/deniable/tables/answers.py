@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-import narwhals as nw
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as parquet
 
 from deniable.errors import InputError
 from deniable.outputs import atomic_output
@@ -46,6 +44,8 @@ def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool
         if kind == "csv":
             arrow_csv.write_csv(table, file)
         else:
+            import pyarrow.parquet as parquet
+
             parquet.write_table(table.replace_schema_metadata({"caption": caption}), file)
 
 
@@ -79,6 +79,8 @@ def frame_of(columns: Columns, library: Literal["pandas", "polars"]) -> Any:
     Raises:
         InputError: if the library is not installed.
     """
+    import narwhals as nw
+
     data = {name: list(values) for name, values in columns.items()}
     try:
         return nw.from_dict(data, backend=library).to_native()

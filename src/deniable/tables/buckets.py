@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deniable.tables.arrays import common_form, from_numpy, taken, to_numpy
@@ -38,20 +37,26 @@ class _Buckets:
         if not len(rows):
             return
         table = pa.table([taken(c, rows) for c in table.columns], schema=table.schema)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(pa.PythonFile(self._file), table.schema)
-        self._writer.write_table(table, row_group_size=table.num_rows)
+        self._opened(table.schema).write_table(table, row_group_size=table.num_rows)
         self._places.append(bucket)
 
     def finish(self, empty: Any) -> None:
+        writer = self._opened(empty)
+        writer.add_key_value_metadata({"buckets": json.dumps(self._places)})
+        writer.close()
+
+    def _opened(self, schema: Any) -> Any:
         if self._writer is None:
-            self._writer = pq.ParquetWriter(pa.PythonFile(self._file), empty)
-        self._writer.add_key_value_metadata({"buckets": json.dumps(self._places)})
-        self._writer.close()
+            import pyarrow.parquet as pq
+
+            self._writer = pq.ParquetWriter(pa.PythonFile(self._file), schema)
+        return self._writer
 
 
 def _bucket(paths: Sequence[Path], bucket: int) -> Iterator[Any]:
     """Yield a bucket's rows of every file, as pyarrow tables."""
+    import pyarrow.parquet as pq
+
     for path in paths:
         with path.open("rb") as content, pq.ParquetFile(pa.PythonFile(content, mode="r")) as file:
             places = json.loads(file.metadata.metadata[b"buckets"])

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from deniable.errors import InputError
 
@@ -132,11 +131,13 @@ def units_of(files: Sequence[Path]) -> list[Unit]:
 def _cut(number: int, path: Path) -> list[Unit]:
     try:
         with path.open("rb") as file:
-            metadata = pq.read_metadata(file) if file.read(4) == b"PAR1" else None
+            if file.read(4) != b"PAR1":
+                return [Unit(number)]
+            import pyarrow.parquet as pq
+
+            metadata = pq.read_metadata(file)
     except (pa.ArrowException, OSError):
-        metadata = None  # said when it is opened
-    if metadata is None:
-        return [Unit(number)]
+        return [Unit(number)]  # said when it is opened
     enough = max(_UNIT_ROWS, UNIT_CELLS // max(1, metadata.num_columns))
     units: list[Unit] = []
     first = rows = before = 0

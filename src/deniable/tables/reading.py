@@ -24,8 +24,6 @@ from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
-from deniable.tables.frames import frame_can_be_read_again, open_frame
-from deniable.tables.parquet_source import ParquetSource
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 
 BATCH_ROWS = 1 << 16
@@ -471,12 +469,16 @@ def open_unit(
         if hasattr(source, "read"):
             opened = CsvSource(source, "the input", file_format, expected)
         elif not isinstance(source, str | os.PathLike):
+            from deniable.tables.frames import open_frame
+
             opened = open_frame(source, batch_rows, file_format.dates)
         else:
             file, table = _open_file(source)
             if is_fileset(source):
                 opened = Fileset(file, table, expected)
             elif _is_parquet(file, table):
+                from deniable.tables.parquet_source import ParquetSource
+
                 text = [
                     column.name
                     for attribute in attributes
@@ -607,6 +609,8 @@ def can_be_read_again(source: Any) -> bool:
         return True
     if hasattr(source, "read"):
         return bool(getattr(source, "seekable", lambda: False)())
+    from deniable.tables.frames import frame_can_be_read_again
+
     return frame_can_be_read_again(source)
 
 

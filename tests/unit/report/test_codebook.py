@@ -10,7 +10,7 @@ import pytest
 
 from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.report import render_codebook
+from deniable.report.codebook import render_codebook
 from deniable.schema import Attribute, Schema
 from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 

@@ -12,8 +12,9 @@ from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment, pram
 from deniable.release.release import Options
-from deniable.report import render_codebook, render_report
+from deniable.report.codebook import render_codebook
 from deniable.report.contents import read_contents
+from deniable.report.page import render_report
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema((Attribute("a", ("x", "y")), Attribute("b", ("1", "2", "3"))), keep=("region",))

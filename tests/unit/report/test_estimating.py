@@ -15,8 +15,8 @@ from deniable.design.design import design
 from deniable.design.record import mechanism_from_plain
 from deniable.estimate.shares import estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.report import render_report
 from deniable.report.estimating import invert, python_example, worked_example
+from deniable.report.page import render_report
 from deniable.schema import Schema
 from unit.report.release_records import (
     attribute,

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from deniable.errors import InputError
-from deniable.report import render_report, wording
+from deniable.report import wording
 from deniable.report.attributes import PLOTTED
+from deniable.report.page import render_report
 from unit.report.release_records import (
     VARIANTS,
     as_json,

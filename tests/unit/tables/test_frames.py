@@ -10,7 +10,8 @@ from pyarrow import dataset
 
 from deniable.errors import InputError
 from deniable.schema import Attribute
-from deniable.tables import open_table, randomize_frame, released_columns
+from deniable.tables import open_table, released_columns
+from deniable.tables.frames import randomize_frame
 
 TEXT = Attribute("s", ("a", "b", "c"), missing="NA")
 WHOLE = Attribute("i", ("1", "2", "3"))

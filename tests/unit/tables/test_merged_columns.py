@@ -14,7 +14,8 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.schema import Attribute
-from deniable.tables import TableWriter, open_table, randomize_frame, released_columns
+from deniable.tables import TableWriter, open_table, released_columns
+from deniable.tables.frames import randomize_frame
 
 SEX = Attribute("sex", ("f", "m"))
 AGE = Attribute("age", bins=(0, 30, 60, 120), missing="NA")

@@ -52,7 +52,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
@@ -702,9 +701,12 @@ def shares_of(
     used = costs > 0
     costs, shares = costs[used], start
     gathered = gathered[:, used]
-    # With many attributes a form tells of few of the pairs.
-    by_form: Any = gathered if gathered.shape[1] < _DENSE else sparse.csr_array(gathered)
-    by_interaction: Any = gathered.T if gathered.shape[1] < _DENSE else sparse.csr_array(gathered.T)
+    by_form: Any = gathered
+    by_interaction: Any = gathered.T
+    if gathered.shape[1] >= _DENSE:  # with many attributes a form tells of few of the pairs
+        from scipy import sparse  # only here: loading it takes a tenth of a second
+
+        by_form, by_interaction = sparse.csr_array(gathered), sparse.csr_array(gathered.T)
     for sweep in range(_SWEEPS):
         information: FloatArray = by_interaction @ shares
         slope: FloatArray = by_form @ (costs / information**2)
