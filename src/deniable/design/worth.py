@@ -237,4 +237,5 @@ def rows_saved_by_forms(design: Design) -> float | None:
 def _shares_of_forms(n_categories: tuple[int, ...], epsilon: float) -> float:
     from deniable.solvers.patterns import forms
 
-    return forms.solve(n_categories, epsilon, pairs=0.0).shares
+    # A per cent too much at most, or so; it is told to two digits.
+    return forms.solve(n_categories, epsilon, pairs=0.0, patience=1).shares

@@ -98,6 +98,7 @@ def test_shares_alone_are_as_good_on_adult_as_was_found_before(epsilon: float, m
     found = forms.solve(ADULT, epsilon, pairs=0.0)
     assert found.shares / 45222 < most
     assert found.pairs == math.inf
+    assert forms.solve(ADULT, epsilon, pairs=0.0, patience=1).shares < 1.01 * found.shares
 
 
 @pytest.mark.parametrize(
