@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ GROUP = 512
 GATHERING, LONGEST_GATHERING = 0.001, 0.005
 """Seconds without another submission after which a group is written, and most of them: one flush
 of the disk serves all that wait, and takes longer than either."""
+
+SWEEPING = 2.0
+"""Seconds after which the store's journal is emptied again."""
 
 WAITING = 4096
 """Submissions that may wait; more are told to come back."""
@@ -179,11 +182,12 @@ class Collector:
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
         self._waiting = asyncio.Queue(WAITING)
-        writing = asyncio.create_task(self._write())
+        tasks = [asyncio.create_task(work()) for work in (self._write, self._sweep)]
         yield
         # What was accepted is written before the end.
         await self._waiting.join()
-        writing.cancel()
+        for task in tasks:
+            task.cancel()
         self._writer.shutdown()
 
     # --- what is handed out ----------------------------------------------------------------------
@@ -291,6 +295,14 @@ class Collector:
         if outcome is Outcome.STORED:
             return _json(200, {"status": "withdrawn"})
         raise RefusedError(404 if outcome is Outcome.NO_RECEIPT else 410, outcome.value)
+
+    async def _sweep(self) -> None:
+        """Empty the store's journal, again and again."""
+        while True:
+            await asyncio.sleep(SWEEPING)
+            with suppress(Exception):  # the next time, if the disk is full or fails
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._writer, self.store.sweep)
 
     async def _write(self) -> None:
         """Take what has arrived as one group, commit it, answer; and again."""

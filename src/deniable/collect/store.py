@@ -2,9 +2,10 @@
 
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
-SQLite a table lies in the order of its random keys, and what is deleted is overwritten; PostgreSQL
-keeps the order of arrival (docs/collect.md says what that means), and there a collector needs no
-right to read records.
+SQLite a table lies in the order of its random keys, and what is deleted is overwritten; the
+journal, which has each record beside its invitation, is emptied again and again (`Store.sweep`).
+PostgreSQL keeps the order of arrival (docs/collect.md says what that means), and there a collector
+needs no right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
 commit: either all of a group is on the disk, or none was acknowledged.
@@ -280,6 +281,24 @@ class Store:
         """End the study: nothing more is taken; withdrawals are."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
+
+    def sweep(self) -> None:
+        """Empty SQLite's journal: a record lies in it beside its invitation, in order of arrival,
+        until it is moved into the tables. While somebody reads, nothing is waited for.
+
+        Raises:
+            sqlite3.Error: if the disk fails; what was acknowledged is in the journal then.
+        """
+        journal = Path(f"{self._engine.url.database}-wal")
+        if self._is_postgresql or not journal.exists() or journal.stat().st_size == 0:
+            return
+        with closing(self._engine.raw_connection()) as pooled:
+            connection: Any = pooled.driver_connection
+            connection.execute("PRAGMA busy_timeout=0")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout={PATIENCE * 1000:.0f}")
 
     def totals(self) -> Totals:
         """Return what the store holds."""

@@ -80,6 +80,22 @@ def test_a_submission_is_stored_once(url: str, folder: StudyFolder) -> None:
     kept.dispose()
 
 
+def test_no_record_stays_beside_its_invitation_in_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "SWEEPING", 0.05)
+    folder = example_folder(tmp_path, respondents='"invited"')
+    with folder.opened() as store:
+        (token,) = store.invite(1)
+        with served(folder) as url:
+            assert post(url, body_of(folder.study, token=token, seed=1))[0] == 201
+            end = time.monotonic() + 10
+            while (folder.path / "store.sqlite-wal").stat().st_size > 0:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            assert store.totals().records == 1
+
+
 def test_tokens_are_checked(invited_url: str, invited: StudyFolder) -> None:
     kept = invited.open_store()
     first, second = kept.invite(2)

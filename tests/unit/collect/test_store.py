@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -143,6 +144,27 @@ def test_what_lies_on_the_disk_joins_nothing_and_has_no_order(tmp_path: Path) ->
     content = b"".join(path.read_bytes() for path in folder.path.glob("store.sqlite*"))
     assert not any(token.encode() in content for token in tokens)
     assert content.count(receipt_id("receipt 7")) == 1  # among the withdrawn; the record is gone
+
+
+def test_the_journal_is_emptied_and_waits_for_nobody(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, respondents='"invited"')
+    journal = folder.path / "store.sqlite-wal"
+    with folder.opened() as store:
+        for number, token in enumerate(store.invite(2)):
+            store.submit([one(number, token)], TODAY)
+        # Whoever reads it can tell which record came with which invitation.
+        assert receipt_id("receipt 1") in journal.read_bytes()
+        with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as reading:
+            reading.execute("BEGIN")
+            reading.execute("SELECT * FROM study").fetchall()
+            began = time.monotonic()
+            store.sweep()
+            assert time.monotonic() - began < module.PATIENCE / 2
+            assert journal.stat().st_size > 0
+        for _ in range(2):
+            store.sweep()
+            assert journal.stat().st_size == 0
+        assert store.totals().records == 2
 
 
 def test_records_come_back_packed(everyone: StudyFolder) -> None:
