@@ -45,7 +45,7 @@ _OTHER_KINDS = {
     b'{"': "JSON",
     b'[{"': "JSON",
 }
-_LINE_END = ord("\n")
+_LINE_END, _QUOTE = b'\n"'
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
@@ -433,8 +433,9 @@ class _Utf8(io.RawIOBase):
             if not self._block:
                 break
         # To look whether there is one is much quicker than to count none, and numpy counts many.
-        self._lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _LINE_END))
-        self.quotes += block.count(b'"') if b'"' in block else 0
+        signs = np.frombuffer(block, dtype=np.uint8)
+        self._lines += int(np.count_nonzero(signs == _LINE_END))
+        self.quotes += int(np.count_nonzero(signs == _QUOTE)) if b'"' in block else 0
         if self._separator:
             self.blanks = self.blanks or _has_outer_blanks(block, self._separator)
         return block
