@@ -7,13 +7,15 @@ exceeded, and at most 1e-9 below, or else reported as changed.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels
 from deniable.design.account import CapCost, Design
@@ -46,6 +48,18 @@ _UNSPENT = 1e-4
 """A total of which this part or more is left over is told of."""
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep linear algebra on one thread.
+
+    Solvers take thousands of small products. Split among threads they wait longer than they
+    compute, and add up in another order, so that a law would depend on the number of processors.
+    """
+    with threadpool_limits(1):
+        yield
+
+
+@_one_thread()
 def design(
     schema: Schema | str | Path,
     *,
@@ -186,6 +200,7 @@ def design(
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
 
 
+@_one_thread()
 def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
     under forms, where the caps are parts of the record's ε, what they would tell.

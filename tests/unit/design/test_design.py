@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from deniable.design.account import EXACT_WITHIN
 from deniable.design.design import CURVE, cap_curve, design
@@ -16,7 +17,7 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
 from deniable.schema import Attribute, Schema
-from deniable.solvers.patterns import importance, optimal
+from deniable.solvers.patterns import balanced, importance, optimal
 from deniable.solvers.problem import SolverError
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]
@@ -340,3 +341,17 @@ def test_a_total_that_cannot_be_spent_is_told_of() -> None:
     words = r"Of the total of 40 nats 37\.\d+ are spent: no larger levels were found for it\."
     assert re.fullmatch(words, note)
     assert design(Schema.anonymous((2, 2)), epsilon=4).notes == ()
+
+
+def test_solvers_compute_on_one_thread_whatever_the_processors(monkeypatch):
+    threads = []
+
+    def solve(*arguments, **options):
+        threads.extend(library["num_threads"] for library in threadpool_info())
+        raise SolverError("enough seen")
+
+    monkeypatch.setattr(balanced, "solve", solve)
+    with threadpool_limits(2):
+        five(1.0, 2.0)
+        assert {library["num_threads"] for library in threadpool_info()} == {2}
+    assert set(threads) == {1}
