@@ -48,6 +48,10 @@ DROP = 1e-31
 """States of less mass than this (under ν) are dropped at the ends of the window."""
 
 
+_KEPT = 1 << 20
+"""The most numbers of a forward pass that is kept at every step."""
+
+
 @dataclass(frozen=True)
 class TiltedSum:
     """The steps of s under ν, attribute by attribute."""
@@ -186,7 +190,8 @@ class _Window:
 
 
 class SumLaw:
-    """The forward pass under ν, kept at every √k-th step, ready for adjoint passes."""
+    """The forward pass under ν, kept at every step, of many states at every √k-th, ready for
+    adjoint passes."""
 
     def __init__(
         self,
@@ -202,7 +207,8 @@ class SumLaw:
         self._end = sys.maxsize if ceiling is None else ceiling + 1
         self._least = floor - steps.reach
         k = steps.n_attributes
-        self._stride = max(1, math.isqrt(k))
+        most = k * min(int(steps.reach[0]) + 1, self._end)
+        self._stride = 1 if most <= _KEPT else max(1, math.isqrt(k))
         self._checkpoints: list[_Window] = []
         window, self.dropped, self._widest = _Window(0, np.ones(1)), 0.0, 1
         for i in range(k):
