@@ -227,9 +227,8 @@ def _check_limits(design: Design) -> None:
     solved = sorted(i for block in laws for i in block.attributes)
     floor = design.pair_floor
     if floor is not None and any(
-        b.law.least_pair_ratio() < floor - _LIMIT_ROUNDING
+        isinstance(b.law, PatternLaw) and not b.law.keeps_pair_floor(floor - _LIMIT_ROUNDING)
         for b in laws
-        if isinstance(b.law, PatternLaw)
     ):
         raise InputError("the mechanism has been altered: it does not keep its floor on pairs")
     try:

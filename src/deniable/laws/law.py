@@ -273,6 +273,10 @@ class PatternLaw(Law):
             default=1.0,
         )
 
+    def keeps_pair_floor(self, floor: float) -> bool:
+        """Whether `least_pair_ratio` is at least this, found without all pairs if possible."""
+        return self.least_pair_ratio() >= floor
+
 
 class BoundedLaw(PatternLaw):
     """A pattern law whose promises are bounds, not exact ratios of integers.

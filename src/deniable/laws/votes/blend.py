@@ -173,6 +173,11 @@ class VoteBlend(VoteLaw):
         )
         return backward.normalized(np.asarray(expectations), self.retention[chosen])
 
+    def pair_attenuation(self, first: int, second: int) -> float:
+        parts = np.array([part.pair_attenuation(first, second) for part in self.parts])
+        kept = self.retention[first] * self.retention[second]
+        return float(self._normalizers @ parts * kept)
+
     def pair_attenuations(self) -> FloatArray:
         parts = [part.pair_attenuations() for part in self.parts]
         mixed = np.tensordot(self._normalizers, parts, axes=1)

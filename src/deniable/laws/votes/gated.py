@@ -329,9 +329,13 @@ class GatedSum(VoteLaw):
         return float(np.prod(self.retention[chosen])) * value * factor
 
     def pair_attenuations(self) -> FloatArray:
-        return self.bounded_pair_attenuations()[0]
+        return self._bounded_pairs[0]
 
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
+        return self._bounded_pairs
+
+    @cached_property
+    def _bounded_pairs(self) -> tuple[FloatArray, float]:
         law, _, _, log_factor = self.tilted
         if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
             return frequencies.pair_attenuations(self)
@@ -354,7 +358,7 @@ class GatedSum(VoteLaw):
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         if len(subset) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             single = self._attenuations[list(subset)]
-            pair = self._pair_attenuations[subset[0], subset[1]]
+            pair = self._bounded_pairs[0][subset[0], subset[1]]
             return np.array([[1.0, single[1]], [single[0], pair]])
         expectations = backward.components(self, subset)
         return backward.normalized(expectations, self.retention[list(subset)])
@@ -362,10 +366,6 @@ class GatedSum(VoteLaw):
     @cached_property
     def _attenuations(self) -> FloatArray:
         return self.attenuations()
-
-    @cached_property
-    def _pair_attenuations(self) -> FloatArray:
-        return self.pair_attenuations()
 
     def sampler(self) -> VoteSampler:
         return VoteSampler(self.n_categories, self.retention, SumSampler(self))

@@ -241,7 +241,7 @@ class VoteLaw(BoundedLaw):
         if k == 1:
             return 1.0
         if k <= MAX_ALL_PAIRS:
-            return float(np.nanmin(self.pair_ratio_floors()))
+            return float(np.nanmin(self.pair_ratio_floors))
         single = self.attenuations()
         order = np.argsort(self.attribute_weights).tolist()
         chosen = [order[0], order[1], order[k // 2], order[k // 2 + 1], order[-2], order[-1]]
@@ -251,8 +251,28 @@ class VoteLaw(BoundedLaw):
             for j in chosen[at + 1 :]
         )
 
+    def keeps_pair_floor(self, floor: float) -> bool:
+        # φ_ij = E[(1 − D_i)(1 − D_j)] with D ≥ 0, so that φ_ij ≥ φ_i + φ_j − 1: attributes that are
+        # hardly ever changed keep a floor without a look at their pairs.
+        if self.n_attributes > 1:
+            wrong = 2.0 * (self.moments().relative_error + self.drawing_slack)
+            low, high = np.sort(self.attenuations())[:2].tolist()
+            if low + high - 1.0 - wrong >= max(floor, 0.0) * (low + wrong) * (high + wrong):
+                return True
+            if self._pair_floor_broken(floor):
+                return False
+        return self.least_pair_ratio() >= floor
+
+    def _pair_floor_broken(self, floor: float) -> bool:
+        """Whether the pair of least, of middle or of largest weights breaks the floor."""
+        single, order = self.attenuations(), np.argsort(self.attribute_weights).tolist()
+        middle = len(order) // 2
+        ends = {(order[0], order[1]), (order[middle - 1], order[middle]), (order[-2], order[-1])}
+        return any(self.pair_attenuation(i, j) < floor * single[i] * single[j] for i, j in ends)
+
+    @cached_property
     def pair_ratio_floors(self) -> FloatArray:
-        """Return φ_ij/(φ_i φ_j) of the law as drawn, rounded down, (k, k); the diagonal is NaN."""
+        """φ_ij/(φ_i φ_j) of the law as drawn, rounded down, (k, k); the diagonal is NaN."""
         single = self.attenuations()
         pairs, wrong = self.bounded_pair_attenuations()
         # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1.

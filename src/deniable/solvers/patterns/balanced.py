@@ -392,7 +392,7 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
 
 def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
     """Return whether every pair's φ_ij ≥ t φ_i φ_j; pairs under two laws have a ratio of 1."""
-    return floor is None or all(law.least_pair_ratio() >= floor + _FLOOR_MARGIN for law in laws)
+    return floor is None or all(law.keeps_pair_floor(floor + _FLOOR_MARGIN) for law in laws)
 
 
 def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: int) -> Part | None:
@@ -494,7 +494,7 @@ class RampLaws:
                 return law, fit
             assert self._floor is not None
             if isinstance(law, VoteLaw):
-                self.broken = self._cover(law.pair_ratio_floors() < self._floor + _FLOOR_MARGIN)
+                self.broken = self._cover(law.pair_ratio_floors < self._floor + _FLOOR_MARGIN)
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
             if fit.ends_unchanged or self._floor + margin > 1.0 + _MOST_MARGIN:
                 return None  # it is the error bounds that are too wide

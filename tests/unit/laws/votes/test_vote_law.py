@@ -123,7 +123,22 @@ def test_the_least_pair_ratio_equals_the_enumerated_law(
         oracle.attenuation(a, q, (i, j)) / (single[i] * single[j])
         for i, j in itertools.combinations(range(k), 2)
     ]
-    assert law.least_pair_ratio() == pytest.approx(min(ratios, default=1.0), rel=1e-6, abs=1e-6)
+    least = law.least_pair_ratio()
+    assert least == pytest.approx(min(ratios, default=1.0), rel=1e-6, abs=1e-6)
+    assert law.keeps_pair_floor(least - 1e-6)
+    assert not law.keeps_pair_floor(least + 1e-6)
+
+
+def test_attributes_that_hardly_change_keep_a_floor_without_a_look_at_their_pairs(
+    monkeypatch,
+) -> None:
+    weights, ones = np.array([9, 10, 11]), np.ones(3)
+    law = oracle.GatedSum((2, 3, 5), weights, np.zeros(3), "ramp", 0.0, 30.0, 24.0, ones)
+    least = law.least_pair_ratio()
+    assert 0.99 < least < 1.0
+    monkeypatch.setattr(vote_law.VoteLaw, "least_pair_ratio", lambda _: -1.0)
+    assert law.keeps_pair_floor(0.99)
+    assert not law.keeps_pair_floor(0.5 + 0.5 * least)
 
 
 def test_very_many_attributes_are_represented_by_their_extremes(monkeypatch) -> None:

@@ -411,7 +411,7 @@ def test_a_floor_that_is_recorded_holds_for_all_2080_pairs_of_65_attributes() ->
     solution = balanced.solve(counts, levels.tolist(), (2.0 * levels).tolist(), 0.95)
     (part,) = solution.parts
     assert isinstance(part.law, VoteLaw)
-    floors = part.law.pair_ratio_floors()[np.triu_indices(65, 1)]
+    floors = part.law.pair_ratio_floors[np.triu_indices(65, 1)]
     assert len(floors) == 2080
     assert floors.min() >= 0.95
     assert solution.epsilon < 1.1 * solution.optimum.epsilon
