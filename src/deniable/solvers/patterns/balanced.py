@@ -2,9 +2,9 @@
 
 Beside the levels, every attribute's `epsilon_given_rest` is capped, and every pair's attenuation is
 at least a part of the product of its singles, so that every table of two attributes can be
-estimated. Where the linear program is quick its exact optimum is the answer; elsewhere a clipped
-ramp (`ramps`), which is within about 2 % of it unless the floor binds. Proofs:
-docs/proofs/clipped.md.
+estimated. Where the linear program is quick, and its table of patterns small, its exact optimum is
+the answer; elsewhere a clipped ramp (`ramps`), which is within about 2 % of it unless the floor
+binds. Proofs: docs/proofs/clipped.md.
 
 A law for a stricter request is a law for a looser one. So where no ramp is found for the caps as
 they are, or the floor stands in the way, stricter caps are tried too; and independent responses are
@@ -306,11 +306,10 @@ def _with_room(
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
-    table = _program(problem, limits, floor, exact)
-    if table is not None:
-        if table.account.epsilon < product.account.epsilon:
-            return [table], "program", None
-        return [product], "independent", None
+    few = problem.n_attributes <= MOST_IN_TABLE
+    if few and (table := _program(problem, limits, floor, exact)):
+        better = table.account.epsilon < product.account.epsilon
+        return ([table], "program", None) if better else ([product], "independent", None)
     level = _tied(problem, limits)
     aimed = level - np.minimum(_AIM, 1e-3 * level)
     caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
@@ -347,6 +346,10 @@ def _with_room(
         best = min(best, without, key=lambda one: record_level(one.parts))
     if record_level(best.parts) < product.account.epsilon:
         return best.parts, "ramp", best.ramp
+    # A table that is too large for much is better than independent responses.
+    table = None if few else _program(problem, limits, floor, exact)
+    if table is not None and table.account.epsilon < product.account.epsilon:
+        return [table], "program", None
     return [product], "floor" if best.broken else "independent", None
 
 
@@ -644,7 +647,8 @@ class _TotalSearch:
         ramps = self._by_ramps(scale)
         if ramps is not None and _worth(ramps) > _worth(best) and not self._fair:
             best = ramps
-        if self._problem.n_attributes <= linear.MAX_ATTRIBUTES:
+        most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
+        if self._problem.n_attributes <= most_in_table:
             grouped = orbits(self._problem, self._at_most.tolist())
             if len(grouped.chance) <= EXACT_IN_A_SEARCH:
                 start = best.scale if ramps is None else max(ramps.scale, best.scale)

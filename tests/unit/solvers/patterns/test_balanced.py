@@ -51,6 +51,22 @@ def test_up_to_sixteen_attributes_the_law_is_exact_and_its_sampler_draws_from_it
         assert not sampler.draws(PatternTable(part.law.n_categories, part.law.bits, tuple(weights)))
 
 
+def test_beyond_sixteen_attributes_that_are_alike_no_table_is_made_either() -> None:
+    """It was, up to twenty: 19 MB of weights, which no page of a study can hold."""
+    (part,) = balanced.solve([3] * 20, [0.4] * 20, [0.8] * 20, 0.5).parts
+    assert isinstance(part.law, GatedSum)
+    spent = balanced.spend([3] * 18, 6.0, [1.0] * 18, [math.inf] * 18, 2.0, 0.5)
+    assert isinstance(spent.solution.parts[0].law, GatedSum)
+    assert 6.0 - spent.solution.epsilon < 1e-9
+
+
+@pytest.mark.slow
+def test_so_it_is_where_no_ramp_keeps_the_caps() -> None:
+    solution = balanced.solve([2] * 17, [0.6] * 17, [0.612] * 17, 0.5)
+    assert isinstance(solution.parts[0].law, PatternTable)
+    assert solution.epsilon < 0.6 * 0.6 * 17
+
+
 @functools.cache
 def _optimum(
     counts: tuple[int, ...], levels: tuple[float, ...], gap: float
