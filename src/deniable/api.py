@@ -13,7 +13,7 @@ from deniable.design.reach import plan
 from deniable.design.record import read_design
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
-from deniable.errors import InputError, in_terms_of_python
+from deniable.errors import InputError
 from deniable.estimate.columns import Answers
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.foreign import check_origin
@@ -130,7 +130,6 @@ def _design(plan: Any) -> Design:
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
-@in_terms_of_python
 def randomize(
     frame: Any,
     plan: Plan,
@@ -188,7 +187,6 @@ def randomize(
         return released
 
 
-@in_terms_of_python
 def share(
     table: Any,
     plan: Design | str | Path,
@@ -259,7 +257,6 @@ def share(
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
-@in_terms_of_python
 def pram(
     table: Any,
     schema: Schema,
@@ -369,7 +366,6 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     return decompose(bistochastic_channel(matrix).weights)
 
 
-@in_terms_of_python
 def estimate(
     released: Any,
     plan: Plan | None = None,
@@ -432,7 +428,6 @@ def estimate(
     return tables[0]
 
 
-@in_terms_of_python
 def estimate_groups(
     released: Any,
     plan: Plan | None = None,
@@ -480,7 +475,6 @@ def estimate_groups(
     return question.ask(release)
 
 
-@in_terms_of_python
 def estimate_mean(
     released: Any,
     plan: Plan | None = None,
@@ -534,7 +528,6 @@ def estimate_mean(
     return question.ask(release)
 
 
-@in_terms_of_python
 def estimate_quantile(
     released: Any,
     plan: Plan | None = None,
@@ -586,7 +579,6 @@ def estimate_quantile(
     return question.ask(release)
 
 
-@in_terms_of_python
 def estimate_covariance(
     released: Any,
     plan: Plan | None = None,
@@ -641,7 +633,6 @@ def estimate_covariance(
     return covariance
 
 
-@in_terms_of_python
 def independence_test(
     released: Any,
     plan: Plan | None = None,

@@ -1,22 +1,48 @@
-"""The one exception that a user's mistake raises."""
+"""The one exception that a user's mistake raises, and the one notice."""
 
 import re
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-_OPTION = re.compile(r"(?:deniable share )?--([a-z]+(?:-[a-z]+)*)")
-_ARGUMENTS = {
-    "mechanism": "plan",
+_OPTION = re.compile(r"(?<![\w-])(?:deniable share )?--([a-z]+(?:-[a-z]+)*)")
+_IN_PYTHON = {
+    "drop-other-columns": "drop_other_columns",
+    "accept-drafted": "accept_drafted",
     "force": "overwrite",
+    "jobs": "jobs",
+    "ledger": "ledger",
+    "population": "population",
+    "mechanism": "plan",
+    "anyway": "anyway",
+    "matrix": "matrices",
+    "pairs": "pairs",
+    "broad": "broad",
+    "method": "method",
+    "separator": "schema.file.separator",
+    "decimal": "schema.file.decimal",
+    "encoding": "schema.file.encoding",
+    "dates": "schema.file.dates",
+    "columns": "schema.file.columns",
+    "header": "schema.file.header = True",
+    "no-header": "schema.file.header = False",
     "resume": "deniable share --resume",
-    "make-bed": "--make-bed",
-    "set-all-var-ids": "--set-all-var-ids",
+    "show-values": "deniable share --show-values",
+    "counts": "deniable estimate --counts",
 }
-"""What options of a command are in Python, where they are not arguments of the same name."""
+"""What an option of a command is in Python: an argument, or what stands in the schema; where it is
+nothing, the command that has it."""
+
+_typed = False
+
+
+def told(sentence: str) -> str:
+    """Return a sentence that names options: as they are typed if a command runs, else with what
+    they are in Python.
+
+    >>> told("with --pairs 0.02 every pair can be estimated")
+    'with pairs 0.02 every pair can be estimated'
+    """
+    return sentence if _typed else _OPTION.sub(lambda o: _IN_PYTHON.get(o[1], o[0]), sentence)
 
 
 class InputError(ValueError):
@@ -25,33 +51,33 @@ class InputError(ValueError):
     The message is one clear sentence that says what is wrong, where it is, and how to mend it. By
     default it never contains a value from a table: an error message ends up in logs, and the
     value is what is to be protected. The command line prints it to stderr and exits with status 2.
+
+    >>> str(InputError("it exists; replace it with --force, or continue with --resume"))
+    'it exists; replace it with overwrite, or continue with deniable share --resume'
     """
+
+    def __str__(self) -> str:
+        return told(super().__str__())
 
 
 class Notice(UserWarning):
     """Something that a user should know, though the work goes on; one sentence or two."""
 
+    def __str__(self) -> str:
+        return told(super().__str__())
 
-def in_terms_of_python(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return a function whose messages speak of arguments, not of options of a command.
 
-    >>> @in_terms_of_python
-    ... def refuse() -> None:
-    ...     raise InputError("it exists; replace it with --force, or continue with --resume")
-    >>> refuse()
-    Traceback (most recent call last):
-    deniable.errors.InputError: it exists; replace it with overwrite, or continue with deniable \
-share --resume
+@contextmanager
+def options_as_typed() -> Iterator[None]:
+    """Let messages name options while a command runs.
+
+    >>> with options_as_typed():
+    ...     str(InputError("it exists; replace it with --force"))
+    'it exists; replace it with --force'
     """
-
-    def argument(match: re.Match[str]) -> str:
-        return _ARGUMENTS.get(match[1], match[1].replace("-", "_"))
-
-    @wraps(function)
-    def told(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return function(*args, **kwargs)
-        except InputError as error:
-            raise InputError(_OPTION.sub(argument, str(error))) from None
-
-    return told
+    global _typed
+    before, _typed = _typed, True
+    try:
+        yield
+    finally:
+        _typed = before

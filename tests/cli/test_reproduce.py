@@ -5,7 +5,6 @@ import json
 import pytest
 
 from cli.test_bad_input import refused
-from deniable.cli import reproduce
 from deniable_studies import catalogue
 from deniable_studies.study import Judged, Study
 from deniable_studies.text import ClaimText, Text
@@ -109,6 +108,6 @@ def test_a_folder_with_other_files_is_never_replaced(deniable, tmp_path, few):
 
 
 def test_without_the_studies_installed_one_sentence_says_how_to_get_them(deniable, monkeypatch):
-    monkeypatch.setattr(reproduce, "entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     for arguments in ([], ["all", "--quick", "--output", "o"]):
         refused(deniable("reproduce", *arguments), "the studies are not installed")

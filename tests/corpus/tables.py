@@ -311,8 +311,11 @@ def refused() -> dict[str, tuple[bytes, str]]:
     return {
         "nothing": (b"", "the file is empty"),
         "a header only": (b"sex,region\n", "has no rows"),
-        "no header": (b"39,Male,77\n41,Female,78\n", "say --no-header"),
-        "no header, only words": (b"Male,yes\nFemale,yes\n", "say --no-header"),
+        "no header": (b"39,Male,77\n41,Female,78\n", "say schema.file.header = False if it is"),
+        "no header, only words": (
+            b"Male,yes\nFemale,yes\n",
+            "say schema.file.header = False if it is",
+        ),
         "no header, a word twice": (b"yes,yes,f\nno,yes,m\n", "(1 and 2) have one name"),
         "a column twice": (b"sex,sex\nf,m\n", "have one name"),
         "a column without a name": (b",sex\n1,f\n2,m\n", "column 1 has no name"),
@@ -334,12 +337,15 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "a file that is cut off": (gzip.compress(plain)[:-20], "cut off, damaged"),
         "a cut Parquet file": (parquet(pa.table(PLAIN))[:-9], "not readable as Parquet"),
         "a quote that stays open": (b'sex,region\nf,"north\n' + b"m,south\n" * 9, "quote"),
-        "blanks between columns": (b"a b c\n1 2 3\n4 5 6\n", "say --separator ' '"),
+        "blanks between columns": (
+            b"a b c\n1 2 3\n4 5 6\n",
+            "say with schema.file.separator what divides it: ' '",
+        ),
         "several blanks between columns": (b"a   b\n1   2\n10  3\n", "write the file with one"),
-        "two separators": (b"a;b,c\n1;2,3\n4;5,6\n", "say with --separator"),
+        "two separators": (b"a;b,c\n1;2,3\n4;5,6\n", "say with schema.file.separator"),
         "two decimal points": (
             b"a;b\n" + b"".join(b"%d,5;%d.5\n" % (i, i) for i in range(60)),
-            "say with --decimal",
+            "say with schema.file.decimal",
         ),
         "a pickle": (b"\x80\x04" + bytes(99), "a pickle of Python"),
         "records in JSON": (b'[{"sex": "f"}, {"sex": "m"}]\n', "this is JSON"),

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from cyclopts import App, CycloptsError
 
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, Notice, options_as_typed
 
 
 def _version() -> str:
@@ -42,7 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    with options_as_typed():
+        _run(sys.argv[1:] if arguments is None else list(arguments))
+
+
+def _run(words: Sequence[str]) -> None:
     if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
         _list_methods()
     try:

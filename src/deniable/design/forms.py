@@ -13,7 +13,7 @@ from deniable.design.account import CapCost, Design
 from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.plan import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
-from deniable.errors import InputError
+from deniable.errors import InputError, told
 from deniable.laws import Identity, PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.laws.law import integer_weights
@@ -231,11 +231,12 @@ def _named_sets(
         return ()
     named = [f"{names[i]} ({s.breadth} of {s.n_categories})" for i, s in law.sets.items()]
     best = int(np.argmax(gains))
-    return (
+    sentence = (
         f"Answers to these name a set of so many of their categories: {_listed(named)}. By that "
         f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; --broad never has "
-        "single categories only.",
+        "single categories only."
     )
+    return (told(sentence),)
 
 
 def _set_answers(n_categories: int, level: float) -> SetAnswers | None:
@@ -295,7 +296,8 @@ def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
     ]
     if not never:
         return ()
-    return (
+    sentence = (
         f"Nothing can be estimated of how these go together: {_listed(never)}. With --pairs 0.02 "
-        "every pair can, and errors of shares grow by 1 to 5 %.",
+        "every pair can, and errors of shares grow by 1 to 5 %."
     )
+    return (told(sentence),)

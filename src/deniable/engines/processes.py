@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from deniable.design.account import Account, Design
-from deniable.errors import InputError
+from deniable.errors import InputError, options_as_typed
 from deniable.release import parts
 from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
@@ -249,4 +249,5 @@ def _worker(folder: Path, stage: Stage, parent: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))
+    with options_as_typed():  # whoever hears of a problem puts it in their terms
+        _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from deniable.design.account import Design
 from deniable.design.record import read_design
-from deniable.errors import InputError, in_terms_of_python
+from deniable.errors import InputError
 from deniable.ledger.book import EVERYBODY, population_of
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
@@ -58,7 +58,6 @@ def do_unit(folder: str, stage: Stage, number: int) -> str:
     return ""
 
 
-@in_terms_of_python
 def share_by(
     run: Run,
     source: Any,

@@ -97,8 +97,8 @@ class CsvSource:
             encoding = file_format.encoding or _marked(stream.peek(4))
             if encoding == "utf-8-sig" and b"\0" in stream.peek(4)[:4]:
                 raise InputError(
-                    f"{table}: this looks like UTF-16 without a byte order mark; say --encoding "
-                    "utf-16-le, or save it as UTF-8"
+                    f"{table}: this looks like UTF-16 without a byte order mark; say with "
+                    "--encoding that it is utf-16-le, or save it as UTF-8"
                 )
             self._text = _Utf8(stream, encoding)
             self._stream = _Replayed(self._text)
@@ -255,8 +255,8 @@ class CsvSource:
         ):
             raise InputError(
                 f"{self.table}: every row has {words[0]} words and no separator; say "
-                "--separator ' ' if single blanks divide it into columns (of several, write the "
-                "file with one), or --separator , if it is one column"
+                "with --separator what divides it: ' ' if single blanks do (of several, write the "
+                "file with one), or , if it is one column"
             )
 
     def _names(self, first: str, file_format: FileFormat) -> tuple[str, ...]:

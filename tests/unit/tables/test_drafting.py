@@ -202,7 +202,9 @@ ADULT = "39, State-gov, 77516, Male\n50, ?, 83311, Female\n38, Private, 83311, M
 def test_a_first_row_that_is_data_is_refused_and_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "adult.data"
     path.write_text(ADULT)
-    with pytest.raises(InputError, match=r"column 1 would be called by a number.*--no-header") as e:
+    with pytest.raises(
+        InputError, match=r"column 1 would be called by a number.*schema.file.header = False"
+    ) as e:
         draft_schema(path)
     assert "39" not in str(e.value).replace(str(path), "")
     path.write_text("Male,Private\nFemale,Private\n")

@@ -245,13 +245,13 @@ def test_undeclared_columns_are_refused_by_name_or_left_out(tmp_path):
     path = written(tmp_path, f"id,a,b,k,note\n{SECRET},x,no,1,{SECRET}\n")
     message = refusal(path)
     assert "'id', 'note'" in message
-    assert "--drop-other-columns" in message
+    assert "drop_other_columns" in message
     assert rows(path, other_columns="drop") == ([[0], [0]], {"k": ["1"]})
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path, monkeypatch, capfd):
     header = written(tmp_path, "a,b,é\n".encode("latin-1"))
-    assert "line 1: not UTF-8 text; say with --encoding" in refusal(header)
+    assert "line 1: not UTF-8 text; say with schema.file.encoding" in refusal(header)
     body = b"a,b,k\n" + b"x,no,1\n" * 500 + b"x,no,\xe9\n"
     for bytes_read in (100, csv_source.BLOCK_BYTES):
         monkeypatch.setattr(csv_source, "BLOCK_BYTES", bytes_read)
@@ -290,7 +290,9 @@ def test_the_separator_is_found_and_other_ones_in_the_text_do_not_matter(tmp_pat
 def test_a_separator_that_cannot_be_told_is_asked_for_and_can_be_told(tmp_path):
     path = written(tmp_path, "x,no;1\ny,no;2\n")
     told = FileFormat(columns=("a", "b"), header=False)
-    with pytest.raises(InputError, match=r"semicolon and comma both divide .* --separator"):
+    with pytest.raises(
+        InputError, match=r"semicolon and comma both divide .* schema.file.separator"
+    ):
         column_names(path, told)
     with pytest.raises(InputError, match="3 columns are named, and the first row has 2 fields"):
         column_names(path, FileFormat(separator=",", columns=("a", "b", "c")))
@@ -342,7 +344,9 @@ def test_a_column_without_a_name_is_refused(tmp_path):
 
 def test_names_that_may_be_somebodys_values_are_not_shown_where_they_are_alike(tmp_path):
     path = written(tmp_path, f"{SECRET},{SECRET},1\nx,no,2\n")
-    with pytest.raises(InputError, match=r"\(1 and 2\) have one name.*--no-header") as caught:
+    with pytest.raises(
+        InputError, match=r"\(1 and 2\) have one name.*schema.file.header = False"
+    ) as caught:
         column_names(path)
     assert SECRET not in str(caught.value)
 

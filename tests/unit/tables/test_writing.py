@@ -285,7 +285,7 @@ def test_the_format_is_read_from_the_name():
 def test_an_existing_file_is_refused_and_stays(tmp_path):
     path = tmp_path / "o.csv"
     path.write_text("old")
-    with pytest.raises(InputError, match=r"o\.csv cannot be written: it exists already.*--force"):
+    with pytest.raises(InputError, match=r"o\.csv cannot be written: it exists already.*overwrite"):
         TableWriter(path, layout(TEXT)).__enter__()
     assert path.read_text() == "old"
     with TableWriter(path, layout(TEXT), overwrite=True) as writer:
