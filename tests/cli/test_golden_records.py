@@ -1,5 +1,6 @@
 """What earlier versions wrote is read, and says what it said then (tests/golden)."""
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 import deniable as package
+from deniable.collect.page import page_bytes
+from deniable.collect.study import read_study
 from deniable.design.record import FORMAT_VERSION, mechanism_to_plain
 from deniable.frontier.folder import read as read_frontier
 from deniable.laws import FAMILIES
@@ -78,6 +81,17 @@ def test_a_golden_frontier_is_read_and_its_matrices_give_the_numbers_that_it_sta
     assert {row.method for row in frontier.rows} == {"warner", "bound"}
     for row in frontier.rows:
         assert frontier.load(row).shape[1] == 3  # compares every number, and proves the bound
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/study/study.json")), ids=name)
+def test_a_golden_study_goes_on(path: Path) -> None:
+    study = read_study(path)  # with its law, its levels and its gates
+    mechanism = study.design.mechanism
+    assert study.identity == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert study.plain["gates"][0] != []
+    codes = [0] * len(mechanism.schema.names)
+    assert study.decode(study.encode(codes)) == codes
+    assert study.identity in page_bytes(study).decode()
 
 
 @pytest.mark.parametrize("path", WRITTEN_NOW, ids=name)

@@ -1,7 +1,7 @@
 """Write the golden files of this version's formats: `python tests/golden/write.py FOLDER`.
 
 Every later version has to read what this one writes. A folder of golden files, named after the
-version of the formats, holds one mechanism per family of laws, one release of every kind, and
+version of the formats, holds one mechanism per family of laws, one release of every kind, a study, and
 `answers/`: what the commands `inspect` and `estimate` printed of each when it was written
 (tests/cli/test_golden_records.py asks them again).
 
@@ -114,6 +114,10 @@ FRONTIERS = {
     "frontier": "frontier --prior prior.json --delta 0.8 --privacy 0.3 --methods warner,bound",
 }
 
+STUDIES = {
+    "study": "collect open --mechanism gated-sum-ramp.json --questionnaire questionnaire.toml",
+}
+
 ASK_RELEASE = (
     "inspect {} --json",
     "estimate {} --of age --json",
@@ -133,6 +137,13 @@ def questions(name: str, names: list[str]) -> list[str]:
         else ""
     )
     return [f"inspect {name}.json --json{some}{pair}"]
+
+
+def questionnaire(schema: list[dict[str, str]]) -> str:
+    """Return questions about all attributes of a schema."""
+    head = 'title = "Golden"\npurpose = "p"\ncontact = "c"\ncloses = 9999-12-30\n'
+    asked = [f'[[question]]\nattribute = "{a["name"]}"\ntext = "?"\n' for a in schema]
+    return "".join([head, 'respondents = "open"\nconsent = ["It is up to you."]\n', *asked])
 
 
 def people(n: int = 240) -> str:
@@ -202,6 +213,12 @@ def write(folder: Path) -> None:
             run(f"{line} --output {name}")
             pictures = shutil.ignore_patterns("*.png", "*.svg", "*.csv")
             shutil.copytree(name, folder / name, ignore=pictures)
+        for name, line in STUDIES.items():
+            record = json.loads(Path(line.split()[3]).read_text())
+            Path("questionnaire.toml").write_text(questionnaire(record["schema"]["attribute"]))
+            run(f"{line} --output {name}")
+            (folder / name).mkdir()
+            shutil.copy(Path(name, "study.json"), folder / name)
     with contextlib.chdir(folder):
         for name in (*MECHANISMS, *RELEASES):
             record = Path(name) / "record.json" if name in RELEASES else Path(f"{name}.json")
