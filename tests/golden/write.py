@@ -1,7 +1,7 @@
 """Write the golden files of this version's formats: `python tests/golden/write.py FOLDER`.
 
 Every later version has to read what this one writes. A folder of golden files, named after the
-version of the formats, holds one mechanism per family of laws, one release of every kind, a study, and
+version of the formats, holds a mechanism per family of laws, a release of every kind, a study and
 `answers/`: what the commands `inspect` and `estimate` printed of each when it was written
 (tests/cli/test_golden_records.py asks them again).
 
