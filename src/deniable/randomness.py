@@ -230,16 +230,31 @@ class ExactCategorical:
         prefixes = np.arange(1 << self._guide_bits, dtype=np.uint64)
         return prefixes << np.uint64(64 - self._guide_bits)
 
-    def draw(self, count: int, source: BitSource) -> NDArray[Any]:
-        """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type."""
+    def draw(
+        self, count: int, source: BitSource, quarter: NDArray[np.uint8] | None = None
+    ) -> NDArray[Any]:
+        """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type.
+
+        Args:
+            count: how many.
+            source: of the bits.
+            quarter: which quarter of [0, 1) each U lies in, 0 to 3, shape (count,), if that is
+                given: four distributions, of which each draw is from one.
+        """
         if self._table is None:
-            return self._decide(source.bits(np.uint64, count), source)
+            value = source.bits(np.uint64, count)
+            return self._decide(value if quarter is None else _within(value, quarter), source)
         if self.n_outcomes == 1:
             return np.zeros(count, dtype=self._dtype)
         if count > _PIECE:
-            pieces = range(0, count, _PIECE)
-            return np.concatenate([self.draw(min(_PIECE, count - i), source) for i in pieces])
+            drawn = []
+            for start in range(0, count, _PIECE):
+                within = None if quarter is None else quarter[start : start + _PIECE]
+                drawn.append(self.draw(min(_PIECE, count - start), source, within))
+            return np.concatenate(drawn)
         prefix = source.bits(np.uint16 if self._prefix_bits == 16 else np.uint8, count)
+        if quarter is not None:
+            prefix = _within(prefix, quarter)
         outcome = self._table.take(prefix, mode="clip")
         undecided = np.flatnonzero(outcome == self.n_outcomes)
         if undecided.size:
@@ -330,6 +345,14 @@ class ExactCategorical:
         """Return the exact probability of one outcome."""
         edges = [0, *self._boundaries, self._total]
         return Fraction(edges[outcome + 1] - edges[outcome], self._total)
+
+
+def _within(value: NDArray[Any], quarter: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return the first bits of a number that lies in a quarter of [0, 1), the others as they are
+    drawn; shape (n,)."""
+    kind = value.dtype.type
+    first = quarter.astype(kind) << kind(8 * value.itemsize - 2)
+    return np.asarray(value >> kind(2) | first)
 
 
 def permutation(count: int, source: BitSource) -> NDArray[np.intp]:

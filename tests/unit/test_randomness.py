@@ -278,6 +278,36 @@ def test_the_two_prefix_widths_and_the_direct_path_agree_on_the_same_u() -> None
             assert table.draw(1, source).tolist() == [outcome]
 
 
+def test_a_draw_within_a_quarter_is_decided_by_the_quarter_and_then_by_bits() -> None:
+    # Four distributions of total 12: of two, of three, of one, and of four outcomes.
+    weights = [9, 3, 4, 4, 4, 12, 1, 2, 3, 6]
+    table = ExactCategorical(weights, prefix_bits=8)
+    prefixes = np.tile(np.arange(256, dtype=np.uint8), 4)
+    quarter = np.repeat(np.arange(4, dtype=np.uint8), 256)
+    tail = 0x5A << 56
+    undecided, expected = 0, []
+    for q, prefix in zip(quarter.tolist(), prefixes.tolist(), strict=True):
+        u = Fraction(q << 6 | prefix >> 2, 256)
+        outcome = outcome_of_interval(weights, u, u + Fraction(1, 256))
+        if outcome is None:
+            undecided += 1
+            u += Fraction(tail >> 8, 1 << 64)
+            outcome = outcome_of_interval(weights, u, u + Fraction(1, 1 << 64))
+        expected.append(outcome)
+    assert undecided
+    source = ScriptedBits((np.uint8, prefixes.tolist()), (np.uint64, [tail] * undecided))
+    assert table.draw(1024, source, quarter).tolist() == expected
+    starts = np.array([0, 2, 5, 6, 10])
+    for prefix_bits in (8, 16):
+        long = np.tile(quarter, 70)
+        drawn = ExactCategorical(weights, prefix_bits=prefix_bits).draw(
+            len(long), SeededRandomness(1), long
+        )
+        assert np.array_equal(np.searchsorted(starts, drawn, side="right") - 1, long)
+    many = ExactCategorical([1] * 8192).draw(len(quarter), SeededRandomness(1), quarter)
+    assert np.array_equal(many >> 11, quarter)
+
+
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:
     assert ExactCategorical([9]).draw(4, ScriptedBits()).tolist() == [0, 0, 0, 0]
     for table in (ExactCategorical([1, 2]), ExactCategorical([1] * 5000)):

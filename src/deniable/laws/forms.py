@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import comb, lcm, prod
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -35,7 +35,15 @@ from deniable.laws.law import (
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import code_type, rotate
 from deniable.laws.plain import Bits, Count, HexInteger, PlainLaw
-from deniable.laws.set_answers import PlainSetAnswers, SetAnswers, SetSampler
+from deniable.laws.set_answers import (
+    CHANGED,
+    HIT,
+    KEPT,
+    MISSED,
+    PlainSetAnswers,
+    SetAnswers,
+    SetSampler,
+)
 from deniable.randomness import BitSource, ExactCategorical
 
 _NOTHING: Ratio = (1, 1)
@@ -576,13 +584,15 @@ class Drawn(NamedTuple):
     """Which form each row was drawn under, from 0."""
 
 
-_KEPT, _CHANGED, _HIT, _MISSED, _NOT_ASKED = range(5)
-"""What is done to an answer: a category kept or changed, or a set that holds it or not."""
-
+_NOT_ASKED = 4
+"""What is done to an answer, besides what is done to those asked for."""
 
 _MOSTLY = 0.4
 """Share of people above which an attribute is worked out for all rows: less than half the work of a
 row that is looked up."""
+
+_MOSTLY_BINARY = 0.2
+"""The same with two categories, of which the other one needs no drawing."""
 
 
 class FormsSampler(LawSampler):
@@ -614,13 +624,13 @@ class FormsSampler(LawSampler):
         for number, (form, size) in enumerate(zip(law.forms, sizes, strict=True)):
             last = len(form.table.n_categories) - 1
             for axis, place in enumerate(form.asked):
-                kept = _KEPT if form.sets_of(place) is None else _HIT
+                kept = KEPT if form.sets_of(place) is None else HIT
                 self._done[place, start : start + size] = kept + (
                     np.arange(size) >> last - axis & 1
                 )
             if form.drawn:
                 bits = tuple(
-                    (last - axis, draw, _KEPT if form.sets_of(draw.members[0]) is None else _HIT)
+                    (last - axis, draw, KEPT if form.sets_of(draw.members[0]) is None else HIT)
                     for axis, draw in form.starts()
                 )
                 self._draws.append((number, start, bits))
@@ -633,8 +643,8 @@ class FormsSampler(LawSampler):
         self._mostly = [
             place not in law.sets
             and not any(place in draw.members for form in law.forms for draw in form.drawn)
-            and law.probabilities[forms].sum() > _MOSTLY
-            for place, forms in enumerate(self._asking)
+            and law.probabilities[forms].sum() > (_MOSTLY_BINARY if n == 2 else _MOSTLY)
+            for place, (n, forms) in enumerate(zip(law.n_categories, self._asking, strict=True))
         ]
         self._left = {
             n: ExactCategorical([1] * n)
@@ -644,17 +654,14 @@ class FormsSampler(LawSampler):
         }
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
-        alike = {
-            sets: [SetSampler(sets, hits=True), SetSampler(sets, hits=False)]
-            for sets in law.sets.values()
-        }
+        alike = {sets: SetSampler(sets) for sets in law.sets.values()}
         self._sets = {place: alike[sets] for place, sets in law.sets.items()}
 
     def draws(self, law: PublishedForms) -> bool:
         """Return whether the forms, their shares and their tables are the law's."""
         outcomes, done = [], []
         for number, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
-            whether = [(_KEPT, _CHANGED) if s == 1 else (_HIT, _MISSED) for s in form.breadths()]
+            whether = [(KEPT, CHANGED) if s == 1 else (HIT, MISSED) for s in form.breadths()]
             for changed, weight in zip(product(*whether), form.table.weights, strict=True):
                 outcomes.append((number, Fraction(share * weight, 1 << form.table.bits)))
                 answers = dict(zip(form.asked, changed, strict=False))
@@ -663,7 +670,7 @@ class FormsSampler(LawSampler):
         return (
             self._form.tolist() == [number for number, _ in outcomes]
             and [
-                (number, [(draw, kept == _HIT) for _, draw, kept in draws])
+                (number, [(draw, kept == HIT) for _, draw, kept in draws])
                 for number, _, draws in self._draws
             ]
             == [
@@ -677,11 +684,7 @@ class FormsSampler(LawSampler):
                 for place in range(len(law.n_categories))
             ]
             and self._sets.keys() == law.sets.keys()
-            and all(
-                self._sets[place][0].draws(sets, hits=True)
-                and self._sets[place][1].draws(sets, hits=False)
-                for place, sets in law.sets.items()
-            )
+            and all(self._sets[place].draws(sets) for place, sets in law.sets.items())
             and all(left.draws_by([1] * n) for n, left in self._left.items())
             and self._done.T.tolist() == done
             and self._outcome.draws_by([int(chance * common) for _, chance in outcomes])
@@ -697,8 +700,9 @@ class FormsSampler(LawSampler):
         form = self._form.take(outcome, mode="clip")
         order = np.argsort(form, kind="stable")
         by_form = outcome.take(order, mode="clip")
-        ends = np.searchsorted(by_form, self._starts)  # those of a form lie before the next one's
-        rows_of, outcomes_of = np.split(order, ends), np.split(by_form, ends)
+        ends = [0, *np.searchsorted(by_form, self._starts).tolist(), len(order)]
+        rows_of = [order[start:end] for start, end in pairwise(ends)]
+        outcomes_of = [by_form[start:end] for start, end in pairwise(ends)]
         among = self._among(rows_of, outcome, source)
         codes = []
         for place, (column, n, others) in enumerate(
@@ -707,25 +711,19 @@ class FormsSampler(LawSampler):
             if self._mostly[place]:
                 codes.append(self._of_all(place, column, outcome, source))
                 continue
-            rows, changed = among[place] if among else (outcome[:0], self._done[place, :0])
+            rows, done = among[place] if among else (outcome[:0], self._done[place, :0])
             if asking := self._asking[place]:
                 drawn = np.concatenate([outcomes_of[number] for number in asking])
-                done = self._done[place].take(drawn, mode="clip")
-                changed = np.concatenate([done, changed]) if among else done
+                given = self._done[place].take(drawn, mode="clip")
+                done = np.concatenate([given, done]) if among else given
                 rows = np.concatenate([*(rows_of[number] for number in asking), rows])
-            released = np.full(
-                len(column), self._n_outputs[place], dtype=code_type(self._n_outputs[place])
-            )
+            own = column.take(rows, mode="clip")
+            kind = code_type(self._n_outputs[place])
+            released = np.full(len(column), self._n_outputs[place], dtype=kind)
             if place in self._sets:
-                for how, sets in zip((_HIT, _MISSED), self._sets[place], strict=True):
-                    own = rows[changed == how]
-                    released[own] = sets.draw(column.take(own, mode="clip"), source)
-                plain = changed <= _CHANGED
-                rows, changed = rows[plain], changed[plain]
-            shift = others.draw(len(rows), source)
-            shift += 1
-            shift *= changed
-            released[rows] = rotate(column.take(rows, mode="clip"), shift, n)
+                released[rows] = self._sets[place].draw(own, done, source)
+            else:
+                released[rows] = self._other(own, done, n, others, source)
             codes.append(released)
         return Drawn(codes, form)
 
@@ -735,13 +733,24 @@ class FormsSampler(LawSampler):
         """Return an attribute's released codes, worked out for all rows."""
         n = self.n_categories[place]
         done = self._done[place].take(outcome, mode="clip")
-        shift = self._others[place].draw(len(column), source)
-        shift += 1
-        shift *= done & 1
-        released = rotate(column, shift, n)
+        released = self._other(column, done, n, self._others[place], source)
         # A code is below n, the code of those who are not asked.
         np.maximum(released, (done >> 2) * released.dtype.type(n), out=released)
         return released
+
+    @staticmethod
+    def _other(
+        codes: NDArray[Any],
+        done: NDArray[np.uint8],
+        n: int,
+        others: ExactCategorical,
+        source: BitSource,
+    ) -> NDArray[Any]:
+        """Return the codes, another category in place of those that are changed."""
+        shift = others.draw(len(codes), source)
+        shift += 1
+        shift *= done & 1
+        return rotate(codes, shift, n)
 
     def _among(
         self, rows_of: Sequence[NDArray[np.intp]], outcome: NDArray[np.intp], source: BitSource

@@ -14,6 +14,7 @@ pattern law does in the answers, and nothing else of it (docs/proofs/forms.md, s
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
 from typing import Annotated, Any
 
 import msgspec
@@ -208,46 +209,69 @@ def _number(steps: tuple[int, ...]) -> int:
     return sum(1 << step for step in steps)
 
 
+KEPT, CHANGED, HIT, MISSED = range(4)
+"""What is done to an answer: a category is kept or changed, or a set holds it or does not."""
+
+
 class SetSampler:
-    """Draws sets that hold a category, or do not: a list and one of its steps, or of the other
-    steps, from which follows the category that the set starts from.
+    """Draws answers that are one category, or a set, by what is done: for a category another one,
+    for a set a list and one of its steps, or of the other steps, from which follows the category
+    that the set starts from.
 
     Args:
         sets: which sets there are.
-        hits: whether to draw those that hold a category, or the others.
     """
 
-    def __init__(self, sets: SetAnswers, *, hits: bool) -> None:
+    def __init__(self, sets: SetAnswers) -> None:
         self._n = n = sets.n_categories
-        drawn, kind = _steps_of(sets, hits=hits), code_type(n + sets.n_answers)
-        self._place = ExactCategorical([weight for weight, _, _ in drawn])
-        self._start = np.array([n * (1 + which) for _, which, _ in drawn], dtype=kind)
-        self._shift = np.array([-step % n for _, _, step in drawn], dtype=code_type(n))
+        weights, starts, shifts = _answers_of(sets)
+        self._place = ExactCategorical(weights)
+        self._start = np.array(starts, dtype=code_type(n + sets.n_answers))
+        self._shift = np.array(shifts, dtype=code_type(n))
 
-    def draws(self, sets: SetAnswers, *, hits: bool) -> bool:
+    def draws(self, sets: SetAnswers) -> bool:
         """Return whether the tables are those of the sets."""
-        n, drawn = sets.n_categories, _steps_of(sets, hits=hits)
+        weights, starts, shifts = _answers_of(sets)
         return (
-            self._n == n
-            and self._place.draws_by([weight for weight, _, _ in drawn])
-            and self._start.tolist() == [n * (1 + which) for _, which, _ in drawn]
-            and self._shift.tolist() == [-step % n for _, _, step in drawn]
+            self._n == sets.n_categories
+            and self._place.draws_by(weights)
+            and self._start.tolist() == starts
+            and self._shift.tolist() == shifts
         )
 
-    def draw(self, codes: NDArray[Any], source: BitSource) -> NDArray[Any]:
-        """Return released codes of sets that hold the codes, or do not, shape (n,)."""
-        place = self._place.draw(len(codes), source)
+    def draw(self, codes: NDArray[Any], done: NDArray[np.uint8], source: BitSource) -> NDArray[Any]:
+        """Return released codes, shape (n,).
+
+        Args:
+            codes: true codes.
+            done: ``KEPT``, ``CHANGED``, ``HIT`` or ``MISSED``, of each.
+            source: of the bits.
+        """
+        place = self._place.draw(len(codes), source, done)
         first = rotate(codes, self._shift.take(place, mode="clip"), self._n)
         return np.asarray(self._start.take(place, mode="clip") + first)
 
 
-def _steps_of(sets: SetAnswers, *, hits: bool) -> list[tuple[int, int, int]]:
-    """Return weights, lists and steps from first categories to those that the sets hold, or to
-    those that they do not."""
-    entries = []
-    for which, (weight, steps) in enumerate(zip(sets.weights, sets.lists, strict=True)):
-        inside = set(steps)
-        entries += [
-            (weight, which, step) for step in range(sets.n_categories) if (step in inside) == hits
-        ]
-    return entries
+def _answers_of(sets: SetAnswers) -> tuple[list[int], list[int], list[int]]:
+    """Return weights of answers, released codes that they start from, and how far from a category
+    theirs is: a quarter of the weights for each thing that can be done."""
+    n = sets.n_categories
+    quarters: list[list[tuple[int, int, int]]] = [[(1, 0, 0)], [(1, 0, i) for i in range(1, n)]]
+    for hits in (True, False):
+        entries = []
+        for which, (weight, steps) in enumerate(zip(sets.weights, sets.lists, strict=True)):
+            inside = set(steps)
+            entries += [
+                (weight, n * (1 + which), -step % n)
+                for step in range(n)
+                if (step in inside) == hits
+            ]
+        quarters.append(entries)
+    totals = [sum(weight for weight, _, _ in entries) for entries in quarters]
+    common = lcm(*totals)
+    drawn = [
+        (weight * (common // total), start, shift)
+        for entries, total in zip(quarters, totals, strict=True)
+        for weight, start, shift in entries
+    ]
+    return tuple(map(list, zip(*drawn, strict=True)))  # type: ignore[return-value]
