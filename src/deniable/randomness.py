@@ -347,6 +347,46 @@ class ExactCategorical:
         return Fraction(edges[outcome + 1] - edges[outcome], self._total)
 
 
+def uniform_below(limit: NDArray[np.uint32], source: BitSource) -> NDArray[np.uint16]:
+    """Return independent uniform integers, each from 0 to one below its limit, shape (n,).
+
+    They are what :class:`ExactCategorical` with as many equal weights draws from the same bits, for
+    half the work: the whole part of U times the limit.
+
+    Args:
+        limit: 1 to 2^16, shape (n,).
+        source: of the bits.
+
+    >>> uniform_below(np.array([1, 3, 3, 40, 40], dtype=np.uint32), SeededRandomness(1)).tolist()
+    [0, 2, 2, 17, 3]
+    """
+    # t = 2^16 U is in [prefix, prefix + 1), so t·limit in [scaled, scaled + limit): it is known on
+    # which side of the next multiple of 2^16 it lies unless the last 16 bits of scaled are so near.
+    scaled = source.bits(np.uint16, len(limit)) * limit
+    drawn = (scaled >> np.uint32(16)).astype(np.uint16)
+    undecided = np.flatnonzero(scaled.astype(np.uint16) > np.uint32(1 << 16) - limit)
+    if undecided.size:
+        # 48 bits more; what they add carries if it wraps.
+        of = limit[undecided].astype(np.uint64)
+        more = (source.bits(np.uint64, undecided.size) >> np.uint64(16)) * of
+        low = scaled[undecided].astype(np.uint64) << np.uint64(48)
+        total = low + more
+        drawn[undecided] += total < low
+        for place in np.flatnonzero(total > -of):
+            drawn[undecided[place]] += _carries(int(total[place]), int(of[place]), source)
+    return drawn
+
+
+def _carries(low: int, limit: int, source: BitSource) -> int:
+    """Return 1 if what further bits add to the first 64 of a fraction makes it 1 or more."""
+    bits = 64
+    while low + limit > 1 << bits:
+        low, bits = (low << 64) + limit * int(source.bits(np.uint64, 1)[0]), bits + 64
+        if low >= 1 << bits:
+            return 1
+    return 0
+
+
 def _within(value: NDArray[Any], quarter: NDArray[np.uint8]) -> NDArray[Any]:
     """Return the first bits of a number that lies in a quarter of [0, 1), the others as they are
     drawn; shape (n,)."""

@@ -24,6 +24,7 @@ from deniable.randomness import (
     SystemRandomness,
     permutation,
     smallest_unsigned,
+    uniform_below,
 )
 from killing import finished, forked
 from unit.scripted import ScriptedBits, outcome_of_interval
@@ -306,6 +307,28 @@ def test_a_draw_within_a_quarter_is_decided_by_the_quarter_and_then_by_bits() ->
         assert np.array_equal(np.searchsorted(starts, drawn, side="right") - 1, long)
     many = ExactCategorical([1] * 8192).draw(len(quarter), SeededRandomness(1), quarter)
     assert np.array_equal(many >> 11, quarter)
+
+
+def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits() -> None:
+    for limit in (2, 3, 5, 12, 40, 100, 999):
+        drawn = uniform_below(np.full(20_000, limit, dtype=np.uint32), SeededRandomness(limit))
+        expected = ExactCategorical([1] * limit).draw(20_000, SeededRandomness(limit))
+        assert np.array_equal(drawn, expected)
+    several = uniform_below(np.array([1, 1 << 16, 7], dtype=np.uint32), SeededRandomness(1))
+    assert several[0] == 0
+    assert several[2] < 7
+
+
+@pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
+def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
+    # U = 0.010101… in binary is a third as far as it goes: what follows decides.
+    third = (1 << 64) // 3
+    source = ScriptedBits((np.uint16, [third >> 48]), (np.uint64, [third << 16 & ALL_ONES]), *(
+        (np.uint64, [each]) for each in more
+    ))  # fmt: skip
+    bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
+    expected = 3 * bits >> 64 * (len(more) + 1)
+    assert uniform_below(np.array([3], dtype=np.uint32), source).tolist() == [expected]
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:

@@ -121,7 +121,10 @@ class DesignOptions(StrengthOptions):
     ] = None
     asked: Annotated[
         int | None,
-        Parameter(help="Most attributes that a form may ask, 1 to 12 (method forms; default 9)."),
+        Parameter(
+            help="Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but "
+            "any number of those that are alike)."
+        ),
     ] = None
     form_column: Annotated[
         str | None,

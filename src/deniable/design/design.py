@@ -110,7 +110,8 @@ def design(
             ``strength``).
         pairs: for ``"forms"``, how much tables of two attributes count against shares, 0 to 1; 0.2
             if not given. At 0 pairs that are not worth asking together cannot be estimated.
-        asked: for ``"forms"``, the most attributes that a form may ask, up to 12; 9 if not given.
+        asked: for ``"forms"``, the most attributes that a form may ask, up to 12; if not given 9,
+            but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
         broad: for ``"forms"``, whether answers to attributes of many categories name a set of them:

@@ -37,7 +37,7 @@ LEAST_TOTAL = 1e-6
 _NAMED = 6
 """Pairs, or attributes, that are named at most in a sentence."""
 
-WORTH_SETS = 1.05
+WORTH_SETS = 1.02
 """Answers name sets where a question by itself tells so many times as much by them, if that makes
 the variance of some attribute's shares so many times smaller in the design for shares."""
 

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 from deniable.errors import InputError, Notice
 from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
-from deniable.laws.forms import Form, PublishedForms
+from deniable.laws.form import Form
+from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.laws.set_answers import SetAnswers

@@ -9,13 +9,12 @@ uniformly, and seen from what is filled. An answer may name a set of categories 
 The proofs are in docs/proofs/forms.md, sections 1 and 4.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, pairwise, product
-from math import comb, lcm, prod
+from itertools import pairwise, product, repeat
+from math import lcm
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -23,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.laws.count_table import CountTable
+from deniable.laws.form import Draw, Form
 from deniable.laws.law import (
     Law,
     LawSampler,
-    PatternLaw,
     Ratio,
     integer_weights,
     integers_from_plain,
@@ -44,293 +44,9 @@ from deniable.laws.set_answers import (
     SetAnswers,
     SetSampler,
 )
-from deniable.randomness import BitSource, ExactCategorical
-
-_NOTHING: Ratio = (1, 1)
+from deniable.randomness import BitSource, ExactCategorical, uniform_below
 
 DEFAULT_COLUMN = "form"
-
-
-class Draw(NamedTuple):
-    """So many of some attributes."""
-
-    members: tuple[int, ...]
-    """Their places in the block, ascending; all with as many categories."""
-    asked: int
-    """How many of them are asked, fewer than there are."""
-
-
-@dataclass(frozen=True)
-class SetTable(PatternTable):
-    """A pattern table of a form some of whose answers name sets: kept means that the category is in
-    the set, and there are as many sets that hold it as s to a − s that do not.
-
-    Args:
-        breadths: s, how many categories each answer names, shape (k,).
-    """
-
-    breadths: tuple[int, ...] = ()
-
-    def outputs(self, i: int) -> tuple[int, int]:
-        breadth = self.breadths[i]
-        return breadth, self.n_categories[i] - breadth
-
-    def projected(self, subset: Sequence[int]) -> "SetTable":
-        whole = super().projected(subset)
-        return replace(whole, breadths=tuple(self.breadths[i] for i in subset))
-
-
-@dataclass(frozen=True)
-class Form(PatternLaw):
-    """What is done to the record of someone who gets one form.
-
-    As a pattern law it answers at random, whatever the record, where it does not ask.
-
-    Args:
-        n_categories: of all attributes of the block, shape (k,).
-        asked: places in the block of those that it asks of everybody, ascending.
-        table: how what is asked is randomized: first those, then those drawn, which it treats
-            alike.
-        drawn: attributes of which some are asked, drawn for every row; none twice.
-        sets: of the attributes whose answers name sets, their places, ascending, and these sets;
-            the table is then a :class:`SetTable`.
-
-    Raises:
-        InputError: if the places are not in order, something is asked twice, or the table is for
-            others or does not treat alike what is drawn.
-
-    >>> table = PatternTable.from_probabilities((2,), np.array([0.75, 0.25]))
-    >>> form = Form((3, 2), (1,), table)
-    >>> form.attribute_levels()[0], form.eigenvalues((0, 1)).tolist()
-    (((1, 1),), [[1.0, 0.5], [0.0, 0.0]])
-    """
-
-    family: ClassVar[str] = "form"
-
-    n_categories: tuple[int, ...]
-    asked: tuple[int, ...]
-    table: PatternTable
-    drawn: tuple[Draw, ...] = ()
-    sets: tuple[tuple[int, SetAnswers], ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        n_categories: tuple[int, ...],
-        asked: tuple[int, ...],
-        table: PatternTable,
-        drawn: tuple[Draw, ...] = (),
-        sets: tuple[tuple[int, SetAnswers], ...] = (),
-    ) -> "Form":
-        """Return a form some of whose answers may name sets, from a table of what is kept."""
-        if sets:
-            breadth = {place: each.breadth for place, each in sets}
-            named = [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
-            breadths = tuple(breadth.get(i, 1) for i in named)
-            table = SetTable(table.n_categories, table.bits, table.weights, breadths)
-        return cls(n_categories, asked, table, drawn, sets)
-
-    def __post_init__(self) -> None:
-        everyone = list(range(len(self.n_categories)))
-        named = [*self.asked, *(i for draw in self.drawn for i in draw.members)]
-        in_order = all(
-            list(places) == sorted(set(places))
-            for places in (self.asked, *(draw.members for draw in self.drawn))
-        )
-        if not in_order or len(set(named)) < len(named) or not set(named) <= set(everyone):
-            raise InputError("a form needs the attributes that it asks, each once, in their order")
-        if any(not 0 < draw.asked < len(draw.members) for draw in self.drawn):
-            raise InputError("a form asks at least one, and not all, of those that it draws from")
-        sizes = [self.n_categories[i] for i in self.asked]
-        for draw in self.drawn:
-            sizes += [self.n_categories[draw.members[0]]] * draw.asked
-        if self.table.n_categories != tuple(sizes) or any(
-            len({self.n_categories[i] for i in draw.members}) > 1 for draw in self.drawn
-        ):
-            raise InputError("a form's table is for attributes with other categories")
-        places = [i for i, _ in self.sets]
-        if places != sorted(set(places)) or not set(places) <= set(named):
-            raise InputError(
-                "answers name sets of attributes that a form asks, each once, in order"
-            )
-        if any(sets.n_categories != self.n_categories[i] for i, sets in self.sets):
-            raise InputError("the sets of a form's answers are of other categories")
-        if isinstance(self.table, SetTable) != bool(self.sets) or (
-            isinstance(self.table, SetTable) and self.table.breadths != self.breadths()
-        ):
-            raise InputError("a form's table is for answers of other breadths")
-        if any(len({self.sets_of(i) for i in draw.members}) > 1 for draw in self.drawn):
-            raise InputError("a form does not answer alike those that it draws from")
-        weights = np.array(self.table.weights, dtype=object).reshape((2,) * len(sizes))
-        for start, draw in self.starts():
-            for axis in range(start, start + draw.asked - 1):
-                if not np.array_equal(weights, np.swapaxes(weights, axis, axis + 1)):
-                    raise InputError("a form's table does not treat alike those that are drawn")
-
-    def starts(self) -> Iterator[tuple[int, Draw]]:
-        """Yield the draws with the places in the table where they start."""
-        start = len(self.asked)
-        for draw in self.drawn:
-            yield start, draw
-            start += draw.asked
-
-    def sets_of(self, place: int) -> SetAnswers | None:
-        """Return the sets that answers to an attribute name; None if they name one category."""
-        return self._sets.get(place)
-
-    @cached_property
-    def _sets(self) -> dict[int, SetAnswers]:
-        return dict(self.sets)
-
-    def breadths(self) -> tuple[int, ...]:
-        """Return how many categories each answer names, by the places in the table."""
-        named = [*self.asked]
-        for draw in self.drawn:
-            named += draw.members[: draw.asked]
-        return tuple(1 if (sets := self.sets_of(i)) is None else sets.breadth for i in named)
-
-    def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
-        deviations the answers show at certain hits: the product of :attr:`SetAnswers.told`."""
-        values = np.ones(())
-        for place in subset:
-            sets = self.sets_of(place)
-            values = np.multiply.outer(values, [1.0, 1.0 if sets is None else sets.told])
-        return np.asarray(values)
-
-    def asked_of(self, places: Sequence[int]) -> list[int]:
-        """Return the places in the table of those of some attributes that are asked, of those drawn
-        as many as can be."""
-        within = [self.asked.index(i) for i in places if i in self.asked]
-        for start, draw in self.starts():
-            most = min(draw.asked, sum(i in draw.members for i in places))
-            within += range(start, start + most)
-        return within
-
-    def variants(self, places: Sequence[int]) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Yield which of some attributes are asked, in their order, and the probability of it."""
-        fixed = [i for i in places if i in self.asked]
-        options: list[list[tuple[tuple[int, ...], float]]] = []
-        for draw in self.drawn:
-            inside = [i for i in places if i in draw.members]
-            rest, ways = len(draw.members) - len(inside), comb(len(draw.members), draw.asked)
-            options.append(
-                [
-                    (chosen, comb(rest, draw.asked - n) / ways)
-                    for n in range(min(len(inside), draw.asked) + 1)
-                    for chosen in combinations(inside, n)
-                    if draw.asked - n <= rest
-                ]
-            )
-        for choice in product(*options):
-            chosen = {*fixed, *(i for part, _ in choice for i in part)}
-            yield tuple(i for i in places if i in chosen), prod(p for _, p in choice)
-
-    def given(self, asked: Sequence[int]) -> "Form":
-        """Return what is done where these attributes, of those that somebody looks at, are asked;
-        the form itself if it draws nothing."""
-        if not self.drawn:
-            return self
-        ordered = sorted(asked)
-        within = {i: self.asked.index(i) for i in ordered if i in self.asked}
-        for start, draw in self.starts():
-            within |= zip(
-                (i for i in ordered if i in draw.members),
-                range(start, start + draw.asked),
-                strict=False,
-            )
-        table = self.table.projected([within[i] for i in ordered])
-        sets = tuple(each for each in self.sets if each[0] in within)
-        if isinstance(table, SetTable) and not sets:
-            table = PatternTable(table.n_categories, table.bits, table.weights)
-        return Form(self.n_categories, tuple(ordered), table, sets=sets)
-
-    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
-        within = self.asked_of(range(len(self.n_categories)) if subset is None else subset)
-        return self.table.record_level(within) if within else (_NOTHING,)
-
-    def given_rest_levels(self) -> list[tuple[Ratio]]:
-        levels = self.table.given_rest_levels()
-        asked = dict(zip(self.asked, levels, strict=False))
-        for start, draw in self.starts():
-            asked |= dict.fromkeys(draw.members, levels[start])
-        return [asked.get(i, (_NOTHING,)) for i in range(len(self.n_categories))]
-
-    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        values = np.zeros((2,) * len(subset))
-        for asked, probability in self.variants(subset):
-            at = tuple(slice(None) if i in asked else 0 for i in subset)
-            form = self.given(asked)
-            places = [form.asked.index(i) for i in asked]
-            values[at] += probability * form.table.eigenvalues(places)
-        return values
-
-    def told(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        """Return the mean over what is drawn of φ(T)², times what the answers show, for every set T
-        of the attributes in ``subset``, shape (2,)·m."""
-        values = np.zeros((2,) * len(subset))
-        for asked, probability in self.variants(subset):
-            values += probability * self.given(asked).eigenvalues(subset) ** 2
-        return values * self.shown(subset)
-
-    def sampler(self) -> "FormsSampler":
-        """Prepare what draws as if everybody got this form."""
-        return PublishedForms(self.n_categories, 0, (1,), (self,)).sampler()
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the form's integers, in hexadecimal."""
-        numbers = [*self.asked, self.table.bits, *self.table.weights]
-        for draw in self.drawn:
-            numbers += [draw.asked, *draw.members]
-        for place, sets in self.sets:
-            numbers += [place, *sets.numbers()]
-        return hashlib.sha256(" ".join(f"{number:x}" for number in numbers).encode()).hexdigest()
-
-    def to_plain(self) -> dict[str, Any]:
-        table = self.table.to_plain()
-        return {
-            "asked": list(self.asked),
-            "bits": table["bits"],
-            "weights": table["weights"],
-            "digest": self.digest(),
-            **({"drawn": [draw._asdict() for draw in self.drawn]} if self.drawn else {}),
-            **({"sets": [place for place, _ in self.sets]} if self.sets else {}),
-        }
-
-    @classmethod
-    def from_plain(
-        cls,
-        plain: Mapping[str, Any],
-        n_categories: tuple[int, ...],
-        sets: Mapping[int, SetAnswers] | None = None,
-    ) -> "Form":
-        """Rebuild a form.
-
-        Args:
-            plain: of the types of :class:`PlainForm`.
-            n_categories: of all attributes of the block.
-            sets: those that answers can name, by the places of the attributes.
-
-        Raises:
-            InputError: if the values do not describe a form.
-        """
-        asked = plain["asked"]
-        drawn = tuple(Draw(tuple(one["members"]), one["asked"]) for one in plain.get("drawn", ()))
-        named = [*asked, *(i for draw in drawn for i in draw.members)]
-        if not named or not all(i < len(n_categories) for i in named):
-            raise InputError("a form of the mechanism should list the attributes that it asks")
-        sizes = [n_categories[i] for i in asked]
-        for draw in drawn:
-            sizes += [n_categories[i] for i in draw.members[: draw.asked]]
-        table = PatternTable.from_plain(plain, tuple(sizes))
-        broad = plain.get("sets", ())
-        if missing := [place for place in broad if place not in (sets or {})]:
-            raise InputError(f"the mechanism lists no sets of attribute {missing[0]}")
-        named_sets = tuple((place, (sets or {})[place]) for place in broad)
-        form = cls.of(n_categories, tuple(asked), table, drawn, named_sets)
-        if plain["digest"] != form.digest():
-            raise InputError("the mechanism has been altered: a form's digest is not its table's")
-        return form
 
 
 class PlainDraw(msgspec.Struct, forbid_unknown_fields=True):
@@ -341,7 +57,8 @@ class PlainDraw(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlainForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The record of a form: how often it is drawn, what it asks, and its table of patterns."""
+    """The record of a form: how often it is drawn, what it asks, and its table of patterns: 2^m
+    weights for m answers, or m + 1, by how many are changed."""
 
     share: HexInteger
     asked: list[Count]
@@ -436,7 +153,8 @@ class PublishedForms(Law):
             n_categories: shape (k,).
             shares: of the forms.
             tables: per form the places that it asks of everybody, and the probability of every
-                pattern of changed answers, shape (2,)·m, index 0 for kept.
+                pattern of changed answers, shape (2,)·m, index 0 for kept; or the density of
+                answers by how many are changed, shape (m + 1,), m > 1.
             column: see the class.
             drawn: per form what is drawn besides: of which places, and how many; nothing if not
                 given. Their axes come after those of the places that are always asked.
@@ -453,9 +171,12 @@ class PublishedForms(Law):
             of_table = [sizes[i] for i in asked]
             for draw in kinds:
                 of_table += [sizes[draw.members[0]]] * draw.asked
-            table = PatternTable.from_probabilities(of_table, probability)
-            if kinds:
-                table = _alike(table, len(asked), kinds)
+            table: PatternTable | CountTable
+            if probability.ndim < len(of_table):
+                table = CountTable.from_densities(of_table, probability.tolist())
+            else:
+                table = PatternTable.from_probabilities(of_table, probability)
+                table = _alike(table, len(asked), kinds) if kinds else table
             forms.append(Form.of(sizes, tuple(asked), table, kinds, tuple(sorted(broad.items()))))
         return cls(sizes, bits, weights, tuple(forms), column)
 
@@ -490,30 +211,26 @@ class PublishedForms(Law):
         k = len(self.n_categories)
         information = np.zeros((k, k))
         for share, form in zip(self.probabilities, self.forms, strict=True):
-            m = len(form.table.n_categories)
-            place = 1 << np.arange(m)[::-1]
-            values = form.table.eigenvalues(range(m)).ravel()[place[:, None] | place]
+            values = form.table.pair_eigenvalues()
+            m = len(values)
             s, n = np.array(form.breadths()), np.array(form.table.n_categories)
             shown = np.sqrt((n - s) / (s * (n - 1)))
             values *= np.where(np.eye(m) > 0, shown, np.outer(shown, shown))
-            # What is drawn from as one kind each: its places, how many are asked, and an axis.
-            kinds: list[tuple[tuple[int, ...], int, int]]
-            kinds = [((i,), 1, axis) for axis, i in enumerate(form.asked)]
-            kinds += [(draw.members, draw.asked, start) for start, draw in form.starts()]
-            for members, count, axis in kinds:
-                for others, other_count, other_axis in kinds:
-                    both = count * other_count / (len(members) * len(others))
-                    if members == others and len(members) > 1:
-                        both *= (count - 1) / count * len(members) / (len(members) - 1)
-                        other_axis = axis + (count > 1)
-                    information[np.ix_(members, others)] += (
-                        share * both * values[axis, other_axis] ** 2
-                    )
-                    if members == others and len(members) > 1:
-                        alone = count / len(members) * values[axis, axis] ** 2
-                        information[members, members] += share * (
-                            alone - both * values[axis, other_axis] ** 2
-                        )
+            told, m = share * values**2, len(form.asked)
+            information[np.ix_(form.asked, form.asked)] += told[:m, :m]
+            for start, draw in form.starts():
+                members, part = draw.members, draw.asked / len(draw.members)
+                information[np.ix_(form.asked, members)] += part * told[:m, [start]]
+                information[np.ix_(members, form.asked)] += part * told[[start], :m]
+                for other_start, other in form.starts():
+                    both = part * other.asked / len(other.members)
+                    if other == draw:
+                        both = part * (draw.asked - 1) / (len(members) - 1)
+                        other_start += draw.asked > 1
+                    of_pair = both * told[start, other_start]
+                    information[np.ix_(members, other.members)] += of_pair
+                    if other == draw:
+                        information[members, members] += part * told[start, start] - of_pair
         return information
 
     def sampler(self) -> "FormsSampler":
@@ -612,7 +329,7 @@ class FormsSampler(LawSampler):
             [
                 share * weight << widest - form.table.bits
                 for share, form in zip(law.shares, law.forms, strict=True)
-                for weight in form.table.weights
+                for weight in form.table.outcomes()
             ]
         )
         sizes = [len(form.table.weights) for form in law.forms]
@@ -621,8 +338,13 @@ class FormsSampler(LawSampler):
         self._done = np.full((len(law.n_categories), sum(sizes)), _NOT_ASKED, dtype=np.uint8)
         start = 0
         self._draws: list[tuple[int, int, tuple[tuple[int, Draw, int], ...]]] = []
+        self._counted: list[tuple[int, int, Draw]] = []
         for number, (form, size) in enumerate(zip(law.forms, sizes, strict=True)):
             last = len(form.table.n_categories) - 1
+            if form.counted:
+                self._counted.append((number, start, form.counted))
+                start += size
+                continue
             for axis, place in enumerate(form.asked):
                 kept = KEPT if form.sets_of(place) is None else HIT
                 self._done[place, start : start + size] = kept + (
@@ -635,7 +357,7 @@ class FormsSampler(LawSampler):
                 )
                 self._draws.append((number, start, bits))
             start += size
-        asking = [[*form.asked] for form in law.forms]
+        asking = [() if form.counted else form.asked for form in law.forms]
         self._asking = [
             [number for number, asked in enumerate(asking) if place in asked]
             for place in range(len(law.n_categories))
@@ -662,7 +384,10 @@ class FormsSampler(LawSampler):
         outcomes, done = [], []
         for number, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
             whether = [(KEPT, CHANGED) if s == 1 else (HIT, MISSED) for s in form.breadths()]
-            for changed, weight in zip(product(*whether), form.table.weights, strict=True):
+            patterns: Iterable[tuple[int, ...]] = product(*whether)
+            if form.counted:
+                patterns = repeat((), len(form.table.weights))
+            for changed, weight in zip(patterns, form.table.outcomes(), strict=True):
                 outcomes.append((number, Fraction(share * weight, 1 << form.table.bits)))
                 answers = dict(zip(form.asked, changed, strict=False))
                 done.append([answers.get(i, _NOT_ASKED) for i in range(len(law.n_categories))])
@@ -676,11 +401,21 @@ class FormsSampler(LawSampler):
             == [
                 (number, [(draw, draw.members[0] in dict(form.sets)) for draw in form.drawn])
                 for number, form in enumerate(law.forms)
-                if form.drawn
+                if form.drawn and not form.counted
+            ]
+            and self._counted
+            == [
+                (number, [of for of, _ in outcomes].index(number), form.counted)
+                for number, form in enumerate(law.forms)
+                if form.counted
             ]
             and self._asking
             == [
-                [number for number, form in enumerate(law.forms) if place in form.asked]
+                [
+                    number
+                    for number, form in enumerate(law.forms)
+                    if place in form.asked and not form.counted
+                ]
                 for place in range(len(law.n_categories))
             ]
             and self._sets.keys() == law.sets.keys()
@@ -704,6 +439,10 @@ class FormsSampler(LawSampler):
         rows_of = [order[start:end] for start, end in pairwise(ends)]
         outcomes_of = [by_form[start:end] for start, end in pairwise(ends)]
         among = self._among(rows_of, outcome, source)
+        walks = [
+            _Walk(rows_of[number], outcomes_of[number] - start, draw)
+            for number, start, draw in self._counted
+        ]
         codes = []
         for place, (column, n, others) in enumerate(
             zip(columns, self.n_categories, self._others, strict=True)
@@ -717,6 +456,10 @@ class FormsSampler(LawSampler):
                 given = self._done[place].take(drawn, mode="clip")
                 done = np.concatenate([given, done]) if among else given
                 rows = np.concatenate([*(rows_of[number] for number in asking), rows])
+            for walk in walks:
+                if place in walk.members:
+                    further, whether = walk.step(source)
+                    rows, done = np.concatenate([rows, further]), np.concatenate([done, whether])
             own = column.take(rows, mode="clip")
             kind = code_type(self._n_outputs[place])
             released = np.full(len(column), self._n_outputs[place], dtype=kind)
@@ -793,3 +536,30 @@ class FormsSampler(LawSampler):
         """Return the randomized codes, and the forms of the rows as one array more."""
         drawn = self.draw(columns, source)
         return [*drawn.codes, drawn.form]
+
+
+class _Walk:
+    """Goes through the attributes that a form draws from, of which only how many are changed was
+    drawn: every choice of those that are asked, and of those that are changed, is as likely.
+
+    Args:
+        rows: those of the form.
+        changed: how many of the answers of each are changed, shape (n,).
+        draw: what is drawn.
+    """
+
+    def __init__(self, rows: NDArray[np.intp], changed: NDArray[np.intp], draw: Draw) -> None:
+        self.members = frozenset(draw.members)
+        self._rows, self._left = rows, len(draw.members)
+        self._changed = changed.astype(np.uint16)
+        self._asked = np.full(len(rows), draw.asked, dtype=np.uint16)
+
+    def step(self, source: BitSource) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+        """Return the rows in which the next attribute is asked, and whether it is changed."""
+        place = uniform_below(np.full(len(self._rows), self._left, dtype=np.uint32), source)
+        asked, changed = place < self._asked, place < self._changed
+        self._left -= 1
+        self._asked -= asked
+        self._changed -= changed
+        chosen = np.flatnonzero(asked)
+        return self._rows[chosen], changed[chosen].astype(np.uint8)

@@ -177,6 +177,16 @@ class PatternTable(PatternLaw):
         parts = [(same + others) / same for same, others in outputs]
         return pattern_eigenvalues(self._probability, parts, subset)
 
+    def pair_eigenvalues(self) -> NDArray[np.float64]:
+        """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
+        k = len(self.n_categories)
+        place = 1 << np.arange(k)[::-1]
+        return np.asarray(self.eigenvalues(range(k)).ravel()[place[:, None] | place])
+
+    def outcomes(self) -> tuple[int, ...]:
+        """Return how likely every outcome of a draw is, times 2^bits: here every pattern."""
+        return self.weights
+
     def record_entropy(self) -> float:
         total = 1 << self.bits
         rest = np.array([(total - weight) / total for weight in self.weights])

@@ -36,6 +36,11 @@ one class: a form asks so many *of* a class, drawn at random for every row, by a
 them alike. I_T is then the mean over the members, and the search no harder than the number of
 classes.
 
+*Many alike.* A vote that counts hits only needs no table of patterns: a form that asks m of a class
+answers by how many of them hit. What such forms tell is known in closed form for every m and every
+least number of hits, and they are priced with the others
+(:mod:`deniable.solvers.patterns.votes_by_count`).
+
 *Broad answers.* The answer to a question may name a set of s categories instead of one, so that it
 hits by chance with probability r = s/a. In the search a question is an attribute (a class of them)
 and a breadth s; hits are normalised by r, and everything else is as for s = 1.
@@ -56,6 +61,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.solvers.patterns.capped_densities import CappedDensities
+from deniable.solvers.patterns.votes_by_count import VotesByCount
 from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
 BoolArray = NDArray[np.bool_]
@@ -106,7 +112,9 @@ class Form:
         share: of the people who get it.
         asked: positions of the attributes that it asks, ascending.
         pattern_probability: of every pattern of changed attributes, shape (2,)·m, index 0 for kept;
-            the axes are those asked and then those drawn.
+            the axes are those asked and then those drawn. Of a form that asks more of one class
+            than a table of patterns is for: the density of answers by how many are changed, shape
+            (m + 1,).
         drawn: what is asked besides: how many of which attributes, drawn at random for every row.
         breadths: how many categories an answer names, of every axis.
     """
@@ -159,7 +167,8 @@ def solve(
         pairs: θ, how much pair tables count against shares, 0 to 1. Below 1 shares have at most
             1 + 3θ times the variance that they have at 0.
         asked: most attributes that a form may ask, 1 to `MOST_ASKED`; by default `DEFAULT_ASKED`,
-            under caps `DEFAULT_ASKED_CAPPED`.
+            under caps `DEFAULT_ASKED_CAPPED`, and without caps and largest levels any number of
+            those that are alike.
         at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
         caps: largest level of single attributes for someone who knows the rest, in nats, shape
             (k,), None for no cap. With caps a form may ask up to `MOST_ASKED_CAPPED` attributes.
@@ -187,6 +196,7 @@ def solve(
     given_rest = np.minimum(optional_limits(caps, k, "caps"), epsilon)
     capped = bool((given_rest < epsilon).any())
     most = MOST_ASKED_CAPPED if capped else MOST_ASKED
+    many = asked is None and not capped and bool(np.isinf(limits).all())
     if asked is None:
         asked = DEFAULT_ASKED_CAPPED if capped else DEFAULT_ASKED
     if not 1 <= asked <= most:
@@ -205,6 +215,9 @@ def solve(
     interactions = _Interactions(np.asarray(n_categories)[first], tuple(classes))
     questions = _Questions(interactions, [breadths[i] for i in first])
     search = _Search(questions, epsilon, min(asked, k), limits[first], given_rest[first], patience)
+    if many:
+        sizes = interactions.n[:-1].astype(int).tolist(), interactions.members.tolist()
+        search.by_count = VotesByCount(*sizes, epsilon, asked)
     share_costs, pair_costs = search.of.costs(weights[first])
     search.minimise(share_costs)
     if pairs > 0 and k > 1 and asked > 1:
@@ -352,6 +365,9 @@ class _Search:
         self._density = np.empty((0, 1 << most))
         self._told = np.empty((0, len(interactions.dimension)))
         self._weights = np.empty(0)
+        self._counted: IntArray = np.zeros((0, 3), dtype=np.int64)
+        self.by_count: VotesByCount | None = None
+        """Forms that ask more of a class, if there may be any. Their columns ask nothing."""
 
     @property
     def information(self) -> FloatArray:
@@ -371,13 +387,17 @@ class _Search:
             worth = np.concatenate([each[0] for each in priced])
             order = np.argsort(-worth, kind="stable")[:_NEW_FORMS]
             new = order[worth[order] > value * (1 + _GAIN)]
-            fruitless = 0 if len(new) else fruitless + 1
+            counted = self._best_by_count(prices, value * (1 + _GAIN))
+            fruitless = 0 if len(new) or counted else fruitless + 1
             if fruitless == self._patience:
                 break
             asked = np.concatenate([each[1] for each in priced])[new]
             density = np.concatenate([each[2] for each in priced])[new]
             self._keep(self._weights > 1e-7)
             self._add(asked, density, 0.1)
+            if counted:
+                nothing = np.full((1, self._most), self._ask.nothing, dtype=np.int64)
+                self._join(nothing, np.ones((1, 1 << self._most)), *counted, 0.1)
         for part in (0.25, 1.0):
             self._weights = shares_of(self._told, costs, self._weights, 1e-6)
             frequent = self._weights >= part * min(_LEAST_SHARE, _LEAST_PART / len(self._weights))
@@ -406,25 +426,67 @@ class _Search:
 
     def _add(self, asked: IntArray, density: FloatArray, weight: float) -> None:
         """Add columns, which together get a weight from those there are."""
-        if not len(asked):
-            return
+        if len(asked):
+            columns = zip(asked, density, strict=True)
+            told = np.array([self._information(*column) for column in columns])
+            self._join(asked, density, told, np.zeros((len(asked), 3), dtype=np.int64), weight)
+
+    def _join(
+        self,
+        asked: IntArray,
+        density: FloatArray,
+        told: FloatArray,
+        counted: IntArray,
+        weight: float,
+    ) -> None:
         self._asked = np.concatenate([self._asked, asked])
         self._density = np.concatenate([self._density, density])
-        information = [self._information(*column) for column in zip(asked, density, strict=True)]
-        self._told = np.concatenate([self._told, information])
+        self._told = np.concatenate([self._told, told])
+        self._counted = np.concatenate([self._counted, counted])
         added = np.full(len(asked), weight / len(asked))
         self._weights = np.concatenate([(1 - weight) * self._weights, added])
+
+    def _best_by_count(
+        self, prices: FloatArray, least: float
+    ) -> tuple[FloatArray, IntArray] | None:
+        """Return I_T of the vote by count that is worth most, shape (1, number of T), and which it
+        is, shape (1, 3); None if none is worth more than ``least``."""
+        votes = self.by_count
+        if votes is None or not len(votes.forms):
+            return None
+        of = votes.forms[:, 0]
+        pairs = self.of.place[of, of]
+        worth = prices[of] * votes.single + prices[pairs] * votes.pair
+        best = int(np.argmax(worth))
+        if worth[best] <= least:
+            return None
+        told = np.zeros((1, len(prices)))
+        told[0, of[best]], told[0, pairs[best]] = votes.single[best], votes.pair[best]
+        return told, votes.forms[best : best + 1]
+
+    def _form_by_count(self, i: int, asked: int, least: int, share: float) -> Form:
+        assert self.by_count is not None
+        members, density = self.of.classes[i], self.by_count.density(asked, least)
+        if asked == len(members):
+            return Form(share, members, density, (), (1,) * asked)
+        return Form(share, (), density, ((members, asked),), (1,) * asked)
 
     def _keep(self, chosen: BoolArray) -> None:
         self._asked, self._density = self._asked[chosen], self._density[chosen]
         self._told, weights = self._told[chosen], self._weights[chosen]
+        self._counted = self._counted[chosen]
         self._weights = weights / weights.sum()
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
         """Return the forms, each with the attributes only that it depends on."""
         merged: dict[tuple[Any, ...], Form] = {}
-        for asked, density, share in zip(self._asked, self._density, self._weights, strict=True):
-            form = self._form(asked, density, float(share))
+        columns = zip(self._asked, self._density, self._counted.tolist(), strict=True)
+        for (asked, density, (i, count, least)), share in zip(columns, self._weights, strict=True):
+            form = (
+                self._form_by_count(i, count, least, float(share))
+                if count
+                else self._form(asked, density, float(share))
+            )
             key = form.asked, form.drawn, form.breadths, form.pattern_probability.tobytes()
             before = merged[key].share if key in merged else 0.0
             merged[key] = replace(form, share=form.share + before)
@@ -445,7 +507,8 @@ class _Search:
         """Yield attributes and votes on them to start from: random ones, and the heaviest columns
         with a change."""
         generator, m = self._random, self._most
-        heavy = np.argsort(-self._weights, kind="stable")[: _STARTS // 2]
+        heavy = np.argsort(-self._weights, kind="stable")
+        heavy = heavy[self._counted[heavy, 1] == 0][: _STARTS // 2]
         density = self._density[heavy]
         high = density > np.sqrt(density.max(axis=1, keepdims=True))
         everybody = self._apart and m == self._ask.nothing

@@ -248,6 +248,24 @@ def test_a_thousand_alike_are_no_harder_than_one_class() -> None:
     assert thousand / fifty == pytest.approx(20)
 
 
+@pytest.mark.parametrize("k", [10, 40])
+def test_many_alike_are_asked_by_how_many_are_kept_where_that_tells_more(k: int) -> None:
+    found = forms.solve((2,) * k, 10.0, pairs=0.0)
+    (form,) = found.forms
+    m = len(form.breadths)
+    assert m > forms.DEFAULT_ASKED
+    # By brute force over the number of changes.
+    counts = np.arange(m + 1)
+    law = form.pattern_probability * [math.comb(m, int(c)) for c in counts]
+    phi = 1 - 2 * (law @ counts) / law.sum() / m
+    assert found.shares == pytest.approx(0.25 / (m / k * phi**2))
+    ratio = form.pattern_probability.max() / form.pattern_probability.min()
+    assert math.log(ratio) == pytest.approx(10.0)
+    fewer = forms.solve((2,) * k, 10.0, pairs=0.0, asked=9)
+    assert found.shares < 0.95 * fewer.shares
+    assert max(len(each.breadths) for each in fewer.forms) <= 9
+
+
 def test_a_larger_total_is_never_worse() -> None:
     found = [forms.solve((3, 4, 6), epsilon, pairs=0.0).shares for epsilon in (0.5, 1, 2, 4)]
     assert found == sorted(found, reverse=True)

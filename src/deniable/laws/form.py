@@ -1,0 +1,321 @@
+"""One form: what it asks, and how the answers are randomized.
+
+See :mod:`deniable.laws.forms`, and docs/proofs/forms.md, sections 1 and 4.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, product
+from math import comb, prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws.count_table import CountTable
+from deniable.laws.law import LawSampler, PatternLaw, Ratio
+from deniable.laws.pattern_table import PatternTable
+from deniable.laws.set_answers import SetAnswers
+
+_NOTHING: Ratio = (1, 1)
+
+
+class Draw(NamedTuple):
+    """So many of some attributes."""
+
+    members: tuple[int, ...]
+    """Their places in the block, ascending; all with as many categories."""
+    asked: int
+    """How many of them are asked, fewer than there are."""
+
+
+@dataclass(frozen=True)
+class SetTable(PatternTable):
+    """A pattern table of a form some of whose answers name sets: kept means that the category is in
+    the set, and there are as many sets that hold it as s to a − s that do not.
+
+    Args:
+        breadths: s, how many categories each answer names, shape (k,).
+    """
+
+    breadths: tuple[int, ...] = ()
+
+    def outputs(self, i: int) -> tuple[int, int]:
+        breadth = self.breadths[i]
+        return breadth, self.n_categories[i] - breadth
+
+    def projected(self, subset: Sequence[int]) -> "SetTable":
+        whole = super().projected(subset)
+        return replace(whole, breadths=tuple(self.breadths[i] for i in subset))
+
+
+@dataclass(frozen=True)
+class Form(PatternLaw):
+    """What is done to the record of someone who gets one form.
+
+    As a pattern law it answers at random, whatever the record, where it does not ask.
+
+    Args:
+        n_categories: of all attributes of the block, shape (k,).
+        asked: places in the block of those that it asks of everybody, ascending.
+        table: how what is asked is randomized: first those, then those drawn, which it treats
+            alike; by the number of changed answers alone, if it asks of one draw only, or draws
+            nothing, and for single categories.
+        drawn: attributes of which some are asked, drawn for every row; none twice.
+        sets: of the attributes whose answers name sets, their places, ascending, and these sets;
+            the table is then a :class:`SetTable`.
+
+    Raises:
+        InputError: if the places are not in order, something is asked twice, or the table is for
+            others or does not treat alike what is drawn.
+
+    >>> table = PatternTable.from_probabilities((2,), np.array([0.75, 0.25]))
+    >>> form = Form((3, 2), (1,), table)
+    >>> form.attribute_levels()[0], form.eigenvalues((0, 1)).tolist()
+    (((1, 1),), [[1.0, 0.5], [0.0, 0.0]])
+    """
+
+    family: ClassVar[str] = "form"
+
+    n_categories: tuple[int, ...]
+    asked: tuple[int, ...]
+    table: PatternTable | CountTable
+    drawn: tuple[Draw, ...] = ()
+    sets: tuple[tuple[int, SetAnswers], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        n_categories: tuple[int, ...],
+        asked: tuple[int, ...],
+        table: PatternTable | CountTable,
+        drawn: tuple[Draw, ...] = (),
+        sets: tuple[tuple[int, SetAnswers], ...] = (),
+    ) -> "Form":
+        """Return a form some of whose answers may name sets, from a table of what is kept."""
+        if sets and isinstance(table, PatternTable):
+            breadth = {place: each.breadth for place, each in sets}
+            named = [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
+            breadths = tuple(breadth.get(i, 1) for i in named)
+            table = SetTable(table.n_categories, table.bits, table.weights, breadths)
+        return cls(n_categories, asked, table, drawn, sets)
+
+    def __post_init__(self) -> None:
+        everyone = list(range(len(self.n_categories)))
+        named = [*self.asked, *(i for draw in self.drawn for i in draw.members)]
+        in_order = all(
+            list(places) == sorted(set(places))
+            for places in (self.asked, *(draw.members for draw in self.drawn))
+        )
+        if not in_order or len(set(named)) < len(named) or not set(named) <= set(everyone):
+            raise InputError("a form needs the attributes that it asks, each once, in their order")
+        if any(not 0 < draw.asked < len(draw.members) for draw in self.drawn):
+            raise InputError("a form asks at least one, and not all, of those that it draws from")
+        sizes = [self.n_categories[i] for i in self.asked]
+        for draw in self.drawn:
+            sizes += [self.n_categories[draw.members[0]]] * draw.asked
+        if self.table.n_categories != tuple(sizes) or any(
+            len({self.n_categories[i] for i in draw.members}) > 1 for draw in self.drawn
+        ):
+            raise InputError("a form's table is for attributes with other categories")
+        places = [i for i, _ in self.sets]
+        if places != sorted(set(places)) or not set(places) <= set(named):
+            raise InputError(
+                "answers name sets of attributes that a form asks, each once, in order"
+            )
+        if any(sets.n_categories != self.n_categories[i] for i, sets in self.sets):
+            raise InputError("the sets of a form's answers are of other categories")
+        if isinstance(self.table, SetTable) != bool(self.sets) or (
+            isinstance(self.table, SetTable) and self.table.breadths != self.breadths()
+        ):
+            raise InputError("a form's table is for answers of other breadths")
+        if any(len({self.sets_of(i) for i in draw.members}) > 1 for draw in self.drawn):
+            raise InputError("a form does not answer alike those that it draws from")
+        if isinstance(self.table, CountTable):
+            if self.sets or len(self.drawn) + bool(self.asked) != 1:
+                raise InputError("a table by the number of changed answers is for one draw alone")
+            return
+        weights = np.array(self.table.weights, dtype=object).reshape((2,) * len(sizes))
+        for start, draw in self.starts():
+            for axis in range(start, start + draw.asked - 1):
+                if not np.array_equal(weights, np.swapaxes(weights, axis, axis + 1)):
+                    raise InputError("a form's table does not treat alike those that are drawn")
+
+    @property
+    def counted(self) -> Draw | None:
+        """What is asked by a form of which only the number of changed answers counts."""
+        if isinstance(self.table, PatternTable):
+            return None
+        return self.drawn[0] if self.drawn else Draw(self.asked, len(self.asked))
+
+    def starts(self) -> Iterator[tuple[int, Draw]]:
+        """Yield the draws with the places in the table where they start."""
+        start = len(self.asked)
+        for draw in self.drawn:
+            yield start, draw
+            start += draw.asked
+
+    def sets_of(self, place: int) -> SetAnswers | None:
+        """Return the sets that answers to an attribute name; None if they name one category."""
+        return self._sets.get(place)
+
+    @cached_property
+    def _sets(self) -> dict[int, SetAnswers]:
+        return dict(self.sets)
+
+    def breadths(self) -> tuple[int, ...]:
+        """Return how many categories each answer names, by the places in the table."""
+        named = [*self.asked]
+        for draw in self.drawn:
+            named += draw.members[: draw.asked]
+        return tuple(1 if (sets := self.sets_of(i)) is None else sets.breadth for i in named)
+
+    def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
+        deviations the answers show at certain hits: the product of :attr:`SetAnswers.told`."""
+        values = np.ones(())
+        for place in subset:
+            sets = self.sets_of(place)
+            values = np.multiply.outer(values, [1.0, 1.0 if sets is None else sets.told])
+        return np.asarray(values)
+
+    def asked_of(self, places: Sequence[int]) -> list[int]:
+        """Return the places in the table of those of some attributes that are asked, of those drawn
+        as many as can be."""
+        within = [self.asked.index(i) for i in places if i in self.asked]
+        for start, draw in self.starts():
+            most = min(draw.asked, sum(i in draw.members for i in places))
+            within += range(start, start + most)
+        return within
+
+    def variants(self, places: Sequence[int]) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Yield which of some attributes are asked, in their order, and the probability of it."""
+        fixed = [i for i in places if i in self.asked]
+        options: list[list[tuple[tuple[int, ...], float]]] = []
+        for draw in self.drawn:
+            inside = [i for i in places if i in draw.members]
+            rest, ways = len(draw.members) - len(inside), comb(len(draw.members), draw.asked)
+            options.append(
+                [
+                    (chosen, comb(rest, draw.asked - n) / ways)
+                    for n in range(min(len(inside), draw.asked) + 1)
+                    for chosen in combinations(inside, n)
+                    if draw.asked - n <= rest
+                ]
+            )
+        for choice in product(*options):
+            chosen = {*fixed, *(i for part, _ in choice for i in part)}
+            yield tuple(i for i in places if i in chosen), prod(p for _, p in choice)
+
+    def given(self, asked: Sequence[int]) -> "Form":
+        """Return what is done where these attributes, of those that somebody looks at, are asked;
+        the form itself if it draws nothing."""
+        if not self.drawn:
+            return self
+        ordered = sorted(asked)
+        within = {i: self.asked.index(i) for i in ordered if i in self.asked}
+        for start, draw in self.starts():
+            within |= zip(
+                (i for i in ordered if i in draw.members),
+                range(start, start + draw.asked),
+                strict=False,
+            )
+        table = self.table.projected([within[i] for i in ordered])
+        sets = tuple(each for each in self.sets if each[0] in within)
+        if isinstance(table, SetTable) and not sets:
+            table = PatternTable(table.n_categories, table.bits, table.weights)
+        return Form(self.n_categories, tuple(ordered), table, sets=sets)
+
+    def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
+        within = self.asked_of(range(len(self.n_categories)) if subset is None else subset)
+        return self.table.record_level(within) if within else (_NOTHING,)
+
+    def given_rest_levels(self) -> list[tuple[Ratio]]:
+        levels = self.table.given_rest_levels()
+        asked = dict(zip(self.asked, levels, strict=False))
+        for start, draw in self.starts():
+            asked |= dict.fromkeys(draw.members, levels[start])
+        return [asked.get(i, (_NOTHING,)) for i in range(len(self.n_categories))]
+
+    def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        values = np.zeros((2,) * len(subset))
+        for asked, probability in self.variants(subset):
+            at = tuple(slice(None) if i in asked else 0 for i in subset)
+            form = self.given(asked)
+            places = [form.asked.index(i) for i in asked]
+            values[at] += probability * form.table.eigenvalues(places)
+        return values
+
+    def told(self, subset: Sequence[int]) -> NDArray[np.float64]:
+        """Return the mean over what is drawn of φ(T)², times what the answers show, for every set T
+        of the attributes in ``subset``, shape (2,)·m."""
+        values = np.zeros((2,) * len(subset))
+        for asked, probability in self.variants(subset):
+            values += probability * self.given(asked).eigenvalues(subset) ** 2
+        return values * self.shown(subset)
+
+    def sampler(self) -> LawSampler:
+        """Prepare what draws as if everybody got this form."""
+        from deniable.laws.forms import PublishedForms  # which is made of forms
+
+        return PublishedForms(self.n_categories, 0, (1,), (self,)).sampler()
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the form's integers, in hexadecimal."""
+        numbers = [*self.asked, self.table.bits, *self.table.weights]
+        for draw in self.drawn:
+            numbers += [draw.asked, *draw.members]
+        for place, sets in self.sets:
+            numbers += [place, *sets.numbers()]
+        return hashlib.sha256(" ".join(f"{number:x}" for number in numbers).encode()).hexdigest()
+
+    def to_plain(self) -> dict[str, Any]:
+        table = self.table.to_plain()
+        return {
+            "asked": list(self.asked),
+            "bits": table["bits"],
+            "weights": table["weights"],
+            "digest": self.digest(),
+            **({"drawn": [draw._asdict() for draw in self.drawn]} if self.drawn else {}),
+            **({"sets": [place for place, _ in self.sets]} if self.sets else {}),
+        }
+
+    @classmethod
+    def from_plain(
+        cls,
+        plain: Mapping[str, Any],
+        n_categories: tuple[int, ...],
+        sets: Mapping[int, SetAnswers] | None = None,
+    ) -> "Form":
+        """Rebuild a form.
+
+        Args:
+            plain: of the types of :class:`PlainForm`.
+            n_categories: of all attributes of the block.
+            sets: those that answers can name, by the places of the attributes.
+
+        Raises:
+            InputError: if the values do not describe a form.
+        """
+        asked = plain["asked"]
+        drawn = tuple(Draw(tuple(one["members"]), one["asked"]) for one in plain.get("drawn", ()))
+        named = [*asked, *(i for draw in drawn for i in draw.members)]
+        if not named or not all(i < len(n_categories) for i in named):
+            raise InputError("a form of the mechanism should list the attributes that it asks")
+        sizes = [n_categories[i] for i in asked]
+        for draw in drawn:
+            sizes += [n_categories[i] for i in draw.members[: draw.asked]]
+        by_count = 1 < len(sizes) == len(plain["weights"]) - 1
+        kind = CountTable if by_count else PatternTable
+        table = kind.from_plain(plain, tuple(sizes))
+        broad = plain.get("sets", ())
+        if missing := [place for place in broad if place not in (sets or {})]:
+            raise InputError(f"the mechanism lists no sets of attribute {missing[0]}")
+        named_sets = tuple((place, (sets or {})[place]) for place in broad)
+        form = cls.of(n_categories, tuple(asked), table, drawn, named_sets)
+        if plain["digest"] != form.digest():
+            raise InputError("the mechanism has been altered: a form's digest is not its table's")
+        return form
