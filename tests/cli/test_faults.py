@@ -70,6 +70,10 @@ COMMANDS = {
     ),
     "schema init": Command(["schema", "init", "people.csv", "--output", "x.toml"]),
     "ledger export": Command(["ledger", "export", "l", "--output", "x.out"]),
+    "estimate": Command(
+        ["estimate", "p.parquet", "--mechanism", "m.json", "--of", "sex", "--output", "x.csv"]
+    ),
+    "collect page": Command(["collect", "page", "study", "--output", "x.html"]),
     "collect export": Command(["collect", "export", "study", "--output", "x"]),
     "collect export, signed": Command(
         ["collect", "export", "study", "--sign", "key", "--output", "x"]
