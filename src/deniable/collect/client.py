@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from deniable.schema import Attribute, category_text
 
 _MOST = 4_000_000
 _SECONDS = 30
+
+WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds until what was drawn is sent again, if nobody said that it arrived."""
 
 
 @dataclass(frozen=True)
@@ -147,17 +151,29 @@ def fetch_study(url: str) -> Study:
 
 
 def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) -> Sent:
-    """Answer a study: draw, send, return what was sent.
+    """Answer a study: draw once, send that until it has arrived, return it.
 
     Raises:
-        InputError: if the answers do not fit, or the study does not take them.
+        InputError: if the answers do not fit, the study does not take them, or does not answer.
     """
     study = fetch_study(url)
     sent = draw(study, answers, urlsplit(url).fragment, bits or SystemRandomness())
-    status, content, _ = fetch(url, "submissions", sent.body)
-    if status not in (200, 201):
-        raise InputError(f"the study did not take the record: {_said(content, status)}")
-    return sent
+    for wait in (*WAITS, None):
+        try:
+            status, content, _ = fetch(url, "submissions", sent.body)
+            problem = _said(content, status)
+        except InputError as error:
+            status, problem = 0, str(error)
+        if status in (200, 201):
+            return sent
+        if 0 < status < 500 and status != 429:
+            raise InputError(f"the study did not take the record: {problem}")
+        if wait is not None:
+            time.sleep(wait)
+    raise InputError(
+        f"it is not known whether the record arrived ({problem}); if it did, the receipt "
+        f"{sent.receipt} takes it back, and answering again draws another record, which adds to it"
+    )
 
 
 def _said(content: bytes, status: int) -> str:

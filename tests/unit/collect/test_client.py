@@ -1,5 +1,6 @@
 """The other end without a browser: answers in, a draw out; and the check from outside."""
 
+import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 
+from deniable.collect import client
 from deniable.collect.client import _code, answer, codes_of, draw, fetch_study, is_page_of, page_at
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes
@@ -98,8 +100,11 @@ class _Odd(BaseHTTPRequestHandler):
     """Answers with what the test has put into `answers`, by path."""
 
     answers: ClassVar[dict[str, tuple[int, bytes]]] = {}
+    posted: ClassVar[list[bytes]] = []
 
     def _answer(self) -> None:
+        if self.command == "POST":
+            self.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
         status, content = self.answers.get(self.path, (404, b""))
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
@@ -119,6 +124,27 @@ def odd() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         running.join()
+
+
+def test_what_was_drawn_is_sent_again_and_nothing_else(
+    odd: str, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(client.time, "sleep", waited.append)
+    _Odd.answers = {"/study.json": (200, folder.study.content), "/submissions": (503, b"")}
+    _Odd.posted.clear()
+    with pytest.raises(InputError, match="not known whether the record arrived") as failed:
+        answer(odd, ANSWERS)
+    assert waited == list(client.WAITS)
+    assert (len(_Odd.posted), len(set(_Odd.posted))) == (len(waited) + 1, 1)
+    receipt = str(failed.value).split("the receipt ")[1].split()[0]
+    assert receipt_id(receipt).hex() == json.loads(_Odd.posted[0])["receipt"]
+    monkeypatch.setattr(
+        client.time, "sleep", lambda _: _Odd.answers.update({"/submissions": (201, b"")})
+    )
+    _Odd.posted.clear()
+    sent = answer(odd, ANSWERS)
+    assert _Odd.posted == [sent.body, sent.body]
 
 
 def test_servers_that_are_not_ours_are_said(odd: str, folder: StudyFolder) -> None:
