@@ -250,10 +250,8 @@ class SumSampler:
         (low, high), (before, most) = self.backward.bounds(i + 1), self.backward.bounds(i)
         if before != low:
             after += before - low
-        if before < low:
-            np.maximum(after, 0, out=after)
-        if most + self.backward.weights[i] + 1 > high:  # with dither
-            np.minimum(after, high - low, out=after)
+        if before < low or most + self.backward.weights[i] + 1 > high:  # with dither
+            after.clip(0, high - low, out=after)
         return after
 
     def words_agree(self) -> bool:
