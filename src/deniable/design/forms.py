@@ -206,13 +206,13 @@ def _broad(
     from deniable.solvers.patterns import forms
 
     sets: dict[int, SetAnswers] = {}
-    known: dict[tuple[int, float], SetAnswers | None] = {}
+    known: dict[tuple[int, tuple[int, ...]], SetAnswers | None] = {}
     for place, (attribute, level) in enumerate(zip(protected, levels, strict=True)):
-        a = attribute.n_categories
-        if (a, level) not in known:
-            known[a, level] = _set_answers(a, level)
-        made = known[a, level]
-        if made is not None and not attribute.parts:
+        wanted = attribute.n_categories, tuple(breadths_that_gain(attribute, level)[:_BREADTHS])
+        if wanted not in known:
+            known[wanted] = _set_answers(*wanted)
+        made = known[wanted]
+        if made is not None:
             sets[place] = made
     even = np.ones(len(protected))
     if not sets:
@@ -239,14 +239,28 @@ def _named_sets(
     return (told(sentence),)
 
 
-def _set_answers(n_categories: int, level: float) -> SetAnswers | None:
-    """Return the sets of about the best size for a question by itself; None if single categories
-    are as good, or no balanced lists are found."""
-    from deniable.solvers.patterns.balanced_lists import balanced_lists
+def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
+    """Return how many categories answers to a question by itself should name, the best number
+    first; none where a single one is about as good, or no sets are looked for.
+
+    Args:
+        attribute: the question.
+        level: in nats.
+    """
+    from deniable.solvers.patterns.balanced_lists import MOST_CATEGORIES
     from deniable.solvers.patterns.forms import informative_breadths
 
-    breadths = [s for s, gain in informative_breadths(n_categories, level) if gain >= WORTH_SETS]
-    answers = balanced_lists(n_categories, breadths[:_BREADTHS]) if breadths else None
+    if attribute.parts or attribute.n_categories > MOST_CATEGORIES:
+        return []
+    informative = informative_breadths(attribute.n_categories, level)
+    return [breadth for breadth, gain in informative if gain >= WORTH_SETS]
+
+
+def _set_answers(n_categories: int, breadths: Sequence[int]) -> SetAnswers | None:
+    """Return sets of one of some sizes; None if no balanced lists are found."""
+    from deniable.solvers.patterns.balanced_lists import balanced_lists
+
+    answers = balanced_lists(n_categories, breadths) if breadths else None
     if answers is None:
         return None
     shares, lists = answers

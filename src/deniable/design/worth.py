@@ -222,20 +222,26 @@ FORMS_UP_TO = 40
 def rows_saved_by_forms(design: Design) -> float | None:
     """Return how many times fewer rows forms of the same ε would need for shares; None if they
     would not save a tenth, the design has forms, or nothing is known."""
+    from deniable.design.forms import breadths_that_gain
+
     mechanism = design.mechanism
     protected = mechanism.schema.protected
     bounded = 0 < mechanism.epsilon <= MAX_LEVEL
     if mechanism.forms is not None or not bounded or not 1 < len(protected) <= FORMS_UP_TO:
         return None
     shares = expected_variance(mechanism).shares
-    sizes = tuple(mechanism.schema.n_categories[i] for i in protected)
-    times = None if shares is None else shares / _shares_of_forms(sizes, mechanism.epsilon)
+    attributes = [mechanism.schema.attributes[i] for i in protected]
+    sizes = tuple(attribute.n_categories for attribute in attributes)
+    broad = tuple(tuple(breadths_that_gain(a, mechanism.epsilon)[:1]) for a in attributes)
+    times = None if shares is None else shares / _shares_of_forms(sizes, mechanism.epsilon, broad)
     return times if times is not None and times > 1.1 else None
 
 
 @lru_cache(maxsize=64)
-def _shares_of_forms(n_categories: tuple[int, ...], epsilon: float) -> float:
+def _shares_of_forms(
+    n_categories: tuple[int, ...], epsilon: float, broad: tuple[tuple[int, ...], ...]
+) -> float:
     from deniable.solvers.patterns import forms
 
     # A per cent too much at most, or so; it is told to two digits.
-    return forms.solve(n_categories, epsilon, pairs=0.0, patience=1).shares
+    return forms.solve(n_categories, epsilon, pairs=0.0, patience=1, broad=broad).shares

@@ -7,10 +7,10 @@ import pytest
 
 from deniable.design.design import design
 from deniable.design.strata import Designs
-from deniable.design.worth import Shares, Worth, worth, worth_of_strata
+from deniable.design.worth import Shares, Worth, rows_saved_by_forms, worth, worth_of_strata
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.prediction import expected_error, expected_variance
 from deniable.schema import Schema
 from unit.dense import dense_inverse
 
@@ -62,3 +62,14 @@ def test_errors_of_strata_add_up_by_their_rows() -> None:
     expected = (0.75**2 / 300 * first.variance + 0.25**2 / 100 * second.variance) ** 0.5
     assert both.shares[0].to_plain(400)["standard_error"] == pytest.approx(expected)
     assert both.pairs is None
+
+
+def test_what_forms_would_save_counts_answers_that_name_sets() -> None:
+    schema = Schema.anonymous((41, 5))
+    made = design(schema, epsilon=1, method="balanced")
+    forms = design(schema, epsilon=1, method="forms", pairs=0)
+    assert forms.mechanism.forms
+    assert forms.mechanism.forms.sets
+    shares = [expected_variance(each.mechanism).shares or 0.0 for each in (made, forms)]
+    assert rows_saved_by_forms(made) == pytest.approx(shares[0] / shares[1], rel=0.02)
+    assert rows_saved_by_forms(forms) is None

@@ -16,13 +16,12 @@ from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from deniable.laws.patterns import FloatArray
 
 BoolArray = NDArray[np.bool_]
 
-MOST_CATEGORIES = 512
+MOST_CATEGORIES = 1000
 """More would take too long, and tables of two such attributes would not fit into memory."""
 
 _SEED = 16
@@ -92,6 +91,8 @@ def _balanced(
     n: int, breadth: int, orbits: list[list[int]], differences: list[list[int]]
 ) -> tuple[FloatArray, list[tuple[int, ...]]] | None:
     """Return weights and lists of so many steps that are unions of orbits, if any are found."""
+    from scipy.optimize import nnls
+
     generator = np.random.default_rng([_SEED, n, breadth])
     wanted = _LISTS_PER_CONDITION * (len(differences) + 2)
     members = np.zeros((len(orbits), n), dtype=bool)
