@@ -19,6 +19,9 @@ from deniable.design.solving import Solution
 from deniable.errors import InputError
 from deniable.solvers.problem import SolverError
 
+_LEAST_PART = 1e-5
+"""How near an end of its bracket a secant may lead, as a part of it."""
+
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
 
@@ -213,7 +216,8 @@ def _largest(
     Args:
         plan: everything but the levels.
         levels: by scale.
-        budget, low, high, within: as for :func:`_largest_monotone`.
+        budget, low, high: as for :func:`_largest_monotone`.
+        within: how far below the budget the total may be, in nats.
     """
     first = plan.at(levels(high))
     if first.epsilon <= budget:
@@ -223,11 +227,9 @@ def _largest(
         # What the search finds at two scales may differ by a part of what is left to prove.
         if design.gap is None or "caps" in plan.method.takes:
             return within
-        return max(within, design.gap / 4)
+        return max(within, design.gap / 2)
 
-    return _largest_monotone(
-        lambda scale: plan.at(levels(scale)), budget, low, high, first, within, unsure
-    )
+    return _largest_monotone(lambda scale: plan.at(levels(scale)), budget, low, high, first, unsure)
 
 
 def _largest_monotone(
@@ -236,13 +238,12 @@ def _largest_monotone(
     low: float,
     high: float,
     first: Design,
-    within: float,
     unsure: Callable[[Design], float],
 ) -> Design | None:
     """Find where the increasing total reaches the budget, and return the end that keeps it.
 
     A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
-    is halved), aimed at half of ``within`` under the budget: landing there ends the search, and so
+    is halved), aimed at half of ``unsure`` under the budget: landing there ends the search, and so
     does a bracket that has closed.
 
     Args:
@@ -251,9 +252,8 @@ def _largest_monotone(
         low: a scale whose total keeps the budget; made smaller until it does.
         high: a scale whose total does not.
         first: the design at ``high``.
-        within: how far below the budget the total may be, in nats.
-        unsure: the same for a design, at least that, and more where its total is not found as
-            exactly.
+        unsure: how far below the budget a design may end, in nats: the more, the less exactly its
+            total is found.
 
     Returns:
         The design, or None if the total is above the budget however small the scale.
@@ -271,8 +271,8 @@ def _largest_monotone(
     for _ in range(60):
         if high - low <= 1e-12 * high or best.epsilon >= budget - unsure(best):
             break
-        part = (-within / 2 - below) / (above - below)
-        scale = low + (high - low) * min(max(part, 1e-3), 1 - 1e-3)
+        part = (-unsure(best) / 2 - below) / (above - below)
+        scale = low + (high - low) * min(max(part, _LEAST_PART), 1 - _LEAST_PART)
         candidate = at(scale)
         difference = candidate.epsilon - budget
         if difference <= 0:
