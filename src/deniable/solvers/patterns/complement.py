@@ -158,6 +158,36 @@ def complement(
     )
 
 
+def wins_alone(problem: Problem, weights: FloatArray) -> float:
+    """Return Σ λ_i p_i: an attribute of at least that weight wins the vote {z > 0} if it is kept,
+    whatever the others do."""
+    return math.fsum((weights * problem.keep_probability).tolist())
+
+
+def of_whole(problem: Problem, weights: FloatArray) -> tuple[Complement, float]:
+    """Put λ in whole numbers into complement form, the weights cut that win alone.
+
+    With P = Σ λ_i p_i, z = Σ_{i kept} λ_i − P. A weight above P may be lowered to any c ≥ P: the
+    vote is the same, and E_μ[z_+] falls by (λ_i − c) r_i. An attribute of 10,000 categories, which
+    hardly anyone keeps, can have nearly all of θ; the budget that is left is what the others share.
+
+    Args:
+        problem: the levels.
+        weights: λ ≥ 0, whole numbers, shape (k,).
+
+    Returns:
+        The form of the weights that are left, its `gain` that of λ, and by how much E_μ[z_+] is
+        larger.
+    """
+    left = np.minimum(weights, math.floor(wins_alone(problem, weights)) + 1.0)
+    cut = weights - left
+    budget = math.fsum([*(weights * problem.change_probability).tolist(), *(-cut).tolist()])
+    costs = np.minimum(left, math.floor(budget) + 1.0).astype(np.int64)
+    gain = math.fsum((weights * problem.keep_excess).tolist())
+    form = Complement(problem, costs, np.zeros(len(costs)), budget, gain)
+    return form, math.fsum((cut * problem.uniform_keep).tolist())
+
+
 def units_of_budget(
     problem: Problem, weights: FloatArray, resolution: float, *, spare: float | None = None
 ) -> float:

@@ -11,7 +11,12 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
 from deniable.solvers.patterns import linear
 from deniable.solvers.patterns.certificate import weighted_bound
-from deniable.solvers.patterns.complement import Complement, complement, default_resolution
+from deniable.solvers.patterns.complement import (
+    Complement,
+    complement,
+    default_resolution,
+    of_whole,
+)
 from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
 
@@ -46,6 +51,25 @@ def test_the_mean_is_unchanged_by_cutting_costs_at_the_budget(
     whole = budget - changed @ weights
     cut = budget - changed @ np.minimum(weights, budget)
     np.testing.assert_allclose(np.maximum(cut, 0.0), np.maximum(whole, 0.0), atol=1e-12 * budget)
+
+
+@given(votes(2, 10), st.sampled_from([0.5, 30.0, 1e4]))
+def test_cutting_weights_that_win_alone_leaves_the_vote_and_takes_a_known_part_of_the_mean(
+    vote: tuple[Problem, FloatArray], share: float
+) -> None:
+    problem, weights = vote
+    hardly_kept = int(np.argmin(problem.keep_probability))
+    weights[hardly_kept] = share * weights.sum()
+    weights = np.rint(weights * (1e5 / weights.sum()))
+    form, more = of_whole(problem, weights)
+    changed = oracle.patterns(problem.n_attributes)
+    z = float(weights @ problem.change_probability) - changed @ weights
+    left = form.budget - changed @ form.costs
+    clear = np.abs(z) > 1e-7
+    assert ((left > 0) == (z > 0))[clear].all()
+    mean = float(oracle.uniform_law(problem.counts.tolist()) @ np.maximum(left, 0.0))
+    assert mean + more == pytest.approx(positive_part(problem, weights), rel=1e-9)
+    assert math.exp(form.log_positive_part()) == pytest.approx(mean, rel=1e-9)
 
 
 @settings(max_examples=40)
