@@ -24,7 +24,7 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
 from deniable.solvers.patterns.columns import Master, polished
-from deniable.solvers.patterns.complement import complement
+from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, wins_alone
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
 from deniable.solvers.problem import Problem, SolverError
@@ -33,7 +33,7 @@ MAX_ATTRIBUTES = 64
 """Beyond, a soft vote is as near, and columns take too long."""
 
 GRIDS = (4000.0, 20_000.0)
-"""Units of θ, tried in turn."""
+"""Units of θ, less what attributes that win alone have too much, tried in turn."""
 
 PATIENCE = 20
 """So many votes, and one more per two attributes, may pass without the gap falling by a tenth."""
@@ -52,6 +52,10 @@ steepnesses that it is a mixture of."""
 
 NEARLY = 2e-3
 """A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
+
+_BY_VOTES = 15.0
+"""Levels in nats above which an own response, whose probability is a double near 1, is too coarse
+to bring a level down to within 1e-9."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -139,13 +143,8 @@ class _Votes:
         for part in single.parts if isinstance(single, VoteBlend) else (single,):
             if not with_vote:
                 break
-            # g − 1 = (e^E − 1) x with e^E − 1 = e^unit.
-            value = (
-                problem.change_probability * part.excess.kept[0]
-                - problem.keep_probability * part.excess.changed[0]
-            )
             self._parts.append(part)
-            self._columns.append(value * math.exp(part.tilted[3]) / gain)
+            self._columns.append(self._delivered(part))
             self.master.add(self._columns[-1])
 
     def generate(self, grid: float, gap: float) -> bool:
@@ -181,31 +180,66 @@ class _Votes:
     def _vote(self, direction: FloatArray, grid: float) -> tuple[float, float, FloatArray]:
         """Return the bound that λ proves in whole numbers, μ(D), and the column of its vote."""
         problem = self.problem
-        unit = float(direction @ problem.change_probability) / grid
+        enough = wins_alone(problem, direction)
+        shared = float(np.minimum(direction, enough).sum()) - enough
+        budget = float(direction @ problem.change_probability)
+        unit = max(shared / grid, budget / (MOST_WHOLE - problem.n_attributes))
         # A low-discrepancy fraction for every attribute and column.
         places = np.arange(problem.n_attributes) + len(self._parts) * _GOLDEN
         whole = np.floor(direction / unit + np.mod(places * _GOLDEN, 1.0))
-        form = complement(problem, whole)
+        form, more = of_whole(problem, whole)
         law = SumLaw(form.steps, ceiling=form.ceiling)
         values = np.stack([np.ones(len(law.support)), form.budget - law.support])
         got = law.expectations(values * form.weigh(law.support))
         value = problem.change_probability * got.kept[0] - problem.keep_probability * got.changed[0]
         log_mean = math.log(float(got.total[1])) + form.log_factor
+        log_mean = float(np.logaddexp(log_mean, math.log(more) if more else -math.inf))
         bound = float(np.logaddexp(0.0, math.log(form.gain) - log_mean))
         if bound > self.lower:
             self.best = whole
-        weights = np.minimum(whole, form.ceiling + 1.0)
+        weights = form.costs.astype(np.float64)
         start = float(weights.sum()) - form.ceiling - 1.0
         factor = math.exp(form.log_factor)
         self._parts.append(vote_of(problem, weights, start, 1.0, self.unit))
         self._columns.append(value * math.exp(form.log_factor + self.unit) / problem.keep_excess)
         return bound, float(got.total[0]) * factor, self._columns[-1]
 
+    def _meet_large_levels(self) -> None:
+        """Mix so that levels beyond the reach of own responses are met, not exceeded.
+
+        A vote in which such an attribute has no weight lowers what it is delivered, at a part in
+        e^{ε_i} of the mixture.
+        """
+        delivered = self._mixture @ np.array(self._columns[: len(self._mixture)])
+        large = self.problem.attribute_epsilon > _BY_VOTES
+        over = np.flatnonzero(large & (delivered > 1.0 + 1e-9)).tolist()
+        for i in over:
+            direction = self.best.astype(np.float64)
+            direction[i] = 0.0
+            self.master.add(self._vote(direction, GRIDS[-1])[2])
+        if over:
+            self.master.meet(over)
+            mixture = self.master.solve()[1]
+            if np.isfinite(mixture).all():
+                self._mixture = mixture
+
+    def _delivered(self, part: GatedSum) -> FloatArray:
+        """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
+        problem = self.problem
+        # g − 1 = (e^E − 1) x with e^E − 1 = e^unit.
+        value = (
+            problem.change_probability * part.excess.kept[0]
+            - problem.keep_probability * part.excess.changed[0]
+        )
+        return np.asarray(value * math.exp(part.tilted[3]) / problem.keep_excess)
+
     def blend(self) -> VoteBlend:
         """Return the mixture of votes with the master's weights, solved in full precision."""
         k = self.problem.n_attributes
+        self._meet_large_levels()
         used = np.flatnonzero(self._mixture > NEGLIGIBLE * float(self._mixture.sum()))
-        columns = np.array([self._columns[c] for c in used]).T
+        # At 19 nats the two ways to a column differ by more than a level may.
+        columns = np.array([self._delivered(self._parts[c]) for c in used]).T
         mixture = polished(columns, self._mixture[used], self._units)
         height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
         parts = tuple(self._parts[c].at_height(height) for c in used)

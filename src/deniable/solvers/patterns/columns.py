@@ -13,6 +13,7 @@ s = 0.2 it takes 100 to 120.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -59,6 +60,12 @@ class Master:
         # Entries under 1e-9 would be dropped by the solver without a word: it gets a zero instead.
         entries = np.where(np.abs(column * scale) < 1e-9, 0.0, column * scale)
         self._highs.addCol(scale, 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
+
+    def meet(self, rows: Sequence[int]) -> None:
+        """Have these rows met exactly from now on; their multipliers may then be below 0."""
+        for row in rows:
+            due = 1.0 / float(self._units[row])
+            self._highs.changeRowBounds(row, due, due)
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return the multipliers of the rows, shape (k,), and the columns' weights, shape (C,).

@@ -28,7 +28,7 @@ from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
-from deniable.solvers.patterns.votes_dual import GOOD_ENOUGH, fit_vote
+from deniable.solvers.patterns.votes_dual import GOOD_ENOUGH, VoteFit, fit_vote
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MAX_EXACT = 20
@@ -139,14 +139,34 @@ def solve(
 
 def _by_search(problem: Problem, gap: float) -> OptimalSolution:
     """Fit one soft vote, several where one is too far from the optimum, or answer in blocks."""
-    fit = fit_vote(problem, gap=gap)
+    level = problem.attribute_epsilon
+    tried: list[OptimalSolution] = []
+    if (
+        problem.n_attributes <= blends.MAX_ATTRIBUTES
+        and np.median(level) >= level @ problem.change_probability
+    ):
+        # Most changes lose by themselves: few patterns matter, and votes are mixed at once.
+        with suppress(SolverError):
+            tried.append(_landed(problem, fit_vote(problem, gap=gap, newton=False), gap))
+    if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
+        tried.append(_landed(problem, fit_vote(problem, gap=gap), gap))
+    return min(tried, key=lambda solution: solution.epsilon)
+
+
+def _enough(gap: float, bound: float) -> float:
+    """Return the gap at which no other search is begun."""
+    return max(gap, min(GOOD_ENOUGH * bound, LOOSE))
+
+
+def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
+    """Land one soft vote, and several if it is not near the optimum, or answer in blocks."""
     candidates: list[OptimalSolution] = []
     with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
         vote = land(problem, fit.law(problem))
         candidates.append(
             _certified(problem, [_whole(problem, vote)], fit.lower_bound_weights, "vote")
         )
-    enough = max(gap, min(GOOD_ENOUGH * fit.lower_bound, LOOSE))
+    enough = _enough(gap, fit.lower_bound)
     near = bool(candidates) and candidates[0].gap <= enough
     if problem.n_attributes <= blends.MAX_ATTRIBUTES and not near:
         # Own responses bring a level of 20 nats down to seven digits only; where votes are mixed to

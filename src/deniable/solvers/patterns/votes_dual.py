@@ -36,6 +36,7 @@ from deniable.solvers.patterns.complement import (
     complement,
     default_resolution,
     units_of_budget,
+    wins_alone,
 )
 from deniable.solvers.patterns.fourier import LogisticVote, logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import vote_of
@@ -233,7 +234,11 @@ class VoteSearch:
         most = 0.9 * MOST_STATES / (math.sqrt(problem.n_attributes) + 8)
         unit = max(unit, float(np.minimum(weights, budget + widest).sum()) / most)
         widths, budget = np.clip(gate.widths, unit, budget) / unit, budget / unit
-        on_grid = np.minimum(weights / unit, math.floor(budget + widths.max() / 2) + 1.0)
+        costs = weights / unit
+        # Whoever changes an attribute of this cost loses, though all others are rounded up.
+        loses = math.floor(budget + widths.max() / 2) + 1.0
+        loses += np.count_nonzero(costs < loses)
+        on_grid = np.minimum(costs, loses)
         n = np.floor(on_grid).astype(np.int64)
         threshold = math.fsum(on_grid.tolist()) - budget
         tilt = saddle_tilt(problem.uniform_keep, on_grid, threshold)
@@ -454,6 +459,7 @@ def fit_vote(
     *,
     gap: float = 1e-7,
     resolution: float | None = None,
+    newton: bool = True,
 ) -> VoteFit:
     """Fit one soft vote; stops when the two bounds are near or nothing improves.
 
@@ -461,11 +467,15 @@ def fit_vote(
         problem: the levels, all above 0.
         gap: the distance of the bounds, in nats, at which to stop early.
         resolution: standard deviation of z in units of the grid.
+        newton: whether Newton steps follow where the fixed point does not settle.
     """
     k = problem.n_attributes
     search = VoteSearch(problem, resolution or default_resolution(k))
-    settled = search.accelerate(problem.attribute_epsilon, 1e-11, gap, 24)
-    if not settled and k <= LARGEST_NEWTON:
+    level = problem.attribute_epsilon
+    # Where the levels let one attribute win the vote alone, their λ is orders of magnitude off.
+    steps = 1 if k <= LARGEST_NEWTON and level.max() > wins_alone(problem, level) else 24
+    settled = search.accelerate(level, 1e-11, gap, steps)
+    if newton and not settled and k <= LARGEST_NEWTON:
         for weights in starts(problem):
             search.prove(weights, _COARSE)
         enough = max(gap, GOOD_ENOUGH * search.lower_bound)

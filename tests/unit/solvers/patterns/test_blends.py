@@ -39,3 +39,12 @@ def test_of_22_attributes_a_blend_is_the_optimum_to_six_digits() -> None:
     assert blend.upper_bound - blend.lower_bound < 2e-5
     assert blend.upper_bound < vote.upper_bound
     assert blend.lower_bound >= vote.lower_bound
+
+
+def test_an_attribute_that_wins_alone_leaves_the_grid_to_the_others() -> None:
+    """Of 10,000 categories, at nearly the whole record's level: its cost is nearly all of θ."""
+    random = np.random.default_rng(3)
+    levels = [0.5, *random.uniform(0.01, 0.1, 23)]
+    problem = checked_problem([10_000, *random.integers(2, 9, 23).tolist()], levels)
+    blend = fit_blend(problem, fit_vote(problem), gap=1e-5)
+    assert blend.upper_bound - blend.lower_bound < 1e-5

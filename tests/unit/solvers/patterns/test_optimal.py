@@ -37,13 +37,16 @@ def request(seed: int, k: int, low: float, high: float) -> tuple[list[int], list
 
 
 @functools.cache
-def _fitted(counts: tuple[int, ...], levels: tuple[float, ...], gap: float) -> VoteFit:
-    return fit_vote(checked_problem(counts, levels), gap=gap)
+def _fitted(
+    counts: tuple[int, ...], levels: tuple[float, ...], gap: float, newton: bool
+) -> VoteFit:
+    return fit_vote(checked_problem(counts, levels), gap=gap, newton=newton)
 
 
-def fitted(problem: Problem, *, gap: float = 1e-9) -> VoteFit:
+def fitted(problem: Problem, *, gap: float = 1e-9, newton: bool = True) -> VoteFit:
     """The best single vote, searched for once for all tests."""
-    return _fitted(tuple(problem.counts.tolist()), tuple(problem.attribute_epsilon.tolist()), gap)
+    counts, levels = problem.counts.tolist(), problem.attribute_epsilon.tolist()
+    return _fitted(tuple(counts), tuple(levels), gap, newton)
 
 
 @pytest.fixture(autouse=True)
@@ -432,3 +435,16 @@ def test_far_from_ordinary_levels_the_gap_is_small(
     solution = optimal.solve(counts, asked)
     check_levels(solution, asked)
     assert solution.gap <= 2e-4 * solution.epsilon
+
+
+@pytest.mark.parametrize(("seed", "k", "largest"), [(0, 22, 18.0), (3, 24, 20.0)])
+def test_many_levels_that_protect_next_to_nothing_end_at_one_law(
+    seed: int, k: int, largest: float
+) -> None:
+    """Own responses cannot bring such levels down; votes are mixed until they are met."""
+    random = np.random.default_rng(seed)
+    levels = random.uniform(8.0, largest, k).tolist()
+    solution = optimal.solve(random.integers(2, 4, k).tolist(), levels)
+    assert solution.method == "blend"
+    assert solution.gap <= 1e-3
+    check_levels(solution, levels)

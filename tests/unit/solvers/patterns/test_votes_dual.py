@@ -8,6 +8,7 @@ import pytest
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
+from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import land
 from deniable.solvers.patterns.votes_dual import (
@@ -79,6 +80,16 @@ def test_the_bounds_of_a_fit_hold_the_exact_optimum_between_them(seed: int) -> N
         problem.counts.tolist(), problem.attribute_epsilon.tolist(), fit.lower_bound_weights
     )
     assert fit.lower_bound == pytest.approx(again, rel=1e-4)
+
+
+def test_dither_never_lets_an_attribute_be_changed_that_loses_by_itself() -> None:
+    # Seventeen of these 21 lose by themselves; beside them others' costs are rounded up at random.
+    levels = np.append([1.35, 1.36, 1.5, 1.7], np.linspace(2.5, 9.0, 17))
+    problem = checked_problem([2] * 21, levels.tolist())
+    search = VoteSearch(problem, default_resolution(21))
+    point = search.at(search.normed(problem.attribute_epsilon), NARROWEST)
+    assert float(point.weights @ point.value) == pytest.approx(1.0, rel=1e-6)
+    assert not search.accelerate(problem.attribute_epsilon, 1e-11, 1e-9, 24)
 
 
 def test_many_attributes_are_settled_from_the_levels_by_the_fixed_point() -> None:
