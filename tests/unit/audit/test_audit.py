@@ -94,7 +94,7 @@ def test_a_planted_defect_is_refuted(box):
 def test_an_honest_box_is_not_refuted_and_most_of_its_levels_are_shown():
     found = audit(Plan(CLAIMED, 40_000, ERROR), honest(CLAIMED))
     assert found.verdict == "consistent with the claim; nothing is proved"
-    assert 0.6 * CLAIMED.epsilon < found.epsilon.at_least <= CLAIMED.epsilon
+    assert 0.5 * CLAIMED.epsilon < found.epsilon.at_least <= CLAIMED.epsilon
     plain = found.to_plain()
     assert plain["refuted"] is False
     assert plain["draws"] <= 40_000
@@ -124,7 +124,7 @@ def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
     found = audit(plan, honest(mechanism))
     assert not found.refuted
     assert found.attributes[0].attenuation is None
-    assert 0.8 < found.attributes[0].epsilon.at_least < np.log(3)
+    assert 0.6 < found.attributes[0].epsilon.at_least < np.log(3)
 
     def altered(codes: Codes) -> Codes:
         released = honest(mechanism)(codes)
@@ -157,7 +157,7 @@ def test_answers_that_name_sets_are_audited_by_what_they_hold():
     plan = Plan(SETS, 40_000, ERROR)
     found = audit(plan, honest(SETS))
     assert found.refutations == ()
-    assert 0.2 * SETS.epsilon < found.epsilon.at_least <= SETS.epsilon
+    assert 0.15 * SETS.epsilon < found.epsilon.at_least <= SETS.epsilon
     assert audit(plan, always_hits).refutations
 
 
@@ -165,7 +165,7 @@ def test_answers_that_name_sets_are_audited_by_what_they_hold():
 def test_published_forms_are_audited_with_the_form_that_is_seen(mechanism):
     found = audit(Plan(mechanism, 40_000, ERROR), honest(mechanism))
     assert found.refutations == ()
-    assert 0.45 * mechanism.epsilon < found.epsilon.at_least <= mechanism.epsilon
+    assert 0.35 * mechanism.epsilon < found.epsilon.at_least <= mechanism.epsilon
     k = len(mechanism.schema.names)
     assert len(found.pairs) == k * (k - 1) / 2
     assert all(a.epsilon.at_least > 0 for a in found.attributes)
