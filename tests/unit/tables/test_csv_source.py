@@ -21,6 +21,8 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
             lent.append(weakref.ref(self))
 
     monkeypatch.setattr(csv_source, "_Lent", Watched)
+    # A busy machine may stop such a thread for long.
+    monkeypatch.setattr(csv_source._wait_until_gone, "__defaults__", (60.0,))
     for rows in [1, 20_000] * 20:
         table = io.BytesIO(b"a,b\n" + b"1,2\n" * rows)
         batches = CsvSource(table, "t", FileFormat()).batches(["a", "b"])
