@@ -43,6 +43,26 @@ def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, peopl
     assert deniable("inspect", "r", "--anyway").status == 0
 
 
+def test_inspect_refuses_a_column_that_is_not_released(deniable, people):
+    share = ["share", "people.csv", "--schema", "people.toml", "--epsilon", "2"]
+    assert deniable(*share, "--method", "forms", "--output", "r").status == 0
+    record = (people / "r" / "record.json").read_text()
+    assert record.count('"column": "form"') == 1
+    (people / "r" / "record.json").write_text(record.replace('"column": "form"', '"column": "f"'))
+    assert "releases 'f', and the record does not" in deniable("inspect", "r").err
+
+
+def test_inspect_refuses_values_of_a_column_that_no_test_looks_at(deniable, people):
+    words = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--invariant"]
+    done = deniable(*words, "--output", "r")
+    assert done.status == 0, done.err
+    record = json.loads((people / "r" / "record.json").read_text())
+    record["mechanism"]["schema"]["attribute"][0]["categories"][0] = "x"
+    (people / "r" / "record.json").write_text(json.dumps(record))
+    refused = deniable("inspect", "r")
+    assert (refused.status, "'sex'" in refused.err) == (2, True), refused.err
+
+
 def test_inspect_refuses_rows_of_another_codebook(deniable, people, mechanism):
     assert deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r").status == 0
     record = json.loads((people / "r" / "record.json").read_text())

@@ -227,7 +227,7 @@ def inspect(
     from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
-    from deniable.estimate.foreign import check_origin
+    from deniable.estimate.foreign import check_origin, check_values
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import UNCHECKED_MECHANISM, verify
@@ -241,7 +241,9 @@ def inspect(
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None
     if source.is_dir() and (source / "record.json").exists():
-        origin = check_origin(open_release(source), anyway=anyway, other_values=False)
+        release = open_release(source)
+        check_values(release)
+        origin = check_origin(release, anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):

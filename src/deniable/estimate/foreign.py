@@ -93,19 +93,26 @@ class Origin:
         )
 
 
-def check_origin(release: Release, *, anyway: bool, other_values: bool = True) -> Origin | None:
+def check_values(release: Release) -> None:
+    """Do nothing if the first rows of a release hold values of its codebook alone, in all columns.
+
+    Raises:
+        InputError: if not.
+    """
+    release.first_rows(release.strata.schema.names, MOST_ROWS)
+
+
+def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     """Return the origin of a release's rows; None where nothing can be told.
 
     Args:
         release: rows and what is said to have randomized them.
         anyway: go on with a table that cannot have come from there.
-        other_values: nothing is told of a table in which some column holds values that no mechanism
-            of these releases, since another may be asked for; otherwise it is refused.
 
     Raises:
-        InputError: if the p-value is below 1e-6, unless ``anyway``; or as ``other_values`` says.
+        InputError: if the p-value is below 1e-6, unless ``anyway``.
     """
-    origin = find_origin(release, other_values=other_values)
+    origin = find_origin(release)
     if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
         raise InputError(
             f"{origin.sentence()}; give the table and the mechanism that belong together, or "
@@ -116,14 +123,13 @@ def check_origin(release: Release, *, anyway: bool, other_values: bool = True) -
     return origin
 
 
-def find_origin(release: Release, *, other_values: bool = True) -> Origin | None:
+def find_origin(release: Release) -> Origin | None:
     """Return the origin of a release's rows, or of what a file counts; None where nothing can be
     told: of rows that are gone once they are read, and where no column fits.
 
     Args:
         release: rows and what is said to have randomized them. Of strata the one that is farthest
             off decides, and the p-value is multiplied by their number.
-        other_values: as in :func:`check_origin`.
     """
     strata = release.strata
     by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
@@ -133,9 +139,7 @@ def find_origin(release: Release, *, other_values: bool = True) -> Origin | None
     try:
         rows = release.first_rows(names, MOST_ROWS)
     except InputError:
-        if not other_values:
-            raise
-        return None  # what is asked for may be in the other columns
+        return None  # some column holds other values; what is asked for may be there
     origins = [
         origin_of(strata.mechanism_of(stratum), part)
         for stratum, part in rows.items()

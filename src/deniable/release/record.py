@@ -321,6 +321,10 @@ def verify(path: Path) -> dict[str, str]:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
     if released.most_rows is not None and released.most_rows > released.n_rows:
         raise InputError(f"{file}: nobody has more rows than there are")
+    forms = next(iter(designs.strata.mechanisms.values())).form_column
+    for column in (*designs.strata.schema.keep, forms):
+        if column is not None and column not in released.columns:
+            raise InputError(f"{file}: the mechanism releases '{column}', and the record does not")
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
         if current[key] is None and key in _LATER:
