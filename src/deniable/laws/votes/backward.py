@@ -58,14 +58,28 @@ class Backward:
         return np.exp(self.law.gate_exponent(s) - 0.5 * self.law.height)
 
     def parts(
-        self, i: int, back: FloatArray, states: slice = EVERY
+        self, i: int, back: FloatArray, states: slice = EVERY, later: int | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
-        keeping it without and with dither, on some states of i, from `back` = G_{i+1}."""
+        keeping it without and with dither, on some states of i.
+
+        Args:
+            i: which attribute.
+            back: G_{i+1}, or G_later on its states; the result is the same to the last bit.
+            states: one after the other, counted from the first that is told apart before i.
+            later: above i.
+        """
         low, high = self.bounds(i)
         begin, end, _ = states.indices(high - low + 1)
         shifted = low - self.bounds(i + 1)[0]
         n, theta = self.weights[i], self.dither[i]
+        if later is not None and later > i + 1:
+            low, high = self.bounds(i + 1)
+            first = min(max(begin + shifted, 0), high - low)
+            last = min(end + shifted + n + 1, high - low + 1)
+            reached = slice(first, max(last, first + 1))
+            back = self.joined(i + 1, *self.parts(i + 1, back, reached, later))
+            shifted -= first
 
         def at(gain: int) -> FloatArray:
             return clamped(back, begin + shifted + gain, end + shifted + gain)

@@ -24,7 +24,7 @@ The proofs are in docs/proofs/optimal.md, Theorem 10.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,14 +48,19 @@ STEP_ROUNDINGS = 12
 """Per attribute at most: coefficient (a−1)/a or (1−θ)/a with its products 3, the sum of the kept
 parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twice."""
 
-MEMORY = 1 << 28
+MEMORY = 1 << 27
 """Bytes of tables that a sampler keeps; larger ones are built again whenever they are needed."""
 
 _PIECE = 1 << 16
 """Rows drawn at a time: what is known of them then stays in the second-level cache."""
 
-_BYTES_PER_STATE = 12
-"""A double, and the first sixteen bits of two choices."""
+_HELD = 8
+"""Tables that are kept hold G_i at every so many attributes; between, a draw in 65,536 works out
+what it needs of G_i from the next."""
+
+_BYTES_PER_STATE = 4 + 8 / _HELD
+"""The first sixteen bits of two choices, and a double at some attributes."""
+
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
 _BITS = 16
@@ -191,32 +196,41 @@ class SumSampler:
             backwards: from the last attribute to the first.
         """
         if self._tables is None and self._keeps and self._used:
-            self._tables = list(self._built(backwards=False))
+            self._tables = list(self._built(backwards=False, thinned=True))
         self._used = True
         if self._tables is None:
             yield from self._built(backwards=backwards)
         else:
             yield from reversed(self._tables) if backwards else self._tables
 
-    def _built(self, *, backwards: bool) -> Iterator[tuple[Choice, Choice | None]]:
+    def _built(
+        self, *, backwards: bool, thinned: bool = False
+    ) -> Iterator[tuple[Choice, Choice | None]]:
         ends = sorted(self._checkpoints)
         blocks = list(pairwise([0, *ends]))
         for first, end in reversed(blocks) if backwards else blocks:
-            back, built = self._checkpoints[end], []
+            held, built = {end: self._checkpoints[end]}, []
             for i in range(end - 1, first - 1, -1):
-                built.append(self._choices(i, back))
-                back = self.backward.joined(i, *self.backward.parts(i, back))
+                built.append(self._choices(i, held))
+                held[i] = self.backward.joined(i, *self.backward.parts(i, held[i + 1]))
+                if thinned and (i + 1) % _HELD and i + 1 < end:
+                    del held[i + 1]
             yield from built if backwards else reversed(built)
 
-    def _choices(self, i: int, back: FloatArray) -> tuple[Choice, Choice | None]:
+    def _choices(self, i: int, held: Mapping[int, FloatArray]) -> tuple[Choice, Choice | None]:
+        """Return the choices of attribute i, from G at some attributes above it, also later."""
         a = self.backward.n_categories[i]
 
+        def parts(states: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+            later = min(place for place in held if place > i)
+            return self.backward.parts(i, held[later], states, later)
+
         def change(states: slice) -> tuple[FloatArray, FloatArray]:
-            stay, plain, extra = self.backward.parts(i, back, states)
+            stay, plain, extra = parts(states)
             return (a - 1) / a * stay, plain / a + extra / a
 
         def dither(states: slice) -> tuple[FloatArray, FloatArray]:
-            _, plain, extra = self.backward.parts(i, back, states)
+            _, plain, extra = parts(states)
             return extra, plain
 
         return Choice(change), Choice(dither) if self.backward.dither[i] > 0 else None

@@ -104,6 +104,29 @@ def test_the_slack_of_a_thousand_attributes_is_a_few_parts_in_a_trillion() -> No
     assert 1e-12 < path_slack(1000, 10.0) < 2e-12
 
 
+def test_tables_that_are_kept_hold_little_and_have_the_same_probabilities_to_the_last_bit() -> None:
+    random = np.random.default_rng(5)
+    counts = tuple(random.integers(2, 9, 130).tolist())
+    weights = random.integers(0, 40, 130)
+    ones = np.ones(130)
+    for dither, start, width in ((np.zeros(130), 200, 700), (random.random(130), 0, 90)):
+        law = GatedSum(counts, weights, dither, "ramp", start, width, 5.0, ones)
+        sampler, whole = SumSampler(law), SumSampler(law, 0)
+        list(sampler.tables())
+        held, again = list(sampler.tables()), list(whole.tables())
+        assert next(sampler.tables())[0] is held[0][0]
+        assert next(whole.tables())[0] is not again[0][0]
+        for pair, other in zip(held, again, strict=True):
+            for choice, exact in zip(pair, other, strict=True):
+                if exact is None:
+                    assert choice is None
+                    continue
+                assert choice.words_agree()
+                assert np.array_equal(choice.both(), exact.both())
+                for state in {0, exact.n_states // 3, exact.n_states - 1}:
+                    assert choice.probability(state) == exact.probability(state)
+
+
 ONE = np.zeros(1, dtype=np.int64)
 
 
