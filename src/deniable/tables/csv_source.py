@@ -149,7 +149,16 @@ class CsvSource:
             self._block_bytes = self._block()
             lent: _Lent | None = _Lent(self._stream)
             released = weakref.ref(lent)
-            batch = reader = None
+            last = reader = None
+
+            def handed_on(batch: Any) -> Any:
+                nonlocal last
+                # Before the last batch comes all has been read; none other is held.
+                last = batch if self._text.quotes % 2 else None
+                named = self._named(_trimmed(batch) if self._text.blanks else batch, unnamed)
+                self._rows += batch.num_rows
+                return named
+
             # A thread of pyarrow's that still has the stream while Python ends aborts the process.
             try:
                 reader = pc_csv.open_csv(
@@ -177,13 +186,11 @@ class CsvSource:
                 )
                 lent = None
                 with reader:
-                    for batch in reader:
-                        yield self._named(_trimmed(batch) if self._text.blanks else batch, unnamed)
-                        self._rows += batch.num_rows
+                    yield from map(handed_on, reader)
             finally:
                 lent = reader = None
                 _wait_until_gone(released)
-            if batch is not None and self._text.quotes % 2 and _spans_lines(batch):
+            if last is not None and _spans_lines(last):
                 raise InputError(
                     f"{self.table}, data row {self._rows}: a quote is opened and never closed"
                 )

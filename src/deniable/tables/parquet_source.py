@@ -8,6 +8,9 @@ import pyarrow.parquet as pq
 
 from deniable.errors import InputError
 
+_BUFFER, _LEAST_BUFFER, _BUFFERS = 1 << 20, 1 << 14, 1 << 24
+"""Bytes of a column that are read at a time, and about how many of all columns."""
+
 
 class ParquetSource:
     """A Parquet file, read page by page: a row group need not fit into the memory.
@@ -50,7 +53,7 @@ class ParquetSource:
                     for field in schema
                     if field.name in as_dictionary and pa.types.is_string(field.type)
                 ],
-                buffer_size=1 << 20,
+                buffer_size=max(_LEAST_BUFFER, min(_BUFFER, _BUFFERS // max(1, len(schema)))),
                 pre_buffer=False,
             )
             self.names = tuple(schema.names)
@@ -77,15 +80,19 @@ class ParquetSource:
         Raises:
             InputError: if the file turns out to be damaged.
         """
+
+        def counted(batch: Any) -> Any:
+            self._done += batch.num_rows
+            return batch
+
+        batches = self._file.iter_batches(
+            batch_size=self._batch_rows,
+            row_groups=None if self._groups is None else list(self._groups),
+            columns=list(columns),
+            use_threads=False,
+        )
         try:
-            for batch in self._file.iter_batches(
-                batch_size=self._batch_rows,
-                row_groups=None if self._groups is None else list(self._groups),
-                columns=list(columns),
-                use_threads=False,
-            ):
-                self._done += batch.num_rows
-                yield batch
+            yield from map(counted, batches)  # holds none while the next is read
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
 

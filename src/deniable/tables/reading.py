@@ -29,7 +29,7 @@ from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes."""
 
-_BATCH_CELLS, _LEAST_ROWS = 1 << 22, 1 << 9
+_BATCH_CELLS, _LEAST_ROWS = 3 << 20, 1 << 9
 """Fewer rows where they would be more cells than that."""
 
 AS_FOUND = FileFormat()
@@ -700,44 +700,42 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _read_ahead(items: Iterable[_T], depth: int = 2) -> Generator[_T, None, None]:
-    """Yield the items while a thread already fetches the next ones.
+def _read_ahead(items: Iterable[_T]) -> Generator[_T, None, None]:
+    """Yield the items while a thread already fetches the next one.
 
-    Parsing and the caller's work both leave the interpreter lock, so two cores share them.
+    Parsing and the caller's work both leave the interpreter lock, so two cores share them. No item
+    is held here once it is handed on: at most two are in memory, one of them with the caller.
     """
-    ready: queue.Queue[tuple[_T | None, BaseException | None]] = queue.Queue(depth)
+    ready: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
+    wanted = threading.Semaphore(1)
     stopped = threading.Event()
 
-    def put(item: _T | None, error: BaseException | None = None) -> None:
-        while not stopped.is_set():
-            try:
-                ready.put((item, error), timeout=0.1)
-            except queue.Full:
-                continue
-            return
-
     def fetch() -> None:
+        source = iter(items)
         try:
-            for item in items:
-                put(item)
+            while True:
+                wanted.acquire()
                 if stopped.is_set():
                     return
+                ready.put((next(source), None))
+        except StopIteration:
+            ready.put((None, None))
         except BaseException as error:  # handed over: the consumer raises it
-            put(None, error)
-        else:
-            put(None)
+            ready.put((None, error))
 
     thread = threading.Thread(target=fetch, name="deniable-read-ahead", daemon=True)
     thread.start()
     try:
         while True:
             got: list[Any] = [*ready.get()]
+            wanted.release()
             if (error := got.pop()) is not None:
                 raise error
             if got[0] is None:
                 return
-            yield got.pop()  # not held here while the caller works
+            yield got.pop()
     finally:
         stopped.set()
+        wanted.release()
         # A thread that waits for a pipe cannot be woken; it ends with the process.
         thread.join(timeout=1)

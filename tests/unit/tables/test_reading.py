@@ -3,6 +3,7 @@ import io
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -401,6 +402,29 @@ def test_files_are_closed_and_threads_end_when_reading_stops_early(tmp_path):
     with pytest.raises(InputError):
         open_table(path, (A,))
     assert (len(list(opened.iterdir())) if opened.exists() else 0) == before
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_one_batch_is_read_while_one_is_worked_on_and_no_other_held(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 10_000)
+    path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 20_000)
+    if kind == "parquet":
+        table = pa.table({"a": ["x"] * 20_000, "b": ["no"] * 20_000, "k": ["1"] * 20_000})
+        pq.write_table(table, path := tmp_path / "t.parquet")
+    held, most = [], []
+
+    def counted(batch):
+        held.append(weakref.ref(batch))
+        most.append(sum(one() is not None for one in held))
+        return batch
+
+    with open_table(path, (A, B), ("k",), batch_rows=1000) as reader:
+        original = reader.source.batches
+        monkeypatch.setattr(reader.source, "batches", lambda names: map(counted, original(names)))
+        for _ in reader:
+            pass
+    assert len(most) > 10
+    assert max(most) == 2
 
 
 @pytest.mark.parametrize("first", [f"{SECRET},no,1\n", f"{SECRET},{SECRET},1\n"])
