@@ -217,6 +217,14 @@ class Decoder:
             column.kind.index_type if self._categorical else _signed_index(len(values) + 1)
         )
 
+        self.index = numpy_type(self.index_type)
+
+    @property
+    def cell_bytes(self) -> float:
+        """How many bytes a cell of what :meth:`dictionary` returns takes."""
+        kind = self.stored_type
+        return float((kind.index_type if pa.types.is_dictionary(kind) else kind).bit_width / 8)
+
     @property
     def stored_type(self) -> Any:
         """The type of what :meth:`dictionary` returns."""
@@ -229,7 +237,7 @@ class Decoder:
         """Return text as a dictionary array, which Parquet stores without looking at any row."""
         if not self._is_text and not self._categorical:
             return self._values.take(self._places(codes))
-        indices = self._places(codes.astype(numpy_type(self.index_type), copy=False))
+        indices = self._places(codes.astype(self.index, copy=False))
         ordered = self._categorical and self.kind.ordered
         return pa.DictionaryArray.from_arrays(indices, self._values, ordered=ordered)
 

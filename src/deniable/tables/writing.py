@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -21,7 +22,7 @@ FORMATS = ("csv", "csv.gz", "parquet")
 """The formats of tables, as the names of files end."""
 
 _ROW_GROUP_ROWS = 1 << 19
-_ROW_GROUP_BYTES = 1 << 26
+_ROW_GROUP_BYTES = 1 << 25
 """A Parquet row group is written when it has either."""
 
 
@@ -224,29 +225,52 @@ class _ParquetSink:
         self._writer.add_key_value_metadata(
             {"ARROW:schema": base64.b64encode(declared.serialize().to_pybytes()).decode()}
         )
-        self._batches: list[Any] = []
-        self._rows = self._bytes = 0
+        self._row_bytes = sum(d.cell_bytes for d in self._decoders if d is not None)
+        self._most = max(1, min(_ROW_GROUP_ROWS, int(_ROW_GROUP_BYTES / max(self._row_bytes, 1))))
+        # Filled anew for every row group; what is not filled takes no memory.
+        self._codes = [None if d is None else np.empty(self._most, d.index) for d in self._decoders]
+        self._start_group()
+
+    def _start_group(self) -> None:
+        self._kept: list[list[Any]] = [[] for _ in self._columns]
+        self._rows, self._bytes = 0, 0.0
 
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None:
-        arrays = [
-            kept[c.name] if d is None else d.dictionary(c.codes(codes))
+        cells = [
+            kept[c.name] if d is None else c.codes(codes)
             for c, d in zip(self._columns, self._decoders, strict=True)
         ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        self._batches.append(batch)
-        self._rows += batch.num_rows
-        self._bytes += batch.nbytes
-        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
-            self._flush()
+        start, count = 0, len(cells[0])
+        while start < count:
+            step = min(count - start, self._most - self._rows)
+            for column, own, pieces in zip(cells, self._codes, self._kept, strict=True):
+                piece = column[start : start + step]
+                if own is None:
+                    pieces.append(piece)
+                    self._bytes += piece.nbytes
+                else:
+                    own[self._rows : self._rows + step] = piece
+            start += step
+            self._rows += step
+            self._bytes += step * self._row_bytes
+            if self._rows == self._most or self._bytes >= _ROW_GROUP_BYTES:
+                self._flush()
 
     def _flush(self) -> None:
-        table = pa.Table.from_batches(self._batches, schema=self._schema)
-        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        self._batches = []
-        self._rows = self._bytes = 0
+        columns = [
+            pa.chunked_array(pieces, kind)
+            if d is None or own is None
+            else d.dictionary(own[: self._rows])
+            for kind, d, own, pieces in zip(
+                self._schema.types, self._decoders, self._codes, self._kept, strict=True
+            )
+        ]
+        table = pa.Table.from_arrays(columns, schema=self._schema)
+        self._writer.write_table(table, row_group_size=self._rows)
+        self._start_group()
 
     def finish(self) -> None:
-        if self._batches:
+        if self._rows:
             self._flush()
         self._writer.close()
 
