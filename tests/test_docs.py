@@ -112,6 +112,8 @@ def deniable(
     """
     screen, output = stream(), stream()
     status: Any = 0
+    if words[0] == "audit":  # which refutes one honest program in a million
+        words = [*words, "--error", "1e-9"]
     terminate = signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["deniable", *words])

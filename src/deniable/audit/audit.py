@@ -158,7 +158,7 @@ def audit(
     >>> mechanism = design(Schema.anonymous((2, 3)), epsilon=2).mechanism
     >>> def box(codes):
     ...     return Randomizer(mechanism, SystemRandomness()).randomize(codes)
-    >>> audit(Plan(mechanism, draws=20_000), box).verdict
+    >>> audit(Plan(mechanism, draws=20_000, error=1e-9), box).verdict
     'consistent with the claim; nothing is proved'
     """
     drawing = _Drawing(plan, box, progress)
