@@ -85,7 +85,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("box", DEFECTS)
 def test_a_planted_defect_is_refuted(box):
-    found = audit(Plan(CLAIMED, 40_000, ERROR), box)
+    found = audit(Plan(CLAIMED, 80_000, ERROR), box)
     assert found.refuted
     assert found.verdict.startswith("REFUTED: ")
     assert any(DEFECTS[box] in sentence for sentence in found.refutations), found.refutations
@@ -188,9 +188,9 @@ def chooses_its_form(codes: Codes) -> Codes:
 
 
 def says_more(codes: Codes) -> Codes:
-    """In one row of a thousand the second attribute is answered though it was not asked."""
+    """In one row of a hundred the second attribute is answered though it was not asked."""
     *released, forms = honest(EVERYBODY)(codes)
-    more = (released[1] == 3) & (np.arange(len(forms)) % 1000 == 0)
+    more = (released[1] == 3) & (np.arange(len(forms)) % 100 == 0)
     return [released[0], np.where(more, 0, released[1]), released[2], forms]
 
 
