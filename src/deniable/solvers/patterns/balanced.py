@@ -207,7 +207,16 @@ def solve(
     if bound:
         parts.append(independent(problem, bound))
         ramp = None
-    return BalancedSolution(tuple(parts), optimum, method, ramp, tuple(apart))
+    return _compared(BalancedSolution(tuple(parts), optimum, method, ramp, tuple(apart)))
+
+
+def _compared(solution: BalancedSolution) -> BalancedSolution:
+    """Return the solution; a law that keeps caps and floor is one without them too, and where that
+    search ended above it, the best that is known."""
+    if solution.cost >= 0.0:
+        return solution
+    optimum = replace(solution.optimum, parts=solution.parts, lower_bound=solution.lower_bound)
+    return replace(solution, optimum=optimum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -488,7 +497,7 @@ class RampLaws:
                 return None
             self.broken = []
             fit, share = result
-            landed = self._law(fit, share)
+            landed = self._law(fit)
             if landed is None:
                 shares = [other for other in shares if other < share]
                 continue
@@ -526,15 +535,17 @@ class RampLaws:
             fit = self._search.best(share, near)
             if fit is None:
                 continue
-            stands = self._floor is not None and (
-                self._search.least_ratio(fit) < self._floor + margin
+            stands = (
+                self._floor is not None
+                and not fit.ends_unchanged  # which keeps every floor
+                and self._search.least_ratio(fit) < self._floor + margin
             )
             self.floor_broken |= stands
             near = None
             if stands:
                 assert self._floor is not None
                 before = fit
-                fit = self._search.keeping(self._floor + margin, fit, share)
+                fit = self._search.keeping(self._floor + margin, fit)
                 if fit is None and best is None and not self.broken:
                     ratios = self._search.pair_ratios(before) < self._floor + margin
                     self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
@@ -547,7 +558,7 @@ class RampLaws:
                 break
         return best
 
-    def _law(self, fit: Fit, share: float) -> tuple[PatternLaw, Fit] | None:
+    def _law(self, fit: Fit) -> tuple[PatternLaw, Fit] | None:
         """Return the law as drawn, and the ramp that it is; None where it cannot be made to
         deliver what is asked."""
         if self._tabled:
@@ -558,7 +569,7 @@ class RampLaws:
             ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
             asked=self._whole.at(fit.w),
         )
-        landed = gated_sum_of(self._whole, whole, share, _LANDED_TO, alike=self._alike)
+        landed = gated_sum_of(self._whole, whole, _LANDED_TO, alike=self._alike)
         if landed is None:
             return None
         law, settled = landed
@@ -658,7 +669,7 @@ class _TotalSearch:
         _, levels, parts, method, ramp = best
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
         optimum = _optimum(problem, self._caps(levels))
-        return Spent(levels, BalancedSolution(tuple(parts), optimum, method, ramp))
+        return Spent(levels, _compared(BalancedSolution(tuple(parts), optimum, method, ramp)))
 
     def _levels(self, scale: float) -> FloatArray:
         return np.minimum(scale * self._ratios, self._at_most)

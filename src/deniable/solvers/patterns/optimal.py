@@ -169,11 +169,7 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
     enough = _enough(gap, fit.lower_bound)
     near = bool(candidates) and candidates[0].gap <= enough
     if problem.n_attributes <= blends.MAX_ATTRIBUTES and not near:
-        # Own responses bring a level of 20 nats down to seven digits only; where votes are mixed to
-        # the last digit, for levels a hair below the request, there is nothing to bring down.
-        level = problem.attribute_epsilon
-        below = level - np.minimum(0.4 * TOLERANCE, 1e-3 * level)
-        aimed = checked_problem(problem.counts.tolist(), below.tolist())
+        aimed = _a_hair_below(problem)
         for near_enough in (enough, 1e-3 * enough):
             with suppress(SolverError, InputError):  # too large to be held is no answer either
                 blend = blends.fit_blend(aimed, fit, gap=near_enough)
@@ -197,6 +193,14 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
     return max([best, *proofs], key=lambda solution: solution.lower_bound)
 
 
+def _a_hair_below(problem: Problem) -> Problem:
+    """Return levels within the tolerance, at which votes mixed to the last digit leave nothing to
+    own responses: these bring a level of 20 nats down to seven digits only."""
+    level = problem.attribute_epsilon
+    below = level - np.minimum(0.4 * TOLERANCE, 1e-3 * level)
+    return checked_problem(problem.counts.tolist(), below.tolist())
+
+
 def _exactly(problem: Problem, gap: float) -> OptimalSolution:
     """Generate columns, for the levels that the landed law delivers once more if need be.
 
@@ -205,7 +209,12 @@ def _exactly(problem: Problem, gap: float) -> OptimalSolution:
     by 1e−6 for that λ, although the optimum itself moves by 1e−10 only: at another λ.
     """
     exact = solve_columns(problem, gap=min(gap, 1e-10))
-    whole = _whole(problem, land(problem, exact.law, relative=True))
+    try:
+        law = land(problem, exact.law, relative=True)
+    except SolverError:
+        exact = solve_columns(_a_hair_below(problem), gap=min(gap, 1e-10))
+        law = land(problem, exact.law)
+    whole = _whole(problem, law)
     first = _certified(problem, [whole], exact.weights, "columns")
     if first.gap <= max(gap, _TIGHT):
         return first

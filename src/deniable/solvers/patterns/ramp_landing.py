@@ -24,6 +24,12 @@ MOST_IN_TABLE = 16
 _BEYOND_BOTTOM = 1.003
 """A slope above this many times b does what one of this size does."""
 
+_MOST_BELOW = 60_000.0
+"""Units of the grid up to b: where changes are rare the deviation of z would ask for millions."""
+
+_AT_THE_END = 1e-12
+"""Part of the largest sum within which a ramp ends there."""
+
 _DITHERED = 2e-5
 _SAME = 0.02
 """Up to such a change of ln c the derivatives are kept."""
@@ -37,14 +43,14 @@ def table_of(n_categories: tuple[int, ...], sums: OrbitRamps, fit: Fit) -> Patte
 
 
 def gated_sum_of(
-    target: Target, fit: Fit, share: float, tolerance: float, *, alike: bool
+    target: Target, fit: Fit, tolerance: float, *, alike: bool
 ) -> tuple[GatedSum, Fit] | None:
     """Return the gated sum that delivers what is asked as exactly as it is evaluated.
 
     Args:
         target: what is asked, of every attribute by itself.
-        fit: the ramp in real numbers.
-        share: of the caps; dither makes slopes a shade steeper, so a little less is aimed at.
+        fit: the ramp in real numbers. Dither makes slopes a shade steeper than its share of the
+            caps, so a little less is aimed at.
         tolerance: the most that a level may miss, in nats.
         alike: whether all attributes are.
 
@@ -53,9 +59,9 @@ def gated_sum_of(
     """
     sums = _DrawnRamps(fit.asked.problem.n_categories, alike=alike)
     again = RampFit(sums, target, tolerance, relative=False)
-    top = None if fit.ends_unchanged else fit.ramp.top
+    top, share = None if fit.ends_unchanged else fit.ramp.top, fit.share * (1.0 - _DITHERED)
     try:
-        settled = again.at(fit.ramp.slopes, fit.w, top, share * (1.0 - _DITHERED), veto=fit.veto)
+        settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
     except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
         return None
     if settled is None:
@@ -72,6 +78,7 @@ class _DrawnRamps:
         self._counts = n_categories.astype(np.int64)
         self._resolution = 0.5 * default_resolution(len(n_categories))
         self._coarse = GridRamps(n_categories)
+        self._unit: float | None = None
         self._last: tuple[FloatArray, Response] | None = None
 
     def law(self, ramp: Ramp, change: FloatArray) -> GatedSum:
@@ -79,15 +86,21 @@ class _DrawnRamps:
         bottom = float(ramp.slopes @ change) - ramp.top + ramp.height
         slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
         keep = 1.0 - change
-        deviation = math.sqrt(float(slopes**2 @ (keep * change)))
-        most = 0.9 * MOST_STATES / (math.sqrt(len(slopes)) + 8.0)
-        unit = min(self._resolution / deviation, most / float(slopes.sum()))
+        if self._unit is None:  # one for all steps: where slopes fall on it moves the levels
+            deviation = math.sqrt(float(slopes**2 @ (keep * change)))
+            most = 0.9 * MOST_STATES / (math.sqrt(len(slopes)) + 8.0)
+            unit = min(self._resolution / deviation, most / float(slopes.sum()))
+            self._unit = min(unit, _MOST_BELOW / bottom)
+        unit = self._unit
         weights = slopes * unit
         if self._alike:  # only how many are kept matters
             unit = 1.0 / float(slopes[0])
             weights = np.ones_like(slopes)
         whole, dither = on_grid(weights)
-        top = min(float(weights @ keep) + ramp.top * unit, float(weights.sum()))
+        top = float(weights @ keep) + ramp.top * unit
+        if top >= (1.0 - _AT_THE_END) * float(weights.sum()):
+            # With all dither up, or it would lie on both sides of the end.
+            top = float(whole.sum() + np.count_nonzero(dither))
         start = max(float(weights @ keep) + (ramp.top - ramp.height) * unit, 0.0)
         width = top - start
         return GatedSum(

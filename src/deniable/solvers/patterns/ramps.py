@@ -21,12 +21,13 @@ The proofs are in docs/proofs/clipped.md, Theorem 3, section 4 and Proposition 6
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT
 from deniable.solvers.patterns.ramp_response import Ramp, RampSums
 from deniable.solvers.problem import Problem, checked_problem
 
@@ -56,6 +57,10 @@ settles under the caps as they are."""
 
 _STRIDE, _SHORTEST = 0.12, 0.02
 """Longest and shortest step in the logarithm of the share of the caps, followed to another."""
+
+_NEAREST, _NEARLY_REACHED = 2e-3, 0.9
+"""Part of w to which the best one without a plateau is neared from the product law before a slope
+has to reach its cap, and part of a cap that is near enough."""
 
 _LIFT, _LIFTS = 1.15, 8
 """Times the top that it is moved up to on the way, and how often where no step leads on."""
@@ -102,6 +107,14 @@ class Target(Protocol):
         """Return what is asked at w."""
         ...
 
+    def independent(self, size: FloatArray) -> float:
+        """Return the w of independent responses, or the nearest that a law can have.
+
+        Args:
+            size: of the groups, shape (m,).
+        """
+        ...
+
 
 class AtLevels:
     """Levels and caps are given; w is E.
@@ -118,6 +131,9 @@ class AtLevels:
 
     def at(self, w: float) -> Asked:
         return Asked(self._problem, self._caps, w, self._still, self._still, 1.0)
+
+    def independent(self, size: FloatArray) -> float:
+        return min(float(self._problem.attribute_epsilon @ size), LARGEST_HEIGHT)
 
 
 class AtTotal:
@@ -160,6 +176,16 @@ class AtTotal:
         caps_move = np.where(caps < self._limits, moving, 0.0)
         return Asked(problem, caps, self._height, moving * levels, caps_move, 0.0)
 
+    def independent(self, size: FloatArray) -> float:
+        low = math.log(self._height / float(self._ratios @ size))
+        high = math.log(self._height / float(self._ratios.min()))
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            levels = np.minimum(math.exp(middle) * self._ratios, self._at_most)
+            spends = float(levels @ size) > self._height
+            low, high = (low, middle) if spends else (middle, high)
+        return low
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -173,6 +199,7 @@ class Fit:
         miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
         veto: whether a slope could rest above b instead of a cap being reached.
         ends_unchanged: whether it ends where nothing is changed: no pair's ratio is below 1 then.
+        share: of the caps that its steepest slope keeps.
     """
 
     ramp: Ramp
@@ -182,6 +209,7 @@ class Fit:
     miss: float
     veto: bool
     ends_unchanged: bool
+    share: float
 
 
 class RampFit:
@@ -208,14 +236,20 @@ class RampFit:
         self._stalled = stalled
 
     def at(
-        self, slopes: FloatArray, w: float, top: float | None, share: float, *, veto: bool = True
+        self,
+        slopes: FloatArray,
+        w: float,
+        top: float | None,
+        share: float | None,
+        *,
+        veto: bool = True,
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope keeps this share of its cap.
 
         Args:
             slopes, w: where the steps start.
             top: of the ramp, in nats; None to have it end where nothing is changed.
-            share: of the caps, above 0.
+            share: of the caps, above 0; None to leave w where it is, whatever the caps are.
             veto: whether a slope may rest just above b, instead of a cap being reached: the case
                 of one level far above the others, which then decides E by itself.
 
@@ -258,10 +292,12 @@ class _Step:
         slopes: FloatArray,
         w: float,
         top: float | None,
-        share: float,
+        share: float | None,
         veto: bool,
     ) -> None:
         self._fit, self.slopes, self.w, self._veto_allowed = fit, slopes, w, veto
+        self._still = share is None
+        self._share = share or 1.0
         self.asked = fit.target.at(w)
         problem, size = self.asked.problem, fit.sums.size
         spent = float((slopes * size) @ problem.change_probability)
@@ -271,7 +307,7 @@ class _Step:
             got = fit.sums.response(self.ramp, problem.change_probability)
         self._answer = got
         level = problem.attribute_epsilon
-        caps = share * (1.0 - _ROUNDING) * self.asked.caps
+        caps = self._share * (1.0 - _ROUNDING) * self.asked.caps
         bound = np.where(caps < self.asked.height, caps, np.inf)
         if not np.isfinite(bound).any():
             bound = np.full_like(caps, _SLACK * self.asked.height)
@@ -286,8 +322,11 @@ class _Step:
         beyond = math.inf
         if self._bottom > 0.0:
             beyond = math.log(float(slopes[self._veto]) / self._bottom) - _VETO
+        if self._still:
+            self._share = math.exp(min(over, 0.0))
         self.vetoed = veto and beyond > over
-        self._residual = np.append(got.level - level, beyond if self.vetoed else over)
+        last = 0.0 if self._still else beyond if self.vetoed else over
+        self._residual = np.append(got.level - level, last)
         unit = np.minimum(level, 1.0) if fit.relative else np.ones_like(level)
         miss = np.abs(self._residual) / np.append(unit, 1.0)
         self.miss = float(miss.max()) if np.isfinite(miss).all() else math.inf
@@ -306,7 +345,9 @@ class _Step:
             matrix[:m, :m] += np.outer(got.by_top, each)
             each, shift = np.zeros(m), 0.0
         matrix[:m, m] = got.by_height * asked.height_moves - got.by_top * shift - asked.levels_move
-        if self.vetoed:
+        if self._still:
+            matrix[m] = np.append(np.zeros(m), 1.0)
+        elif self.vetoed:
             matrix[m, :m] = -each
             matrix[m, m] = shift - asked.height_moves
             matrix[m] /= self._bottom
@@ -321,6 +362,8 @@ class _Step:
         move = _solved(self._matrix(), -self._residual)
         if move is None:
             return None
+        if self._still:  # with damping it would move a little
+            move[-1] = 0.0
         reach = 0.4 * (min(self.asked.height, 2.5) if self.asked.height_moves else 1.0)
         longest = max(float(np.abs(move[:-1]).max()) / _FASTEST, abs(float(move[-1])) / reach)
         return move / max(1.0, longest)
@@ -330,7 +373,8 @@ class _Step:
         along = _solved(self._matrix(), np.append(-self._answer.by_top, 0.0))
         by_top = math.nan if along is None else float(along[-1])
         ends = self._ends_unchanged
-        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, self._veto_allowed, ends)
+        veto, share = self._veto_allowed, self._share
+        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, veto, ends, share)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -379,17 +423,28 @@ class RampSearch:
             result = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
         if result is None:
             result = min(_settled(self._starts(share)), key=self._cost, default=None)
+        if result is None:
+            result = self._from_afar(share)
+        return None if result is None else self._placed(result)
+
+    def _from_afar(self, share: float) -> Fit | None:
+        """Return a ramp where no start settles: from the product law, from looser caps, or one
+        below which the mass is."""
+        without = self._from_independent(share)
+        if without is not None and self._target.better * without.by_top < _STEEP:
+            return without
+        result = None
         for looser in _LOOSER if self._loosened else ():
-            if result is not None:
-                break
             first = min(_settled(self._starts(looser * share)), key=self._cost, default=None)
             result = None if first is None else self._followed(first, share)
+            if result is not None:
+                break
         if result is None:
             self._loosened = False  # looser caps led nowhere, nor would they from a smaller share
             result = next(_settled(self._at_the_bottom(share)), None)
-        return None if result is None else self._placed(result, share)
+        return min(_settled([without, result]), key=self._cost, default=None)
 
-    def keeping(self, floor: float, fit: Fit, share: float) -> Fit | None:
+    def keeping(self, floor: float, fit: Fit) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, by moving the top up; None if none
         settles.
 
@@ -399,7 +454,6 @@ class RampSearch:
         Args:
             floor: t.
             fit: the best ramp without it.
-            share: of the caps.
         """
         low, step, middle, end = fit, 0.15 * fit.ramp.top + 0.02, True, math.inf
         below, kept, above = self.least_ratio(fit), None, math.inf
@@ -417,7 +471,7 @@ class RampSearch:
                 part = (floor + 0.5 * _FLOOR_ROOM - below) / (above - below)
                 middle = not middle
                 top = low.ramp.top + (0.5 if middle else min(max(part, 0.05), 0.95)) * reach
-            new = self._moved(low, top, share)
+            new = self._moved(low, top)
             if new is None:
                 if kept is not None:
                     break
@@ -430,15 +484,33 @@ class RampSearch:
                 break
             else:
                 low, below, step = new, ratio, 1.5 * step
-        return kept or next(_settled(self._ending_unchanged(low, share)), None)
+        return kept or next(_settled(self._ending_unchanged(low)), None)
 
-    def _ending_unchanged(self, fit: Fit, share: float) -> Iterator[Fit | None]:
+    def _ending_unchanged(self, fit: Fit) -> Iterator[Fit | None]:
         """Yield ramps without a plateau: from the one that was found, and from the product law."""
-        yield self._fit.at(fit.ramp.slopes, fit.w, None, share)
-        level = fit.asked.problem.attribute_epsilon
-        for part in (1.0, 0.9, 0.8, 0.7) if fit.asked.height_moves else (1.0,):
-            w = fit.w if part == 1.0 else part * float(level @ self._fit.sums.size)
-            yield self._fit.at(1.02 * level, w, None, share, veto=False)
+        yield self._fit.at(fit.ramp.slopes, fit.w, None, fit.share)
+        yield self._from_independent(fit.share)
+
+    def _from_independent(self, share: float) -> Fit | None:
+        """Go from the product law to a ramp without a plateau: w gets better in steps, the slopes
+        follow, and only near the best w that the caps allow are they asked to reach a cap.
+
+        Far from there w hardly moves the slopes, and where levels are large a slope that reaches
+        its cap hardly moves w: the one answers for the other only close by.
+        """
+        w, part = self._target.independent(self._fit.sums.size), 0.5
+        now = self._fit.at(self._target.at(w).problem.attribute_epsilon, w, None, None, veto=False)
+        while now is not None and part > _NEAREST and _used(now) < _NEARLY_REACHED * share:
+            w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
+            new = self._fit.at(now.ramp.slopes, w, None, None, veto=False)
+            if new is None or _used(new) > share:
+                part *= 0.5
+            else:
+                now = new
+        if now is None:
+            return None
+        reached = self._fit.at(now.ramp.slopes, now.w, None, share, veto=False)
+        return reached or self._followed(now, share) or now
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""
@@ -480,37 +552,42 @@ class RampSearch:
         """Go from a ramp to another share in small steps, and up with the best top: the tighter
         the caps, the higher it is, and far below it no ramp keeps them."""
         asked = self._target.at(fit.w)
-        used = float((fit.ramp.slopes / np.minimum(asked.caps, asked.height)).max())
-        now = self._again(fit, fit.w, fit.ramp.top, used)
+        used = _used(replace(fit, asked=asked))
+        now = self._with_share(fit, used)
         step, lifts = _STRIDE, _LIFTS
         while now is not None and used != share:
             if step <= _SHORTEST:
+                if used < share:
+                    break  # it keeps the caps, and what is left of them may be of no use
                 # The caps are the tightest that a ramp with this top keeps: go on above it.
-                lifted = self._moved(now, _LIFT * now.ramp.top, used) if lifts else None
+                lifted = self._moved(now, _LIFT * now.ramp.top) if lifts else None
                 if lifted is None:
                     return None
                 now, step, lifts = lifted, _STRIDE, lifts - 1
             left = math.log(share / used)
             next_share = share if abs(left) <= step else used * math.exp(math.copysign(step, left))
-            new = self._again(now, now.w, now.ramp.top, next_share)
+            new = self._with_share(now, next_share)
             if new is None:
                 step *= 0.5
                 continue
             if self._target.better * new.by_top < -_STEEP:
-                new = self._moved(new, _LIFT * new.ramp.top, next_share) or new
+                new = self._moved(new, _LIFT * new.ramp.top) or new
             now, used, step = new, next_share, min(1.5 * step, _STRIDE)
         return now
 
-    def _moved(self, fit: Fit, top: float, share: float) -> Fit | None:
+    def _with_share(self, fit: Fit, share: float) -> Fit | None:
+        return self._again(fit, fit.w, None if fit.ends_unchanged else fit.ramp.top, share)
+
+    def _moved(self, fit: Fit, top: float) -> Fit | None:
         w = fit.w
         if math.isfinite(fit.by_top):
             w += float(np.clip(fit.by_top * (top - fit.ramp.top), -0.3, 0.3))
-        return self._again(fit, w, top, share)
+        return self._again(fit, w, top, fit.share)
 
-    def _again(self, fit: Fit, w: float, top: float, share: float) -> Fit | None:
+    def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:
         return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
 
-    def _placed(self, fit: Fit, share: float) -> Fit:
+    def _placed(self, fit: Fit) -> Fit:
         """Move the top to where w is best: where its derivative changes its sign."""
         better = self._target.better
         best = fit
@@ -535,7 +612,7 @@ class RampSearch:
                 step *= 1.7
             if gain < _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1):
                 break
-            new = self._moved(now, top, share)
+            new = self._moved(now, top)
             if new is None:
                 step *= 0.2
                 if step < 0.01 * now.ramp.top or len(ends) == 2:
@@ -549,6 +626,11 @@ class RampSearch:
 
 def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:
     return (fit for fit in fits if fit is not None)
+
+
+def _used(fit: Fit) -> float:
+    """Return the largest part of a cap, or of E, that a slope is."""
+    return float((fit.ramp.slopes / np.minimum(fit.asked.caps, fit.asked.height)).max())
 
 
 def _change(fit: Fit) -> FloatArray:

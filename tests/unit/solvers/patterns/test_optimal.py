@@ -448,3 +448,12 @@ def test_many_levels_that_protect_next_to_nothing_end_at_one_law(
     assert solution.method == "blend"
     assert solution.gap <= 1e-3
     check_levels(solution, levels)
+
+
+def test_where_an_own_response_is_too_coarse_the_levels_are_met_a_hair_below() -> None:
+    # Binary attributes at 10 to 20 nats: one was 1e-14 too high, which no double near 1 mends.
+    levels = [19.98637578, 18.27897962, 15.55139823, 18.89887859, 13.39826452, 9.97252739]
+    levels += [14.65365141, 12.49760346, 13.26250656, 12.36284887, 14.43432861, 13.80327102]
+    solution = optimal.solve([2] * 12, levels)
+    assert solution.gap < 1e-8
+    assert np.abs(solution.delivered - levels).max() < 1e-9

@@ -43,7 +43,7 @@ def test_a_gated_sum_meets_every_level_without_an_own_response(alike: bool) -> N
     start = optimal.solve(counts, levels.tolist()).epsilon if alike else 5.5
     fit = RampSearch(GridRamps(problem.n_categories), target, start + 0.3, 1e-7).best(1.0)
     assert fit is not None
-    landed = gated_sum_of(target, fit, 1.0, 2e-10, alike=alike)
+    landed = gated_sum_of(target, fit, 2e-10, alike=alike)
     assert landed is not None
     law, settled = landed
     np.testing.assert_allclose(law.moments().levels(law.counts), levels, atol=2e-10)
@@ -60,6 +60,24 @@ def test_dither_takes_no_slope_above_its_cap() -> None:
     target = AtLevels(problem, 3.0 * levels)
     fit = RampSearch(GridRamps(problem.n_categories), target, 20.3, 1e-7).best(1.0)
     assert fit is not None
-    landed = gated_sum_of(target, fit, 1.0, 2e-10, alike=False)
+    landed = gated_sum_of(target, fit, 2e-10, alike=False)
     assert landed is not None
     assert (landed[0].account.epsilon_given_rest <= 3.0 * levels).all()
+
+
+def test_a_ramp_that_ends_where_nothing_is_changed_does_so_with_all_dither_up() -> None:
+    # With the end at the mean of the dither the steps swung around the levels at 2e-5.
+    random = np.random.default_rng(20)
+    levels = random.uniform(8, 20, 18)
+    problem = checked_problem([10_000] + [5] * 17, levels)
+    target = AtLevels(problem, 3.0 * levels)
+    fit = RampSearch(GridRamps(problem.n_categories), target, 90.0, 1e-7, 1e-5).best(1.0)
+    assert fit is not None
+    assert fit.ends_unchanged
+    landed = gated_sum_of(target, fit, 2e-10, alike=False)
+    assert landed is not None
+    law, settled = landed
+    np.testing.assert_allclose(law.moments().levels(law.counts), levels, atol=2e-10)
+    assert law.start + law.width == law.weights.sum() + np.count_nonzero(law.dither)
+    assert law.account.epsilon == pytest.approx(settled.w, abs=1e-3)
+    assert law.weights.sum() < 600_000

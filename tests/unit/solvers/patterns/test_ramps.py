@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.solvers.patterns import optimal
+from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramp_response import OrbitRamps
+from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps
 from deniable.solvers.patterns.ramps import AtLevels, AtTotal, RampFit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
 
@@ -78,7 +79,7 @@ def test_moving_the_top_up_keeps_a_floor_on_pairs(floor: float) -> None:
     best = search.best(1.0)
     assert best is not None
     assert search.least_ratio(best) < floor
-    kept = search.keeping(floor, best, 1.0)
+    kept = search.keeping(floor, best)
     assert kept is not None
     assert floor <= search.least_ratio(kept) < floor + 0.05
     assert kept.ramp.top > best.ramp.top
@@ -119,7 +120,34 @@ def test_where_no_top_keeps_a_floor_the_ramp_without_a_plateau_does() -> None:
     search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
     best = search.best(1.0)
     assert best is not None
-    kept = search.keeping(1.0, best, 1.0)
+    kept = search.keeping(1.0, best)
     assert kept is not None
     assert search.least_ratio(kept) >= 1.0
     assert best.w < kept.w < problem.attribute_epsilon.sum()
+
+
+@pytest.mark.parametrize(("seed", "multiple"), [(0, 2.0), (1, 3.0), (2, 1.25)])
+def test_levels_of_8_to_20_nats_are_reached_from_the_product_law(
+    seed: int, multiple: float
+) -> None:
+    # Every other start stalls: at such levels the height hardly answers to the slopes.
+    random = np.random.default_rng(seed)
+    levels = random.uniform(8, 20, 9)
+    problem = checked_problem(random.integers(2, 9, 9).tolist(), levels)
+    search = RampSearch(
+        GridRamps(problem.n_categories), AtLevels(problem, multiple * levels), 60.0, 1e-7, 1e-5
+    )
+    best = search.best(1.0)
+    assert best is not None
+    # If nothing at all is changed at e^E, and everything else is at 1, E is at least about this.
+    nothing = float(np.log(problem.n_categories).sum() + levels.max())
+    assert best.w < nothing + 0.05
+    assert best.w >= weighted_bound(problem.counts.tolist(), levels.tolist(), levels.tolist())
+    assert (best.ramp.slopes <= multiple * levels).all()
+
+
+def test_a_total_starts_from_independent_responses_that_spend_it() -> None:
+    ratios, at_most = np.array([1.0, 2.0, 3.0]), np.array([math.inf, 1.0, math.inf])
+    total = AtTotal(np.full(3, 4.0), ratios, at_most, 2.0, np.full(3, np.inf), 5.0)
+    w = total.independent(np.array([2.0, 1.0, 1.0]))
+    assert (np.minimum(math.exp(w) * ratios, at_most) @ [2.0, 1.0, 1.0]) == pytest.approx(5.0)
