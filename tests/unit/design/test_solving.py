@@ -11,6 +11,7 @@ from deniable.errors import InputError
 from deniable.laws import PatternTable
 from deniable.schema import Schema
 from deniable.solvers.patterns import balanced
+from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.problem import SolverError
 
 
@@ -49,7 +50,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
     monkeypatch.setattr(balanced, "_program", lambda *_: None)
-    monkeypatch.setattr(balanced.RampLaws, "best", lambda *_: None)
+    monkeypatch.setattr(RampLaws, "best", lambda *_: None)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
     assert made.epsilon == pytest.approx(4.0)
     assert made.optimal_epsilon is not None
@@ -59,13 +60,13 @@ def test_independent_responses_are_named_where_nothing_common_was_found(monkeypa
 
 def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
     monkeypatch.setattr(balanced, "_program", lambda *_: None)
-    best = balanced.RampLaws.best
+    best = RampLaws.best
 
     def broken_for_all(ramps, shares, near):
         ramps.broken = [2] if len(ramps._counts) == 4 else []
         return None if ramps.broken else best(ramps, shares, near)
 
-    monkeypatch.setattr(balanced.RampLaws, "best", broken_for_all)
+    monkeypatch.setattr(RampLaws, "best", broken_for_all)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])
     (note,) = made.notes
     assert note.startswith("'a3' answers independently of the rest: no common law was found that")

@@ -12,7 +12,7 @@ always among the candidates.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -20,26 +20,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.law import PatternLaw
 from deniable.laws.pattern_table import PatternTable
-from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
+from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account
 from deniable.solvers.patterns import linear, optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import (
     OptimalSolution,
     Part,
-    alike,
     delivered,
     independent,
     record_level,
 )
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
-from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
-from deniable.solvers.patterns.ramps import AtLevels, AtTotal, Fit, RampSearch, Target
+from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
+from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, RampLaws, at_levels, keep_floor
+from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
 from deniable.solvers.problem import (
     Problem,
     SolverError,
@@ -58,14 +55,6 @@ _PROGRAM_GAP = 0.02
 """Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
 
 _CAP_EQUALS_LEVEL = 1e-9
-_FLOOR_MARGIN = 1e-9
-_AIM = 4e-10
-"""How far below the request levels are aimed at: whatever is drawn must not end above it."""
-
-_SEARCHED_TO, _LANDED_TO, _EXACTLY = 1e-7, 2e-10, 1e-12
-_STALLED_AT = 1e-5
-"""On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
-
 _LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
@@ -87,10 +76,6 @@ _SECANTS, _SPENT_NEARLY = 8, 1e-4
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
 independent response keeps it."""
-
-_MOST_MARGIN = 0.1
-"""Where a law misses the floor by more, it is its error bounds that are too wide: of two attributes
-that tell next to nothing a pair's ratio is known to no digits."""
 
 Method = Literal["optimal", "program", "ramp", "independent", "floor"]
 
@@ -320,7 +305,7 @@ def _with_room(
         better = table.account.epsilon < product.account.epsilon
         return ([table], "program", None) if better else ([product], "independent", None)
     level = _tied(problem, limits)
-    aimed = level - np.minimum(_AIM, 1e-3 * level)
+    aimed = level - np.minimum(AIM, 1e-3 * level)
     caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
     least = float((problem.attribute_epsilon / caps).max())
     shares = [share for share in _SHARES if share > 1.02 * least]
@@ -331,7 +316,7 @@ def _with_room(
         broken = False
         while True:
             together = sorted(set(range(problem.n_attributes)) - set(apart))
-            ramps = _ramp_laws(
+            ramps = at_levels(
                 problem.counts[together], aimed[together], caps[together], height, floor
             )
             best = ramps.best(shares, near)
@@ -371,18 +356,6 @@ class _Common(NamedTuple):
     broken: bool
 
 
-def _ramp_laws(
-    counts: IntArray, aimed: FloatArray, caps: FloatArray, height: float, floor: float | None
-) -> "RampLaws":
-    """Return the ramps for levels and caps, shapes (k,)."""
-    problem = checked_problem(counts.tolist(), aimed.tolist())
-
-    def target(groups: list[int]) -> Target:
-        return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
-
-    return RampLaws(problem, np.asarray(np.round(caps, 9)), target, height, floor)
-
-
 def _tied(problem: Problem, limits: FloatArray) -> FloatArray:
     """Return the levels, with those that differ by rounding made the smallest of them: attributes
     that are alike then have one slope."""
@@ -402,11 +375,6 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
     return capped and keep_floor((part.law for part in parts), floor)
 
 
-def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
-    """Return whether every pair's φ_ij ≥ t φ_i φ_j; pairs under two laws have a ratio of 1."""
-    return floor is None or all(law.keeps_pair_floor(floor + _FLOOR_MARGIN) for law in laws)
-
-
 def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: int) -> Part | None:
     """Return the capped linear program's law; None where it is too large or its numbers fail."""
     k = problem.n_attributes
@@ -424,7 +392,7 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
             problem.counts.tolist(),
             aimed.tolist(),
             given_rest_cap=caps,
-            pair_floor=None if floor is None else min(floor + 2 * _FLOOR_MARGIN, 1.0),
+            pair_floor=None if floor is None else min(floor + 2 * FLOOR_MARGIN, 1.0),
             max_gap=_PROGRAM_GAP,
         )
     except (SolverError, InputError, ArithmeticError):
@@ -434,166 +402,6 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
         solution.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, solution.epsilon)
     )
     return Part(tuple(range(k)), law, account)
-
-
-class RampLaws:
-    """Ramps for one problem, and the laws that are drawn from.
-
-    Args:
-        problem: attributes that all have room below their caps; the levels, or for a total about
-            the levels: they say which attributes are alike.
-        also: what else tells attributes apart, shape (k,).
-        target: what is asked of the attributes at these places.
-        w: where the target's last unknown starts.
-        floor: t, or None.
-
-    Attributes:
-        floor_broken: whether a ramp was found that keeps everything but the floor.
-        broken: where that was the best there was, attributes without which the pairs that it is
-            broken for would not be there, the fewest and those with the least levels first.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        also: FloatArray,
-        target: Callable[[list[int]], Target],
-        w: float,
-        floor: float | None,
-    ) -> None:
-        k = problem.n_attributes
-        self._counts = tuple(problem.counts.tolist())
-        self._tabled, self._alike = k <= MOST_IN_TABLE, alike(problem) and len(set(also)) == 1
-        self._floor, self.floor_broken = floor, False
-        self._level = problem.attribute_epsilon
-        self.broken: list[int] = []
-        self._whole = target(list(range(k)))
-        self._group_of = np.arange(k)
-        self._sums: RampSums
-        if self._tabled or self._alike:
-            grouped = orbits(problem, also.tolist())
-            self._sums, self._group_of = OrbitRamps(grouped), grouped.group_of
-        else:
-            self._sums = GridRamps(problem.n_categories)
-        first = np.unique(self._group_of, return_index=True)[1].tolist()
-        exactly = isinstance(self._sums, OrbitRamps)
-        near = (_EXACTLY, _EXACTLY) if exactly else (_SEARCHED_TO, _STALLED_AT)
-        self._search = RampSearch(self._sums, target(first), w, *near)
-        # A coarse grid tells ratios to about a thousandth.
-        self._margin = _FLOOR_MARGIN if exactly else 2e-3
-
-    def best(self, shares: Sequence[float], near: Fit | None) -> tuple[PatternLaw, Fit] | None:
-        """Return the best law found that keeps caps and floor as drawn, and its ramp.
-
-        Args:
-            shares: of the caps, the largest first; smaller ones are tried where it finds no ramp,
-                or the floor stands in its way.
-            near: a ramp for something similar.
-        """
-        margin = self._margin
-        for _ in range(3):
-            result = self._searched(shares, margin, near)
-            if result is None:
-                return None
-            self.broken = []
-            fit, share = result
-            landed = self._law(fit)
-            if landed is None:
-                shares = [other for other in shares if other < share]
-                continue
-            law, fit = landed
-            if keep_floor([law], self._floor):
-                return law, fit
-            assert self._floor is not None
-            if isinstance(law, VoteLaw):
-                self.broken = self._cover(law.pair_ratio_floors < self._floor + _FLOOR_MARGIN)
-            margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
-            if fit.ends_unchanged or self._floor + margin > 1.0 + _MOST_MARGIN:
-                return None  # it is the error bounds that are too wide
-            near, shares = fit, [other for other in shares if other <= share]
-        return None
-
-    def searched(self, near: Fit | None) -> Fit | None:
-        """Return the best ramp found at the caps as they are, whatever the floor."""
-        return self._search.best(1.0, near)
-
-    def _cover(self, broken: BoolArray) -> list[int]:
-        """Return attributes that together touch every broken pair, (k, k), at little cost."""
-        broken, chosen = broken & ~np.eye(len(broken), dtype=np.bool_), []
-        while broken.any():
-            chosen.append(int(np.argmax(broken.sum(axis=1) / self._level)))
-            broken[chosen[-1]] = broken[:, chosen[-1]] = False
-        return chosen
-
-    def _searched(
-        self, shares: Sequence[float], margin: float, near: Fit | None
-    ) -> tuple[Fit, float] | None:
-        best: tuple[Fit, float] | None = None
-        worse = 0
-        better = self._whole.better
-        for share in shares:
-            fit = self._search.best(share, near)
-            if fit is None:
-                continue
-            stands = (
-                self._floor is not None
-                and not fit.ends_unchanged  # which keeps every floor
-                and self._search.least_ratio(fit) < self._floor + margin
-            )
-            self.floor_broken |= stands
-            near = None
-            if stands:
-                assert self._floor is not None
-                before = fit
-                fit = self._search.keeping(self._floor + margin, fit)
-                if fit is None and best is None and not self.broken:
-                    ratios = self._search.pair_ratios(before) < self._floor + margin
-                    self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
-            if fit is not None and (best is None or better * fit.w < better * best[0].w):
-                best, worse = (fit, share), 0
-            else:
-                worse += 1
-            # Of few attributes E may rise and fall with the share: patterns are few.
-            if best is not None and (worse > 0 or not (stands or self._tabled)):
-                break
-        return best
-
-    def _law(self, fit: Fit) -> tuple[PatternLaw, Fit] | None:
-        """Return the law as drawn, and the ramp that it is; None where it cannot be made to
-        deliver what is asked."""
-        if self._tabled:
-            assert isinstance(self._sums, OrbitRamps)
-            return table_of(self._counts, self._sums, fit), fit
-        whole = replace(
-            fit,
-            ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
-            asked=self._whole.at(fit.w),
-        )
-        landed = gated_sum_of(self._whole, whole, _LANDED_TO, alike=self._alike)
-        if landed is None:
-            return None
-        law, settled = landed
-        above = law.attribute_bounds()[0] - settled.asked.problem.attribute_epsilon
-        kept = law.account.epsilon_given_rest <= settled.asked.caps
-        if float(above.max()) > _AIM or not kept.all():
-            return None
-        first = np.unique(self._group_of, return_index=True)[1]
-        ramp = replace(settled.ramp, slopes=settled.ramp.slopes[first])
-        return law, replace(fit, ramp=ramp, w=settled.w)
-
-    def part(self, law: PatternLaw, fit: Fit) -> Part:
-        """Return the law of all attributes with what it promises: for a table, whose exact levels
-        are worked out elsewhere, right to parts in 10^12."""
-        places = tuple(range(len(self._counts)))
-        if isinstance(law, VoteLaw):
-            return Part(places, law, law.account)
-        assert isinstance(self._sums, OrbitRamps)
-        asked = fit.asked
-        density = np.log(self._sums.density(fit.ramp, asked.problem.change_probability))
-        height = float(density.max() - density.min())
-        level = asked.problem.attribute_epsilon[self._group_of]
-        given = np.minimum(fit.ramp.slopes, height)[self._group_of]
-        return Part(places, law, Account(height, level, level * (1.0 - 1e-12), given))
 
 
 class _Reached(NamedTuple):
@@ -712,7 +520,7 @@ class _TotalSearch:
                     min(self._multiple, _LOOSEST),
                     self._limits[places],
                     height,
-                    _AIM,
+                    AIM,
                 )
 
             # No level is above the total, whatever its limit for many attributes says.
@@ -748,7 +556,7 @@ class _TotalSearch:
         at, last, near, spent = math.log(scale), None, None, height
         for _ in range(_SECANTS):
             levels = self._levels(math.exp(at))
-            ramps = _ramp_laws(
+            ramps = at_levels(
                 self._problem.counts, levels, self._loosest(levels), spent, self._floor
             )
             near = ramps.searched(near)

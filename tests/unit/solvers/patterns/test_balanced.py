@@ -19,6 +19,7 @@ from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal
+from deniable.solvers.patterns.ramp_laws import RampLaws, keep_floor
 from deniable.solvers.patterns.ramps import Fit, RampSearch
 from unit.laws.votes import whole_law as oracle
 
@@ -213,7 +214,7 @@ def test_where_no_ramp_keeps_the_floor_the_answer_is_independent_and_says_so(
 ) -> None:
     counts, levels = request(3, 7)
     monkeypatch.setattr(RampSearch, "keeping", lambda *_: None)
-    monkeypatch.setattr(balanced.RampLaws, "_cover", lambda *_: [])
+    monkeypatch.setattr(RampLaws, "_cover", lambda *_: [])
     solution = balanced.solve(counts, levels, [3.0 * level for level in levels], 1.0, exact=0)
     assert solution.method == "floor"
     assert solution.epsilon == pytest.approx(math.fsum(levels), rel=1e-15)
@@ -224,10 +225,10 @@ def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_toge
 ) -> None:
     counts, levels = request(3, 7)
     caps = [3.0 * level for level in levels]
-    best = balanced.RampLaws.best
+    best = RampLaws.best
 
     def broken_for_all_seven(
-        ramps: balanced.RampLaws, shares: Sequence[float], near: Fit | None
+        ramps: RampLaws, shares: Sequence[float], near: Fit | None
     ) -> tuple[PatternLaw, Fit] | None:
         found = best(ramps, shares, near)
         if len(ramps._counts) == 7:
@@ -237,7 +238,7 @@ def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_toge
             return None
         return found
 
-    monkeypatch.setattr(balanced.RampLaws, "best", broken_for_all_seven)
+    monkeypatch.setattr(RampLaws, "best", broken_for_all_seven)
     solution = balanced.solve(counts, levels, caps, 0.5, exact=0)
     assert solution.method == "ramp"
     together, alone = solution.parts
@@ -286,7 +287,7 @@ def test_a_total_is_spent_and_every_promise_kept(k: int, floor: float | None) ->
     assert (drawn <= spent.levels).all()
     assert (drawn >= spent.levels - 1e-9).all()
     assert (part.account.epsilon_given_rest <= 2.0 * spent.levels).all()
-    assert balanced.keep_floor([part.law], floor)
+    assert keep_floor([part.law], floor)
     # At these levels there is no law that costs clearly less.
     again = balanced.solve(counts, spent.levels.tolist(), (2.0 * spent.levels).tolist(), floor)
     assert again.epsilon == pytest.approx(3.0, rel=5e-3)
