@@ -633,6 +633,43 @@ def test_no_rule_of_accessibility_is_broken_in_any_state(
     assert broken(browser) != []  # an image without a text
 
 
+@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_nor_is_one_where_nothing_can_be_answered_or_sent(
+    browser: webdriver.Chrome, tmp_path: Path, language: str, width: int
+) -> None:
+    folder, watch = example_folder(tmp_path, respondents='"invited"'), Watched()
+    agent = browser.execute_script("return navigator.userAgent")
+    tell, page = "Emulation.setUserAgentOverride", tmp_path / "page.html"
+    browser.execute_cdp_cmd(tell, {"userAgent": agent, "acceptLanguage": language})
+    try:
+        with served(folder, watch) as url, sized(browser, width):
+            browser.get(url)
+            wait_for(browser, "no-token")
+            assert broken(browser) == []
+            browser.get("about:blank")
+            browser.get(f"{url}#{'0' * 32}")
+            fill(browser)
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "not-taken")
+            assert broken(browser) == []
+            page.write_bytes(altered(folder.study, lower_epsilon))
+            browser.get(page.as_uri())
+            wait_for(browser, "refused")
+            assert browser.execute_script("return document.documentElement.lang") == language
+            assert broken(browser) == []
+            page.write_bytes(page_bytes(folder.study))
+            browser.get("about:blank")
+            browser.get(f"{page.as_uri()}#{'0' * 32}")
+            fill(browser)
+            browser.find_element(By.ID, "send").click()
+            wait_for(browser, "file")
+            assert broken(browser) == []
+            forget(browser)
+    finally:
+        browser.execute_cdp_cmd(tell, {"userAgent": agent, "acceptLanguage": ""})
+
+
 def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
