@@ -358,33 +358,37 @@ class ExactCategorical:
         return Fraction(edges[outcome + 1] - edges[outcome], self._total)
 
 
-def uniform_below(limit: NDArray[np.uint32], source: BitSource) -> NDArray[np.uint16]:
-    """Return independent uniform integers, each from 0 to one below its limit, shape (n,).
+def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint16]:
+    """Return ``count`` independent uniform integers from 0 to ``limit`` − 1, shape (count,).
 
-    They are what :class:`ExactCategorical` with as many equal weights draws from the same bits, for
-    half the work: the whole part of U times the limit.
+    They are what :class:`ExactCategorical` with as many equal weights draws from the same bits,
+    without a table: the whole part of U times the limit.
 
     Args:
-        limit: 1 to 2^16, shape (n,).
+        limit: 1 to 2^16.
+        count: how many.
         source: of the bits.
 
-    >>> uniform_below(np.array([1, 3, 3, 40, 40], dtype=np.uint32), SeededRandomness(1)).tolist()
-    [0, 2, 2, 17, 3]
+    >>> uniform_below(40, 8, SeededRandomness(1)).tolist()
+    [39, 11, 12, 1, 7, 2, 10, 13]
     """
-    # t = 2^16 U is in [prefix, prefix + 1), so t·limit in [scaled, scaled + limit): it is known on
-    # which side of the next multiple of 2^16 it lies unless the last 16 bits of scaled are so near.
-    scaled = source.bits(np.uint16, len(limit)) * limit
-    drawn = (scaled >> np.uint32(16)).astype(np.uint16)
-    undecided = np.flatnonzero(scaled.astype(np.uint16) > np.uint32(1 << 16) - limit)
-    if undecided.size:
+    # With t the first 16 bits, U·limit lies in [t·limit, (t + 1)·limit)/2^16. Its whole part is
+    # known unless the next multiple of 2^16 is within reach.
+    if limit == 1:
+        return np.zeros(count, dtype=np.uint16)
+    scaled = source.bits(np.uint16, count) * np.uint32(limit)
+    low_half = scaled.astype(np.uint16)
+    scaled >>= np.uint32(16)
+    drawn = scaled.astype(np.uint16)
+    undecided = np.flatnonzero(low_half > (1 << 16) - limit)
+    if len(undecided):
         # 48 bits more; what they add carries if it wraps.
-        of = limit[undecided].astype(np.uint64)
-        more = (source.bits(np.uint64, undecided.size) >> np.uint64(16)) * of
-        low = scaled[undecided].astype(np.uint64) << np.uint64(48)
+        more = (source.bits(np.uint64, len(undecided)) >> np.uint64(16)) * np.uint64(limit)
+        low = low_half[undecided].astype(np.uint64) << np.uint64(48)
         total = low + more
         drawn[undecided] += total < low
-        for place in np.flatnonzero(total > -of):
-            drawn[undecided[place]] += _carries(int(total[place]), int(of[place]), source)
+        for place in np.flatnonzero(total > np.uint64((1 << 64) - limit)):
+            drawn[undecided[place]] += _carries(int(total[place]), limit, source)
     return drawn
 
 

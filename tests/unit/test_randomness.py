@@ -311,12 +311,12 @@ def test_a_draw_within_a_quarter_is_decided_by_the_quarter_and_then_by_bits() ->
 
 def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits() -> None:
     for limit in (2, 3, 5, 12, 40, 100, 999):
-        drawn = uniform_below(np.full(20_000, limit, dtype=np.uint32), SeededRandomness(limit))
+        drawn = uniform_below(limit, 20_000, SeededRandomness(limit))
         expected = ExactCategorical([1] * limit).draw(20_000, SeededRandomness(limit))
         assert np.array_equal(drawn, expected)
-    several = uniform_below(np.array([1, 1 << 16, 7], dtype=np.uint32), SeededRandomness(1))
-    assert several[0] == 0
-    assert several[2] < 7
+    assert not uniform_below(1, 100, SeededRandomness(1)).any()
+    words = SeededRandomness(1).bits(np.uint16, 100)
+    assert np.array_equal(uniform_below(1 << 16, 100, SeededRandomness(1)), words)
 
 
 @pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
@@ -328,7 +328,7 @@ def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
     ))  # fmt: skip
     bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
     expected = 3 * bits >> 64 * (len(more) + 1)
-    assert uniform_below(np.array([3], dtype=np.uint32), source).tolist() == [expected]
+    assert uniform_below(3, 1, source).tolist() == [expected]
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:

@@ -304,21 +304,22 @@ class Drawn(NamedTuple):
 _NOT_ASKED = 4
 """What is done to an answer, besides what is done to those asked for."""
 
-_MOSTLY = 0.4
-"""Share of people above which an attribute is worked out for all rows: less than half the work of a
-row that is looked up."""
-
-_MOSTLY_BINARY = 0.2
-"""The same with two categories, of which the other one needs no drawing."""
+_SORT = 3.5
+_LOOK_UP, _BY_CELL, _BY_BINARY_CELL = 0.3, 5.3, 3.8
+_ALL, _ALL_BINARY = 2.4, 0.9
+_FIND, _BY_CHANGE = 2.1, 4.0
+"""Nanoseconds for a row, as measured: to sort the rows by form; to look up those that are asked,
+and by each; to draw for all rows; to find those that are changed, and by each. What is faster is
+done."""
 
 
 class FormsSampler(LawSampler):
     """Draws, for every row, a form together with which of its answers change, and then, attribute
     by attribute, another category for all who are asked it, used where it changes.
 
-    Of an attribute that most forms ask, all rows are worked through at a stretch, drawn for whether
-    they are asked or not; of the others only the rows of the forms that ask it, which are sorted by
-    form for that.
+    An attribute that many are asked is worked through for all rows at a stretch, whether they are
+    asked or not; of the others only the rows of the forms that ask it are looked up, which are
+    sorted by form for that.
     """
 
     def __init__(self, law: PublishedForms) -> None:
@@ -362,22 +363,35 @@ class FormsSampler(LawSampler):
             [number for number, asked in enumerate(asking) if place in asked]
             for place in range(len(law.n_categories))
         ]
-        self._mostly = [
-            place not in law.sets
-            and not any(place in draw.members for form in law.forms for draw in form.drawn)
-            and law.probabilities[forms].sum() > (_MOSTLY_BINARY if n == 2 else _MOSTLY)
-            for place, (n, forms) in enumerate(zip(law.n_categories, self._asking, strict=True))
-        ]
-        self._left = {
-            n: ExactCategorical([1] * n)
-            for _, _, draws in self._draws
-            for _, draw, _ in draws
-            for n in range(len(draw.members) - draw.asked + 1, len(draw.members) + 1)
-        }
-        uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
-        self._others = [uniform[n] for n in law.n_categories]
+        self._for_all = self._ways(law)
         alike = {sets: SetSampler(sets) for sets in law.sets.values()}
         self._sets = {place: alike[sets] for place, sets in law.sets.items()}
+
+    def _ways(self, law: PublishedForms) -> dict[int, bool]:
+        """Return which attributes are worked out for all rows, and whether with a draw for each; of
+        the others those rows are looked up in which they are asked."""
+        elsewhere = {*law.sets}
+        for form in law.forms:
+            elsewhere |= {i for draw in (*form.drawn, form.counted) if draw for i in draw.members}
+        chance = np.array(
+            [
+                share * (weight / (1 << form.table.bits))
+                for share, form in zip(law.probabilities, law.forms, strict=True)
+                for weight in form.table.outcomes()
+            ]
+        )
+        ways, extra = {}, {}
+        for place, (n, done) in enumerate(zip(law.n_categories, self._done, strict=True)):
+            asked = _BY_BINARY_CELL if n == 2 else _BY_CELL
+            looked_up = _LOOK_UP + asked * chance[done != _NOT_ASKED].sum()
+            drawn = _ALL_BINARY if n == 2 else _ALL
+            found = _FIND + _BY_CHANGE * chance[done == CHANGED].sum()
+            if place not in elsewhere:
+                ways[place] = bool(drawn <= found)
+                extra[place] = min(drawn, found) - looked_up
+        if not elsewhere and sum(extra.values()) < _SORT:
+            return ways
+        return {place: way for place, way in ways.items() if extra[place] < 0}
 
     def draws(self, law: PublishedForms) -> bool:
         """Return whether the forms, their shares and their tables are the law's."""
@@ -420,19 +434,17 @@ class FormsSampler(LawSampler):
             ]
             and self._sets.keys() == law.sets.keys()
             and all(self._sets[place].draws(sets) for place, sets in law.sets.items())
-            and all(left.draws_by([1] * n) for n, left in self._left.items())
             and self._done.T.tolist() == done
             and self._outcome.draws_by([int(chance * common) for _, chance in outcomes])
-            and all(
-                others.draws_by([1] * (n - 1))
-                for others, n in zip(self._others, law.n_categories, strict=True)
-            )
         )
 
     def draw(self, columns: Sequence[NDArray[Any]], source: BitSource) -> Drawn:
         """Return the randomized codes and the forms of the rows."""
         outcome = self._outcome.draw(len(columns[0]), source).astype(np.intp)
         form = self._form.take(outcome, mode="clip")
+        if len(self._for_all) == len(columns):
+            codes = [self._of_all(i, column, outcome, source) for i, column in enumerate(columns)]
+            return Drawn(codes, form)
         order = np.argsort(form, kind="stable")
         by_form = outcome.take(order, mode="clip")
         ends = [0, *np.searchsorted(by_form, self._starts).tolist(), len(order)]
@@ -444,29 +456,28 @@ class FormsSampler(LawSampler):
             for number, start, draw in self._counted
         ]
         codes = []
-        for place, (column, n, others) in enumerate(
-            zip(columns, self.n_categories, self._others, strict=True)
-        ):
-            if self._mostly[place]:
+        for place, (column, n) in enumerate(zip(columns, self.n_categories, strict=True)):
+            if place in self._for_all:
                 codes.append(self._of_all(place, column, outcome, source))
                 continue
-            rows, done = among[place] if among else (outcome[:0], self._done[place, :0])
+            answers = [among[place]] if among else []
             if asking := self._asking[place]:
                 drawn = np.concatenate([outcomes_of[number] for number in asking])
-                given = self._done[place].take(drawn, mode="clip")
-                done = np.concatenate([given, done]) if among else given
-                rows = np.concatenate([*(rows_of[number] for number in asking), rows])
-            for walk in walks:
-                if place in walk.members:
-                    further, whether = walk.step(source)
-                    rows, done = np.concatenate([rows, further]), np.concatenate([done, whether])
+                given = np.concatenate([rows_of[number] for number in asking])
+                answers.append((given, self._done[place].take(drawn, mode="clip")))
+            answers += [walk.step(source) for walk in walks if place in walk.members]
+            if len(answers) == 1:
+                rows, done = answers[0]
+            else:
+                rows = np.concatenate([order[:0], *(of for of, _ in answers)])
+                done = np.concatenate([self._done[place, :0], *(how for _, how in answers)])
             own = column.take(rows, mode="clip")
             kind = code_type(self._n_outputs[place])
             released = np.full(len(column), self._n_outputs[place], dtype=kind)
             if place in self._sets:
                 released[rows] = self._sets[place].draw(own, done, source)
             else:
-                released[rows] = self._other(own, done, n, others, source)
+                released[rows] = _moved(own, done, n, source)
             codes.append(released)
         return Drawn(codes, form)
 
@@ -476,24 +487,16 @@ class FormsSampler(LawSampler):
         """Return an attribute's released codes, worked out for all rows."""
         n = self.n_categories[place]
         done = self._done[place].take(outcome, mode="clip")
-        released = self._other(column, done, n, self._others[place], source)
+        if self._for_all[place]:
+            released = _moved(column, done, n, source)
+        else:
+            released = column.astype(code_type(n))
+            rows = np.flatnonzero(done == CHANGED)
+            own = column.take(rows, mode="clip")
+            released[rows] = _moved(own, np.ones(len(rows), np.uint8), n, source)
         # A code is below n, the code of those who are not asked.
         np.maximum(released, (done >> 2) * released.dtype.type(n), out=released)
         return released
-
-    @staticmethod
-    def _other(
-        codes: NDArray[Any],
-        done: NDArray[np.uint8],
-        n: int,
-        others: ExactCategorical,
-        source: BitSource,
-    ) -> NDArray[Any]:
-        """Return the codes, another category in place of those that are changed."""
-        shift = others.draw(len(codes), source)
-        shift += 1
-        shift *= done & 1
-        return rotate(codes, shift, n)
 
     def _among(
         self, rows_of: Sequence[NDArray[np.intp]], outcome: NDArray[np.intp], source: BitSource
@@ -526,7 +529,7 @@ class FormsSampler(LawSampler):
         chosen = np.empty((count, 0), dtype=np.intp)
         for taken in range(draw.asked):
             # The r-th of those that are left: it moves up past each taken one at or below it.
-            place = self._left[len(draw.members) - taken].draw(count, source).astype(np.intp)
+            place = uniform_below(len(draw.members) - taken, count, source).astype(np.intp)
             for other in np.sort(chosen, axis=1).T:
                 place += place >= other
             chosen = np.column_stack([chosen, place])
@@ -536,6 +539,14 @@ class FormsSampler(LawSampler):
         """Return the randomized codes, and the forms of the rows as one array more."""
         drawn = self.draw(columns, source)
         return [*drawn.codes, drawn.form]
+
+
+def _moved(codes: NDArray[Any], done: NDArray[np.uint8], n: int, source: BitSource) -> NDArray[Any]:
+    """Return codes of n categories, another one in place of those that are changed."""
+    shift = uniform_below(n - 1, len(codes), source)
+    shift += 1
+    shift *= done & 1
+    return rotate(codes, shift, n)
 
 
 class _Walk:
@@ -551,15 +562,19 @@ class _Walk:
     def __init__(self, rows: NDArray[np.intp], changed: NDArray[np.intp], draw: Draw) -> None:
         self.members = frozenset(draw.members)
         self._rows, self._left = rows, len(draw.members)
+        self._all = draw.asked == len(draw.members)
         self._changed = changed.astype(np.uint16)
         self._asked = np.full(len(rows), draw.asked, dtype=np.uint16)
 
     def step(self, source: BitSource) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return the rows in which the next attribute is asked, and whether it is changed."""
-        place = uniform_below(np.full(len(self._rows), self._left, dtype=np.uint32), source)
-        asked, changed = place < self._asked, place < self._changed
+        place = uniform_below(self._left, len(self._rows), source)
         self._left -= 1
-        self._asked -= asked
+        changed = place < self._changed
         self._changed -= changed
+        if self._all:
+            return self._rows, changed.view(np.uint8)
+        asked = place < self._asked
+        self._asked -= asked
         chosen = np.flatnonzero(asked)
-        return self._rows[chosen], changed[chosen].astype(np.uint8)
+        return self._rows[chosen], changed[chosen].view(np.uint8)

@@ -334,6 +334,28 @@ def two_forms() -> PublishedForms:
     return PublishedForms.from_probabilities((2, 3, 2), [0.25, 0.75], tables)
 
 
+def seldom_changed() -> PublishedForms:
+    """What is drawn for those rows alone in which it is changed."""
+    pair = np.array([[0.92, 0.03], [0.03, 0.02]])
+    tables = [((0, 1), pair), ((2,), np.array([0.7, 0.3]))]
+    return PublishedForms.from_probabilities((3, 3, 3), [0.5, 0.5], tables)
+
+
+def test_three_hundred_categories_are_kept_and_changed_as_often_as_is_said() -> None:
+    n, n_rows = 300, 30_000
+    for keep, share in ((0.99, 0.6), (0.5, 0.6), (0.5, 0.1)):  # each worked out another way
+        tables = [((0,), np.array([keep, 1 - keep])), ((1,), np.array([0.7, 0.3]))]
+        law = PublishedForms.from_probabilities((n, 2), [share, 1 - share], tables)
+        true = np.arange(n_rows, dtype=np.uint16) % n
+        released = law.sampler().draw([true, np.zeros(n_rows, np.uint8)], SeededRandomness(4))
+        answers = released.codes[0]
+        assert np.array_equal(answers == n, released.form == 1)
+        kept = (answers == true)[released.form == 0]
+        assert abs(kept.mean() - keep) < 5 * (keep * (1 - keep) / len(kept)) ** 0.5
+        steps = (answers.astype(int) - true)[(answers != true) & (answers < n)] % n
+        assert abs(steps.mean() - n / 2) < 5 * n / (12 * len(steps)) ** 0.5
+
+
 def test_what_is_not_asked_is_empty_whatever_it_was() -> None:
     law = two_forms()
     one = [np.zeros(500, dtype=np.uint8), np.zeros(500, dtype=np.uint8), np.zeros(500, np.uint8)]
@@ -349,8 +371,8 @@ def test_what_is_not_asked_is_empty_whatever_it_was() -> None:
 
 @pytest.mark.parametrize(
     "law",
-    [two_forms(), drawing_forms(), broad_forms(), counting_forms()],
-    ids=["given", "drawn", "broad", "counted"],
+    [two_forms(), drawing_forms(), broad_forms(), counting_forms(), seldom_changed()],
+    ids=["given", "drawn", "broad", "counted", "seldom"],
 )
 def test_a_drawn_table_has_the_frequencies_of_the_law(law: PublishedForms) -> None:
     n = 40_000

@@ -29,7 +29,7 @@ class VotesByCount:
     >>> votes = VotesByCount([2], [50], 8.0, 9)
     >>> place = int(np.argmax(votes.single))
     >>> votes.forms[place].tolist(), round(float(votes.single[place]), 4)
-    ([0, 50, 35], 0.0562)
+    ([0, 50, 35], 0.1481)
     """
 
     def __init__(
