@@ -22,7 +22,7 @@ from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes import backward
-from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import LEAST_NORMAL, Moments, VoteLaw, after_response
@@ -167,6 +167,9 @@ class VoteBlend(VoteLaw):
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
+        if len(chosen) == 2 and self.n_attributes <= PAIR_BY_PAIR:
+            first, second = self._single[chosen].tolist()
+            return np.array([[1.0, second], [first, self._pairs[chosen[0], chosen[1]]]])
         expectations = sum(
             alpha * backward.components(part, chosen)
             for alpha, part in zip(self.alpha.tolist(), self.parts, strict=True)
@@ -179,9 +182,17 @@ class VoteBlend(VoteLaw):
         return float(self._normalizers @ parts * kept)
 
     def pair_attenuations(self) -> FloatArray:
+        return self._pairs
+
+    @cached_property
+    def _pairs(self) -> FloatArray:
         parts = [part.pair_attenuations() for part in self.parts]
         mixed = np.tensordot(self._normalizers, parts, axes=1)
         return np.asarray(mixed * np.outer(self.retention, self.retention))
+
+    @cached_property
+    def _single(self) -> FloatArray:
+        return self.attenuations()
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and
