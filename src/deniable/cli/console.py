@@ -4,11 +4,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
+    from rich.status import Status
 
     from deniable.audit import Audit, Plan
     from deniable.audit.audit import Level
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 120
 _SHOWN_ROWS = 40
-_QUIET_SECONDS = 2.0
+_QUIET_SECONDS = 1.0
 _CLOSE = 1e-4
 """Largest gap in nats above the lower bound at which ε is called the smallest possible."""
 
@@ -55,9 +58,32 @@ class Advance(Protocol):
 
 
 @contextmanager
+def _shown(display: "Progress | Status") -> Iterator[None]:
+    """Show work that takes longer than a moment; from another thread, since the first step may
+    take long, and since a display that Ctrl-C stops on its way would leave the cursor hidden."""
+    shown = []
+
+    def show() -> None:
+        display.start()
+        shown.append(True)
+
+    later = Timer(_QUIET_SECONDS, show)
+    later.daemon = True
+    try:
+        later.start()
+        yield
+    finally:
+        later.cancel()
+        if later.is_alive():
+            later.join()
+        if shown:
+            display.stop()
+
+
+@contextmanager
 def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
-    """Show a bar on a terminal while the work runs, if it takes over two seconds; with its rate,
-    if it is known how many rows there are."""
+    """Show a bar on a terminal while the work runs, if it takes over a second; with its rate, if
+    it is known how many rows there are."""
     if not sys.stderr.isatty():
         yield lambda _fraction: None
         return
@@ -73,25 +99,18 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=None, rate="")
     began = monotonic()
-    started = False
     first: float | None = None  # of work that goes on, not 0
 
     def advance(fraction: float | None) -> None:
-        nonlocal started, first
-        if not started and monotonic() - began > _QUIET_SECONDS:
-            bar.start()
-            started = True
+        nonlocal first
         if fraction is not None:
             first = fraction if first is None else first
             passed = monotonic() - began
             rate = f"{(fraction - first) * rows / passed:,.0f} rows/s" if rows and passed else ""
             bar.update(task, total=1.0, completed=fraction, rate=rate)
 
-    try:
+    with _shown(bar):
         yield advance
-    finally:
-        if started:
-            bar.stop()
 
 
 @contextmanager
@@ -102,7 +121,7 @@ def working(label: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(label):
+    with _shown(Console(stderr=True).status(label)):
         yield
 
 

@@ -53,23 +53,24 @@ def design(
     from deniable.outputs import write_file
 
     result = find_design(_schema(schema, categories), request)
-    expected = None if rows is None else worth(result.account).to_plain(rows)
-    statements = record.design_to_plain(result)
+    with console.working("Working out what can be read"):
+        expected = None if rows is None else worth(result.account).to_plain(rows)
+        statements = record.design_to_plain(result)
+        outlook = {} if result.budget is None else outlook_to_plain(result)
     if output is not None:
         write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
     comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
         shown = {"comparison": comparison} if curve else {}
-        if result.budget is not None:
-            shown |= outlook_to_plain(result)
+        shown |= outlook
         shown |= {} if expected is None else {"worth": expected}
         print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
         return
     console.show_design(statements)
     console.show_worth(expected, statements["epsilon"])
     console.show_curve({"comparison": comparison})
-    if result.budget is not None:
-        console.show_outlook(outlook_to_plain(result))
+    if outlook:
+        console.show_outlook(outlook)
     if output is not None:
         console.note(f"The mechanism is in {output}")
 
@@ -235,7 +236,8 @@ def inspect(
 
     signature = _signature(source, signed_by)
     study = _study(source)
-    designs = read_designs(source) if study is None else Designs.one(study.design)
+    with console.working("Recomputing from the law"):
+        designs = read_designs(source) if study is None else Designs.one(study.design)
     unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
     if signature is None and is_signed(source):
         unchecked["signature"] = "the signature (--signed-by)"

@@ -1,0 +1,143 @@
+"""What a terminal shows while a design takes long, and what is left when it is interrupted."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+RANDOM = np.random.default_rng(2)
+COUNTS = RANDOM.choice([2, 5, 9, 16, 42], 50).tolist()
+CATEGORIES = ",".join(map(str, COUNTS))
+LEVELS = ",".join(f"{level:.2f}" for level in RANDOM.uniform(1.0, 10.0, 50))
+SLOW = ["design", "--categories", CATEGORIES, "--attribute-epsilon", LEVELS, "--curve"]
+
+QUIET = 2.0
+SLACK = 2.0
+"""Seconds for which a busy machine may leave a screen as it is."""
+
+
+@dataclass
+class Screen:
+    """A command in a terminal of its own: its exit status and what it wrote, with the times."""
+
+    status: int = 0
+    written: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        text = "".join(text for _, text in self.written)
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("^C", "")
+        return [line for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+    @property
+    def longest_silence(self) -> float:
+        times = [0.0, *(at for at, _ in self.written)]
+        return float(np.diff(times).max())
+
+
+def in_a_terminal(folder: Path, *words: str, interrupt: float | None = None) -> Screen:
+    """Run a command; press Ctrl-C so many seconds after it first wrote something."""
+    screen = Screen()
+    began, pressed = time.monotonic(), interrupt is None
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "deniable", *words],
+            {**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )
+    while True:
+        now = time.monotonic() - began
+        first = screen.written[0][0] if screen.written else now
+        if not pressed and screen.written and now - first >= (interrupt or 0.0):
+            os.write(terminal, b"\x03")
+            pressed = True
+        if select.select([terminal], [], [], 0.02)[0]:
+            try:
+                data = os.read(terminal, 1 << 16)
+            except OSError:  # the other end is closed
+                data = b""
+            if not data:
+                break
+            screen.written.append((time.monotonic() - began, data.decode("utf-8", "replace")))
+    os.close(terminal)
+    screen.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return screen
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A folder with a table of 30 attributes, and its schema."""
+    counts = COUNTS[:30]
+    names = ",".join(f"a{i}" for i in range(30))
+    rows = np.random.default_rng(3).integers(0, counts, (3000, 30))
+    np.savetxt(tmp_path / "t.csv", rows, "%d", ",", header=names, comments="")
+    with (tmp_path / "t.toml").open("w") as schema:
+        for i, count in enumerate(counts):
+            texts = ",".join(f'"{value}"' for value in range(count))
+            schema.write(f'[[attribute]]\nname = "a{i}"\ncategories = [{texts}]\n')
+    return tmp_path
+
+
+SHARE = ["share", "t.csv", "--schema", "t.toml", "--epsilon", "6", "--output", "r"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        SLOW,
+        [*SLOW[:3], "--epsilon", "6"],
+        ["design", "--categories", f"10000,{CATEGORIES}", "--epsilon", "1", "--rows", "9"],
+        ["design", "--categories", "5,2,3,4,6,7,8,9,5,5", "--epsilon", "3", "--method", "forms"],
+        ["plan", "--categories", CATEGORIES, "--rows", "10000", "--error", "2pt"],
+        SHARE,
+    ],
+)
+def test_no_phase_leaves_the_screen_as_it_is(table: Path, words: list[str]) -> None:
+    screen = in_a_terminal(table, *words)
+    assert screen.status == 0, screen.lines[-1]
+    assert screen.longest_silence < QUIET + SLACK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [[*SLOW, "--output", "m.json"], SHARE])
+def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing(
+    table: Path, words: list[str]
+) -> None:
+    before = sorted(path.name for path in table.iterdir())
+    moments = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.3)
+    for moment in moments:
+        screen = in_a_terminal(table, *words, interrupt=moment)
+        # A shell says 130 of both: where Ctrl-C met a class being made, Python ends by the signal.
+        assert screen.status in (130, -signal.SIGINT), (moment, screen.lines)
+        said = "deniable: interrupted; nothing was left half-written"
+        assert screen.lines[-1] == said, (moment, screen.written[-6:])
+        assert sum("deniable:" in line for line in screen.lines) == 1
+        assert not any("Traceback" in line for line in screen.lines)
+        assert sorted(path.name for path in table.iterdir()) == before
+
+
+def test_loading_the_program_can_be_interrupted_too() -> None:
+    code = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'deniable.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from deniable.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 130
+    assert ended.stderr == "deniable: interrupted; nothing was left half-written\n"
