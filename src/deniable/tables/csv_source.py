@@ -18,6 +18,7 @@ import pyarrow.csv as pc_csv
 
 from deniable.errors import InputError
 from deniable.schema.file_format import SEPARATORS, FileFormat
+from deniable.tables.csv_known import KnownRows
 
 BLOCK_BYTES = 1 << 21
 """Read and parsed at a time. The memory of a pipe is a few of these."""
@@ -26,6 +27,9 @@ _WIDE = 64
 _WIDE_CELLS, _WIDE_ROWS = 1 << 22, 1 << 12
 """From so many columns on, blocks of so many cells, or so many rows if that is less, where they are
 larger: every column of a block costs the same few calls, however short it is."""
+
+_LESSONS = 8
+"""How often texts that were not known are learned before there are too many of them."""
 
 _HEADER_BYTES = 1 << 26
 _SAMPLE_BYTES = 1 << 16
@@ -140,13 +144,17 @@ class CsvSource:
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
-            ragged.append((row.number, row.expected_columns, row.actual_columns))
+            ragged.append((before + row.number, row.expected_columns, row.actual_columns))
             return "error"
 
         with self._explained(ragged):
             if self._stream.at_end(skip_blank=not single):
                 return
             self._block_bytes = self._block()
+            yield from self._known_rows(columns)
+            if self._stream.at_end(skip_blank=not single):
+                return
+            before = self._rows
             lent: _Lent | None = _Lent(self._stream)
             released = weakref.ref(lent)
             last = reader = None
@@ -163,26 +171,7 @@ class CsvSource:
             try:
                 reader = pc_csv.open_csv(
                     pa.PythonFile(lent, mode="r"),
-                    # Threads of our own overlap reading and writing; with pyarrow's, the number of
-                    # a ragged row is not known.
-                    read_options=pc_csv.ReadOptions(
-                        use_threads=False,
-                        block_size=self._block_bytes,
-                        column_names=[*self.names, *unnamed],
-                    ),
-                    parse_options=pc_csv.ParseOptions(
-                        delimiter=self.separator,
-                        newlines_in_values=True,
-                        ignore_empty_lines=not single,
-                        invalid_row_handler=refuse,
-                    ),
-                    convert_options=pc_csv.ConvertOptions(
-                        include_columns=[*columns, *unnamed],
-                        column_types={name: pa.string() for name in (*columns, *unnamed)},
-                        null_values=[""],
-                        strings_can_be_null=True,
-                        check_utf8=False,  # the stream has been decoded
-                    ),
+                    **self._options([*self.names, *unnamed], [*columns, *unnamed], refuse),
                 )
                 lent = None
                 with reader:
@@ -194,6 +183,68 @@ class CsvSource:
                 raise InputError(
                     f"{self.table}, data row {self._rows}: a quote is opened and never closed"
                 )
+
+    def _options(
+        self, names: Sequence[str], columns: Sequence[str], refuse: Callable[[Any], str]
+    ) -> dict[str, Any]:
+        """Return how pyarrow is to parse these columns of a text with these names."""
+        return {
+            # Threads of our own overlap reading and writing; with pyarrow's, the number of a
+            # ragged row is not known.
+            "read_options": pc_csv.ReadOptions(
+                use_threads=False, block_size=self._block_bytes, column_names=names
+            ),
+            "parse_options": pc_csv.ParseOptions(
+                delimiter=self.separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(names) > 1,
+                invalid_row_handler=refuse,
+            ),
+            "convert_options": pc_csv.ConvertOptions(
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                check_utf8=False,  # the stream has been decoded
+            ),
+        }
+
+    def _known_rows(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield batches of rows as long as all their texts are known, or can be learned: that is
+        several times as fast as to parse them. What is left then is still to be read."""
+        if self._unnamed or len(self.names) >= _WIDE:
+            return
+        block = bytearray(self._block_bytes)
+        held = memoryview(block)
+        filled, known, lessons = self._stream.readinto(held), None, 0
+        while filled == len(held):
+            if not (cut := block.rfind(b"\n") + 1):
+                break
+            lines = pa.py_buffer(held[:cut])
+            batch = None if known is None else known.batch(lines, columns, self.names)
+            if batch is None and lessons < _LESSONS:
+                known, lessons = self._learned(lines, known), lessons + 1
+                batch = None if known is None else known.batch(lines, columns, self.names)
+            if batch is None:
+                break
+            yield batch
+            self._rows += batch.num_rows
+            left = filled - cut
+            held[:left] = held[cut:filled]
+            filled = left + self._stream.readinto(held[left:])
+        self._stream.give_back(bytes(held[:filled]))
+
+    def _learned(self, lines: Any, known: KnownRows | None) -> KnownRows | None:
+        """Return the texts in some lines, and those that were known; None if they are too many, or
+        cannot be parsed by themselves."""
+        if self._text.blanks:
+            return None
+        options = self._options(self.names, self.names, lambda _row: "error")
+        try:
+            rows = pc_csv.read_csv(pa.BufferReader(lines), **options)
+            return KnownRows(rows, lines.to_pybytes(), self.separator, known)
+        except (pa.ArrowInvalid, ValueError):
+            return None
 
     def _named(self, batch: Any, unnamed: Sequence[str]) -> Any:
         """Return a batch without the columns that have no name, in which there is nothing."""
@@ -530,6 +581,10 @@ class _Replayed(io.RawIOBase):
         got = self.read(len(buffer))
         buffer[: len(got)] = got
         return len(got)
+
+    def give_back(self, taken: bytes) -> None:
+        """Let bytes that were read last be read again."""
+        self._ahead = taken + self._ahead
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without consuming them; fewer only at the end."""

@@ -81,7 +81,7 @@ def _stacked(
     return np.concatenate(arrays, dtype=kind, casting="unsafe").reshape(len(arrays), -1)
 
 
-class _Run:
+class TextOfColumns:
     """Groups with no kept column between them; together they are the text of part of a row."""
 
     def __init__(self) -> None:
@@ -161,8 +161,8 @@ class CsvText:
                 _check_has_text(column)
                 self._parts += [column.name, text_scalar(end)]
                 continue
-            if not self._parts or not isinstance(self._parts[-1], _Run):
-                self._parts.append(_Run())
+            if not self._parts or not isinstance(self._parts[-1], TextOfColumns):
+                self._parts.append(TextOfColumns())
             spelled = column.labels, column.kind, column.empty is None, end
             if spelled not in texts:
                 values = label_values(column.labels, column.kind)
@@ -170,22 +170,22 @@ class CsvText:
                 texts[spelled] = (*(_field(value) + end for value in values), *empty)
             self._parts[-1].add(column, texts[spelled])
         for part in self._parts:
-            if isinstance(part, _Run):
+            if isinstance(part, TextOfColumns):
                 part.freeze()
 
     def render(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> memoryview:
         """Return the rows' bytes."""
         if len(self._parts) == 1:
-            return _content(self._parts[0].pieces(codes))
+            return content(self._parts[0].pieces(codes))
         parts = []
         for part in self._parts:
-            if isinstance(part, _Run):
+            if isinstance(part, TextOfColumns):
                 parts.append(part.rows(codes))
             elif isinstance(part, str):
                 parts.append(_quoted(kept[part]))
             else:
                 parts.append(part)
-        return _content(pc.binary_join_element_wise(*parts, _EMPTY))
+        return content(pc.binary_join_element_wise(*parts, _EMPTY))
 
 
 def _field(value: str | int | bool | None) -> str:
@@ -210,14 +210,14 @@ def _quoted(column: Any) -> Any:
         column = common_form(column).cast(pa.string())
     if column.null_count:
         column = column.fill_null(_EMPTY)
-    if not _SPECIAL[np.frombuffer(_content(column), dtype=np.uint8)].any():
+    if not _SPECIAL[np.frombuffer(content(column), dtype=np.uint8)].any():
         return column
     special = pc.match_substring_regex(column, '[",\\r\\n]')
     doubled = pc.replace_substring(column, '"', '""')
     return pc.if_else(special, pc.binary_join_element_wise(_QUOTE, doubled, _QUOTE, _EMPTY), column)
 
 
-def _content(texts: Any) -> memoryview:
+def content(texts: Any) -> memoryview:
     """Return the characters of a string array, all values one after the other."""
     _, offsets, data = texts.buffers()
     if data is None or len(texts) == 0:

@@ -141,7 +141,7 @@ class ColumnEncoder:
         if len(values) == 0:  # then every index is null
             return np.full(len(column), self._missing_code, dtype=np.int32)
         # A dictionary may list values that no row has: only the rows decide.
-        codes: NDArray[Any] = value_codes[to_numpy(column.indices, null=0)]
+        codes: NDArray[Any] = value_codes.take(to_numpy(column.indices, null=0))
         if column.indices.null_count:
             absent = to_numpy(column.indices.is_null())
             codes = np.where(absent, np.int32(self._missing_code), codes)
@@ -343,8 +343,9 @@ class ColumnsEncoder:
             InputError: if a column of its type can never hold its attribute.
         """
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        most = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
+        together = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
         for alike in self._alike:
+            most = 1 if pa.types.is_dictionary(columns[alike[0]].type) else together
             for start in range(0, len(alike), most):
                 names = alike[start : start + most]
                 column = columns[names[0]]

@@ -162,12 +162,13 @@ class TableReader:
             InputError: naming table, row and column of the first value that cannot be used.
         """
         names = [name for name, _ in self.columns]
-        columns = ColumnsEncoder(self._column_encoders, dict(self.columns))
+        kinds = dict(self.columns)
+        columns = ColumnsEncoder(self._column_encoders, kinds)
         first_row = self._rows_before + 1
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 codes = self._encoded(columns, batch, first_row)
-                kept = {name: batch.column(name) for name in self.keep}
+                kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
                 n_rows = batch.num_rows
                 del batch  # what is not kept of it is not held while the caller works
                 yield Batch(codes, kept, n_rows, first_row)
@@ -596,6 +597,11 @@ def _mismatches(
     return InputError(
         f"{table}: {len(sentences)} kinds of values do not fit the schema; {counted}\n  {listed}"
     )
+
+
+def _of_type(column: Any, kind: Any) -> Any:
+    """Return a column in the type that it is declared to have: text may come as a dictionary."""
+    return column if column.type == kind else column.cast(kind)
 
 
 def can_be_read_again(source: Any) -> bool:
