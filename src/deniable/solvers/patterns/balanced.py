@@ -58,8 +58,10 @@ _CAP_EQUALS_LEVEL = 1e-9
 _LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
-_SHARES = (1.0, 2 / 3, 0.5, 1 / 3, 0.25, 1.25 / 6, 1.1 / 6)
-"""Shares of the caps, in turn: of 6x they are 4x, 3x, 2x, 1.5x, 1.25x and 1.1x."""
+_SHARES = (1.0, 0.9, 0.8, 2 / 3, 0.5, 1 / 3, 0.25, 1.25 / 6, 1.1 / 6)
+"""Shares of the caps, in turn: of 6x they are 4x, 3x, 2x, 1.5x, 1.25x and 1.1x, and two between.
+Beside one large level, the pairs of the others may break the floor at the caps as they are, and
+keep it a tenth below."""
 
 _NEAR, _NEAR_PART = 5e-4, 2e-5
 """How near the optimum without caps need be known, in nats, with its part of the levels' sum."""

@@ -157,7 +157,7 @@ class RampLaws:
             else:
                 worse += 1
             # Of few attributes E may rise and fall with the share: patterns are few.
-            if best is not None and (worse > 0 or not (stands or self._tabled)):
+            if best is not None and (worse > stands or not (stands or self._tabled)):
                 break
         return best
 

@@ -42,6 +42,10 @@ _HIGH = 8.0
 COARSE = 700
 """States of the grid on which a ramp is searched for."""
 
+_FINE = 16 * COARSE
+"""The same where pairs are looked at: those of two faint attributes, with slopes of less than a
+state of the coarse grid, lie at a bend of the ramp or beside it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ramp:
@@ -174,15 +178,15 @@ class GridRamps:
         self._a = n_categories
         self._states = states
 
-    def _sums(self, ramp: Ramp, change: FloatArray) -> "_CostSums | _FourierSums":
+    def _sums(self, ramp: Ramp, change: FloatArray, states: int) -> "_CostSums | _FourierSums":
         if len(self._a) > MOST_ON_A_GRID:
             sums = _FourierSums(ramp, change, self._a)
             if sums.settled:
                 return sums
-        return _CostSums(ramp, change, self._a, self._states)
+        return _CostSums(ramp, change, self._a, states)
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
-        sums = self._sums(ramp, change)
+        sums = self._sums(ramp, change, self._states)
         # F − e^{−E}, F on the ramp, and e^{−E} above the bottom.
         first = sums.moments(np.stack([sums.excess, sums.on_ramp, sums.above]))
         pairs = sums.pairs(sums.on_ramp)
@@ -206,7 +210,7 @@ class GridRamps:
         )
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
-        sums = self._sums(ramp, change)
+        sums = self._sums(ramp, change, max(self._states, _FINE))
         first, pairs = sums.moments(sums.excess[None]), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of f drops out.
         lie = 1.0 / (1.0 - 1.0 / self._a)

@@ -71,6 +71,9 @@ _STEEP = 0.1
 _FLOOR_ROOM = 2e-3
 """How far above its floor the least ratio may end."""
 
+_SAME_RATIO = 1e-6
+"""Up to such differences neither ratio nor height answer to the top."""
+
 _SLACK = 8.0
 """Slopes of so many E are a vote: where nothing is capped, the scale of the slopes is fixed there,
 since nothing depends on it."""
@@ -482,6 +485,8 @@ class RampSearch:
                 kept, above, middle = new, ratio, True
             elif ratio <= below and top >= end * (1.0 - 1e-9):
                 break
+            elif abs(ratio - below) < _SAME_RATIO and abs(new.by_top) < _SAME_RATIO:
+                break  # nothing lies where the top is: it is a vote
             else:
                 low, below, step = new, ratio, 1.5 * step
         return kept or next(_settled(self._ending_unchanged(low)), None)
@@ -501,6 +506,8 @@ class RampSearch:
         w, part = self._target.independent(self._fit.sums.size), 0.5
         now = self._fit.at(self._target.at(w).problem.attribute_epsilon, w, None, None, veto=False)
         while now is not None and part > _NEAREST and _used(now) < _NEARLY_REACHED * share:
+            if not (now.asked.height_moves or now.asked.levels_move.any()):
+                break  # every level is the largest it may be
             w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
             new = self._fit.at(now.ramp.slopes, w, None, None, veto=False)
             if new is None or _used(new) > share:

@@ -189,9 +189,9 @@ def test_an_impossible_request_is_refused(
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-@pytest.mark.parametrize("fails", [(1.0,), (1.0, 2 / 3)])
+@pytest.mark.parametrize(("fails", "next_share"), [((1.0,), 0.9), ((1.0, 0.9, 0.8), 2 / 3)])
 def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
-    monkeypatch: pytest.MonkeyPatch, fails: tuple[float, ...]
+    monkeypatch: pytest.MonkeyPatch, fails: tuple[float, ...], next_share: float
 ) -> None:
     counts, levels = request(3, 7)
     caps = [3.0 * level for level in levels]
@@ -204,7 +204,7 @@ def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
     monkeypatch.setattr(RampSearch, "best", failing)
     solution = balanced.solve(counts, levels, caps, None, exact=0)
     assert solution.method == "ramp"
-    stricter = [3.0 * (2 / 3 if len(fails) == 1 else 0.5) * level for level in levels]
+    stricter = [3.0 * next_share * level for level in levels]
     assert (solution.parts[0].account.epsilon_given_rest <= stricter).all()
     assert right < solution.epsilon < math.fsum(levels)
 

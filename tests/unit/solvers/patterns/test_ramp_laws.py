@@ -5,6 +5,7 @@ import pytest
 
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.gated import GatedSum
+from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor
 
 
@@ -27,3 +28,19 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(
     assert part.account.epsilon == pytest.approx(fit.w, abs=1e-9)
     assert keep_floor([law], floor)
     assert keep_floor([law], 0.9) == (floor is not None)
+
+
+def test_beside_large_levels_a_floor_is_kept_under_caps_a_tenth_tighter() -> None:
+    # Under the caps as they are the ramp is a vote, which no top moves: 12.33 with a third off.
+    levels = [6.521, 5.288, 3.144, 2.128, 2.077, 0.946, 0.397, 0.298, 0.165, 0.013, 0.001]
+    counts = np.full(len(levels), 5)
+    asked = np.array(levels)
+    ramps = at_levels(counts, asked, 2.0 * asked, 11.6, 0.5)
+    found = ramps.best((1.0, 0.9, 0.8, 2 / 3), None)
+    assert found is not None
+    law, fit = found
+    assert ramps.floor_broken
+    assert keep_floor([law], 0.5)
+    ((high, low),) = law.record_level()
+    assert np.log(high / low) <= fit.w + 1e-9
+    assert fit.w < optimal.solve(counts.tolist(), levels).epsilon + 0.6

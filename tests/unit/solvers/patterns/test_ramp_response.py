@@ -8,6 +8,7 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramps import AtLevels, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
 
@@ -97,3 +98,17 @@ def test_a_grid_comes_to_the_sums_over_all_patterns() -> None:
         np.testing.assert_allclose(one, other, atol=2e-7)
     ratios = grid.pair_ratios(ramp, change)
     np.testing.assert_allclose(exact.pair_ratios(ramp, change), ratios, atol=1e-6)
+
+
+def test_pairs_of_faint_attributes_are_told_on_the_grid_too() -> None:
+    # On the grid of the levels, of 700 states, one of these ratios was off by 4.6.
+    levels = [8.838, 5.889, 4.319, 2.096, 1.458, 0.937, 0.676, 0.0165, 0.0132, 0.28]
+    problem = checked_problem([5] * 10, levels)
+    grid, change = GridRamps(problem.n_categories), problem.change_probability
+    target = AtLevels(problem, 2.0 * problem.attribute_epsilon)
+    fit = RampSearch(grid, target, 10.3, 1e-7, 1e-5).best(1.0)
+    assert fit is not None
+    exact = OrbitRamps(orbits(problem)).pair_ratios(fit.ramp, change)
+    pairs = np.triu_indices(10, 1)
+    got = grid.pair_ratios(fit.ramp, change)
+    np.testing.assert_allclose(got[pairs], exact[pairs], atol=0.02)
