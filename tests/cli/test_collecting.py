@@ -9,6 +9,7 @@ import socket
 import tempfile
 import time
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Thread
 
@@ -215,9 +216,16 @@ def test_a_store_that_cannot_be_reached_is_said(deniable, study):
     assert (done.status, "a store is sqlite:///FILE or postgresql" in done.err) == (2, True)
 
 
+# Below the ports that systems give away by themselves, and others in every process: a port that is
+# free once would else be somebody's a moment later.
+PORTS = count(20_000 + os.getpid() * 20 % 12_000)
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    while True:
+        port = next(PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager
