@@ -9,15 +9,19 @@ pattern law the mean square error of an attribute's shares does not depend on th
     two              ((a − 1)(1/φ_a² − 1) + (b − 1)(1/φ_b² − 1)
                       + (a − 1)(b − 1)(1/φ_ab² − 1))/(a·b)²
 
-(:func:`deniable.mechanism.prediction.expected_error`, which is asked for response matrices), and
-the standard error of a share goes with one over the root of the number of rows.
+(:func:`deniable.mechanism.prediction.expected_error`, which is asked for response matrices). Under
+forms φ² is what they tell together, Σ w_c φ_c² (docs/proofs/forms.md, Theorem 2). The standard
+error of a share goes with one over the root of the number of rows.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from deniable.design.account import Account, Design
 from deniable.design.strata import Designs
@@ -147,6 +151,14 @@ def worth(account: Account) -> Worth:
 
     protected = [schema.names[i] for i in schema.protected]
     pairs = account.pairs
+    if mechanism.forms is not None:
+        left = np.sqrt(mechanism.forms.pair_information())
+        asked = [schema.names[i] for i in mechanism.positions_under_forms]
+        single_phi |= zip(asked, np.diagonal(left).tolist(), strict=True)
+        if pairs is not None:
+            first, second = np.triu_indices(len(asked), 1)
+            named = combinations(asked, 2)
+            pairs = tuple(zip(named, left[first, second].tolist(), strict=True))
     return Worth(
         tuple(of((name,), single_phi[name]) for name in protected),
         None if pairs is None else tuple(of(names, attenuation) for names, attenuation in pairs),

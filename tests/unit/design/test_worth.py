@@ -11,6 +11,7 @@ from deniable.design.worth import Shares, Worth, rows_saved_by_forms, worth, wor
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error, expected_variance
+from deniable.mechanism.published import channel_of
 from deniable.schema import Schema
 from unit.dense import dense_inverse
 
@@ -62,6 +63,22 @@ def test_errors_of_strata_add_up_by_their_rows() -> None:
     expected = (0.75**2 / 300 * first.variance + 0.25**2 / 100 * second.variance) ** 0.5
     assert both.shares[0].to_plain(400)["standard_error"] == pytest.approx(expected)
     assert both.pairs is None
+
+
+def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs() -> None:
+    made = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms")
+    assert made.mechanism.forms
+    assert made.mechanism.forms.sets
+    found = worth(made.account)
+    assert found.pairs is not None
+    assert [one.attributes for one in found.pairs] == [("a1", "a2"), ("a1", "a3"), ("a2", "a3")]
+    for one in (*found.shares, *found.pairs):
+        predicted = expected_error(channel_of(made.mechanism, one.attributes), 1).mean_variance
+        assert one.variance == pytest.approx(predicted)
+    alone = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms", pairs=0)
+    plain = worth(alone.account).to_plain(1000)
+    assert plain["worst_pair"]["standard_error"] is None
+    assert plain["worst"]["standard_error"] is not None
 
 
 def test_what_forms_would_save_counts_answers_that_name_sets() -> None:
