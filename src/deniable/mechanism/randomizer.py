@@ -1,6 +1,7 @@
 """Codes in, randomized codes out."""
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ class Randomizer:
                 (b.attributes, form if b.law is mechanism.forms else (), b.law.sampler())
                 for b in mechanism.blocks
             ]
+
+    def with_bits(self, source: BitSource) -> "Randomizer":
+        """Return one that draws by the same tables, which need not be made again, with bits from
+        elsewhere."""
+        other = copy(self)
+        other.source = source
+        return other
 
     def randomize(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the randomized codes.

@@ -39,6 +39,7 @@ from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.design.stored import Digest, decoded, read_json, upgraded
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
+from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import FileLock, explain_write_errors, write_file
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
 from deniable.release.release import (
@@ -174,6 +175,11 @@ class Job:
             f"{file} is not the mechanism that the job was begun with, and parts by two mechanisms "
             f"are no release; put it back, or remove {self.folder} and begin anew"
         )
+
+    @cached_property
+    def randomizer(self) -> Randomizer:
+        """What draws the rows; every piece of work gives it bits of its own."""
+        return Randomizer(self.design.mechanism, SystemRandomness())
 
     @cached_property
     def layout(self) -> Layout:

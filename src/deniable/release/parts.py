@@ -17,7 +17,6 @@ from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError, Notice
 from deniable.ledger import Spending, remembered
-from deniable.mechanism.randomizer import Randomizer
 from deniable.outputs import (
     Digesting,
     atomic_output,
@@ -193,7 +192,7 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     file_number = job.units[number].file
     status = job.status(file_number)
     bits = job.bits("draw", number)
-    randomizer = Randomizer(job.design.mechanism, bits)
+    randomizer = job.randomizer.with_bits(bits)
     with ExitStack() as stack:
         tally = None if person is None else stack.enter_context(_Persons(job, place.name))
         reader = stack.enter_context(job.open(job.units[number]))

@@ -5,6 +5,7 @@ import gzip
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol
@@ -82,7 +83,7 @@ class TableWriter:
             return _CsvSink(sys.stdout.buffer, self.columns)
         path = Path(self._destination)
         kind = table_format(path)
-        text = CsvText(self.columns) if kind != "parquet" else None  # before a file is made
+        text = _text_of(self.columns) if kind != "parquet" else None  # before a file is made
         file = stack.enter_context(
             atomic_output(path, overwrite=self._overwrite, before_named=self._before_seen)
         )
@@ -179,6 +180,12 @@ def table_format(path: Path) -> str:
     raise InputError(f"{path}: name a table .csv, .csv.gz or .parquet")
 
 
+@lru_cache(maxsize=1)
+def _text_of(columns: tuple[Column, ...]) -> CsvText:
+    """Return what writes these columns; parts of a release have the same."""
+    return CsvText(columns)
+
+
 class _CsvSink:
     def __init__(
         self,
@@ -187,7 +194,7 @@ class _CsvSink:
         text: CsvText | None = None,
     ) -> None:
         self._file = file
-        self._text = text or CsvText(columns)
+        self._text = text or _text_of(tuple(columns))
         file.write(row_text([column.name for column in columns]).encode())
 
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any]) -> None:

@@ -215,3 +215,14 @@ def test_joblib_hands_out_copies_that_draw_different_bits(backend: str) -> None:
             drawn = parallel([joblib.delayed(randomizer.randomize)(_HANDED_OUT)] * 4)
             found |= {b"".join(column.tobytes() for column in columns) for columns in drawn}
     assert len(found) == 8
+
+
+def test_bits_from_elsewhere_are_drawn_with_by_the_same_tables() -> None:
+    first = Randomizer(votes(), SeededRandomness(1))
+    second, fresh = first.with_bits(SeededRandomness(2)), Randomizer(votes(), SeededRandomness(2))
+    given = columns((2, 3, 4, 5), 500)
+    for drawn, expected in zip(second.randomize(given), fresh.randomize(given), strict=True):
+        assert np.array_equal(drawn, expected)
+    assert second._samplers is first._samplers
+    assert isinstance(first.source, SeededRandomness)
+    assert first.source is not second.source
