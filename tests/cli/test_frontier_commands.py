@@ -256,21 +256,23 @@ def test_under_ldp_the_levels_are_epsilon_and_the_mechanism_keeps_it(deniable, p
     assert done.json["unprotected"] == []
 
 
-def test_too_many_categories_fall_back_to_the_closed_form_and_say_so(deniable, place):
+def test_beyond_sixteen_categories_it_is_said_that_the_bound_is_proven_only(deniable, place):
     done = deniable(
         "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "f",
         "--methods", "warner,bound", "--json",
     )  # fmt: skip
     assert done.status == 0, done.err
-    assert "closed form" in done.err
+    assert "proven, but it may be below" in done.err
     bound = next(row for row in done.json if row["method"] == "bound")
-    assert bound["mse"] is None
-    assert bound["lower_bound"] > 0
+    assert bound["bound"] == "proven"
+    assert 1 <= bound["ratio"] < 1.01
+    assert (place / "f" / "certificates" / "0.3.json").exists()
     shown = deniable(
         "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "g",
         "--methods", "warner,bound",
     )  # fmt: skip
-    assert "above" in shown.out
+    assert "bound" in shown.out
+    assert "above" not in shown.out
 
 
 BAD = [

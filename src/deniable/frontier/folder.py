@@ -90,7 +90,7 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
             x_label=_x_label(frontier.request),
             y_label=f"mean squared error of a share, N = {frontier.request.n_records:,}",
             title=_title(frontier.request),
-            exact=bool(frontier.certificates),
+            exact=frontier.rows[0].bound == "exact",
             silent=None if frontier.request.local else 1.0 - max(frontier.request.prior.shares),
         )
         (folder / "frontier.png").write_bytes(png)

@@ -27,12 +27,14 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     directions: list[list[float]]
     multipliers: list[float]
     claim: float
+    splits: list[list[float]] | None = None
 
 
 def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values; JSON's shortest decimals keep every bit."""
     limits = certificate.limits
-    return {
+    splits = {} if certificate.splits is None else {"splits": certificate.splits.tolist()}
+    return splits | {
         "statement": "n N MSE is at least the claim for every mechanism within these limits "
         "(docs/proofs/frontier.md, Theorem 5)",
         "prior": limits.prior.tolist(),
@@ -56,7 +58,11 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
     except msgspec.ValidationError as error:
         raise InputError(f"certificate: it cannot be read ({error})") from None
     certificate = Certificate(
-        _limits(stored), _table(stored.directions), np.array(stored.multipliers), stored.claim
+        _limits(stored),
+        _table(stored.directions),
+        np.array(stored.multipliers),
+        stored.claim,
+        None if stored.splits is None else _table(stored.splits),
     )
     verify(certificate)
     return certificate
@@ -73,5 +79,5 @@ def _limits(stored: StoredCertificate) -> Limits:
 
 def _table(rows: list[list[float]]) -> Any:
     if len({len(row) for row in rows}) != 1:
-        raise InputError("certificate: its directions are no matrix")
+        raise InputError("certificate: its directions or splits are no matrix")
     return np.array(rows)

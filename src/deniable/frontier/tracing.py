@@ -20,7 +20,6 @@ from deniable.solvers.matrices.certificate import (
     Certificate,
     Limits,
     average_limits,
-    closed_form_bound,
     local_limits,
 )
 from deniable.solvers.matrices.iterative import simulated_mse
@@ -132,7 +131,7 @@ class Row:
             there is a bound but no mechanism.
         worst_posterior: how sure of a category the most telling answer makes.
         lower_bound: no mechanism within the limits of this level has a smaller ``mse``.
-        bound: whether that is the least possible, or one in closed form which may be lower.
+        bound: "exact" if that is the least possible, "proven" if it may be lower.
         epsilon: ε in nats; None if unbounded.
         condition: of the matrix.
         outputs: number of possible answers.
@@ -167,10 +166,10 @@ class Frontier:
         request: it answers this.
         rows: by method and level; a method has none at a level that it cannot reach.
         matrices: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
-        certificates: of the bounds, by level; empty beyond 16 categories.
+        certificates: of the bounds, by level.
         notes: sentences that the reader has to know.
         hypervolume_share: how much of the privacy–error plane that any mechanism can cover the
-            search covers, at least; None without search or exact bound.
+            search covers, at least; None without search.
     """
 
     request: Request
@@ -219,7 +218,7 @@ class _Tracing:
             math.ceil(generations / _GENERATIONS_A_LEVEL) if SEARCH in request.methods else 0
         )
         single = sum(METHODS[name].matrix is not None for name in request.methods)
-        self._units = len(self.limits) * (single + self.exact) + self._search_units
+        self._units = len(self.limits) * (single + 1) + self._search_units
         self._done = 0.0
         self._advance = advance
 
@@ -243,7 +242,7 @@ class _Tracing:
             for limits, level, bound, matrix in zip(
                 self.limits, request.levels or (), bounds, matrices, strict=True
             ):
-                if matrix is not None or (name == BOUND and not self.exact):
+                if matrix is not None or name == BOUND:
                     self._add(name, level, limits, bound, matrix)
         if not self.rows:
             raise InputError("no method reaches any of these levels: " + " ".join(self.notes))
@@ -258,19 +257,11 @@ class _Tracing:
 
     def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
         """Lower bounds on N·MSE by level, and mechanisms that attain them."""
-        if not self.exact:
-            self.notes.append(
-                f"The exact bound takes at most {MAX_EXACT_CATEGORIES} categories, and there are "
-                f"{self.n}: the bound shown is in closed form. It holds too, but it may be lower "
-                "than what is possible."
-            )
-            return [closed_form_bound(limits) / self.n for limits in self.limits], [
-                None for _ in self.limits
-            ]
         from deniable.solvers.matrices import frontier
 
         bounds: list[float] = []
         matrices: list[FloatArray | None] = []
+        gaps: list[float] = []
         point: frontier.FrontierPoint | None = None
         # From the most private level on, whose mechanism keeps all the others' limits too.
         private_first = not self.request.local
@@ -280,7 +271,10 @@ class _Tracing:
             self.certificates[(self.request.levels or ())[at]] = point.certificate
             bounds.append(point.certificate.record_mse)
             matrices.append(point.matrix)
+            gaps.append(point.gap)
             self._finished(1)
+        if not self.exact:
+            self._say_how_near(max(gaps))
         if private_first:
             bounds.reverse()
             matrices.reverse()
@@ -290,6 +284,17 @@ class _Tracing:
                 "posterior 1); a worst posterior below 1 (--delta) rules that out."
             )
         return bounds, matrices
+
+    def _say_how_near(self, gap: float) -> None:
+        known = (
+            f"At these levels the least error is at most {100.0 * gap:.2g} % above it."
+            if math.isfinite(gap)
+            else "How far it is below the least error is not known."
+        )
+        self.notes.append(
+            f"Beyond {MAX_EXACT_CATEGORIES} categories, and there are {self.n}, the bound shown is "
+            f"proven, but it may be below the least error. {known}"
+        )
 
     def _tells_some(self, matrices: Sequence[FloatArray | None]) -> bool:
         return any(
@@ -364,28 +369,26 @@ class _Tracing:
             matrices.append(front.matrices[enough[0]] if len(enough) else None)
         if missed := sum(matrix is None for matrix in matrices):
             self.notes.append(f"search found nothing as private as {missed} of the levels.")
-        covered = None
-        if self.exact:
-            most = 1.0 - float(self.prior.max())
-            reference = _REFERENCE * max(bounds)
-            levels = np.array([0.0, *(level for level in request.levels or () if level > 0)])
-            least = [b for level, b in zip(request.levels or (), bounds, strict=True) if level > 0]
-            # Below the lowest level nothing is known but that even true answers err.
-            alone = (1.0 - float(self.prior @ self.prior)) / self.n
-            outer = outer_hypervolume(levels, np.array([alone, *least]), most, reference)
-            covered = hypervolume(front.privacy, front.record_mse, reference) / outer
-            self.notes.append(
-                f"search: {result.n_generations} generations, {len(front)} matrices, at least "
-                f"{100 * covered:.1f} % of the hypervolume that any mechanism can cover at these "
-                "levels."
-            )
+        most = 1.0 - float(self.prior.max())
+        reference = _REFERENCE * max(bounds)
+        levels = np.array([0.0, *(level for level in request.levels or () if level > 0)])
+        least = [b for level, b in zip(request.levels or (), bounds, strict=True) if level > 0]
+        # Below the lowest level nothing is known but that even true answers err.
+        alone = (1.0 - float(self.prior @ self.prior)) / self.n
+        outer = outer_hypervolume(levels, np.array([alone, *least]), most, reference)
+        covered = hypervolume(front.privacy, front.record_mse, reference) / outer
+        self.notes.append(
+            f"search: {result.n_generations} generations, {len(front)} matrices, at least "
+            f"{100 * covered:.1f} % of the hypervolume that any mechanism can cover at these "
+            "levels."
+        )
         return matrices, covered
 
     def _add(
         self, name: str, level: float, limits: Limits, bound: float, matrix: FloatArray | None
     ) -> None:
         n_records = self.request.n_records
-        kind = "exact" if self.exact else "closed form"
+        kind = "exact" if self.exact else "proven"
         lower = bound / n_records
         self.matrices.append(matrix)
         if matrix is None:

@@ -163,7 +163,7 @@ def _draw_silent(axes: "Axes", silent: float) -> None:
 def _draw_bound(axes: "Axes", bounds: Sequence[tuple[float, float]]) -> None:
     """Draw a bound that no curve of a method attains."""
     xs, ys = zip(*bounds, strict=True)
-    axes.plot(xs, ys, color="#000000", linewidth=1.2, label="lower bound in closed form")
+    axes.plot(xs, ys, color="#000000", linewidth=1.2, label="proven lower bound")
 
 
 def _draw_curve(axes: "Axes", curve: Curve) -> None:

@@ -16,6 +16,7 @@ KINDS = [
     average_limits(PRIOR, 0.3),
     average_limits(PRIOR, 0.3, 0.7),
     local_limits(PRIOR, 1.0),
+    average_limits(np.geomspace(1, 100, 17) / np.geomspace(1, 100, 17).sum(), 0.72),
 ]
 
 

@@ -188,6 +188,14 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
     return whole, part
 
 
+def shape_of_rows(limits: Limits) -> tuple[int, float]:
+    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0)."""
+    if limits.most_posterior is None:
+        return 1, 0.0
+    whole, part = sum_bound(limits.most_posterior)
+    return whole + (part > 0), part
+
+
 def closed_form_bound(limits: Limits) -> float:
     """A lower bound on n·N·MSE for any number of categories, in O(n log n).
 
@@ -268,12 +276,15 @@ class Certificate:
         directions: Z, shape (n, n).
         multipliers: λ, shape (n,).
         claim: the lower bound on n·N·MSE that is claimed.
+        splits: beyond `MAX_EXACT_CATEGORIES`, what helps to bound the excess of all rows at once,
+            shape (n, n); any numbers do, and None stands for zeros.
     """
 
     limits: Limits
     directions: FloatArray
     multipliers: FloatArray
     claim: float
+    splits: FloatArray | None = None
 
     @property
     def record_mse(self) -> float:
@@ -281,14 +292,19 @@ class Certificate:
         return self.claim / self.limits.n_categories
 
 
-def certify(limits: Limits, directions: FloatArray, multipliers: FloatArray) -> Certificate:
+def certify(
+    limits: Limits,
+    directions: FloatArray,
+    multipliers: FloatArray,
+    splits: FloatArray | None = None,
+) -> Certificate:
     """Return the certificate that claims all that Z and λ prove.
 
     Raises:
-        InputError: if the shapes do not fit or there are too many categories to enumerate rows.
+        InputError: if the shapes do not fit.
     """
-    proven = proven_bound(limits, directions, multipliers)
-    return Certificate(limits, directions, multipliers, proven * (1.0 - _CLAIM_SLACK))
+    proven = proven_bound(limits, directions, multipliers, splits)
+    return Certificate(limits, directions, multipliers, proven * (1.0 - _CLAIM_SLACK), splits)
 
 
 def verify(certificate: Certificate) -> float:
@@ -297,7 +313,9 @@ def verify(certificate: Certificate) -> float:
     Raises:
         InputError: if that is less than the certificate claims.
     """
-    proven = proven_bound(certificate.limits, certificate.directions, certificate.multipliers)
+    proven = proven_bound(
+        certificate.limits, certificate.directions, certificate.multipliers, certificate.splits
+    )
     if not proven >= certificate.claim:
         raise InputError(
             f"certificate: it claims a bound of {certificate.claim:.12g}, but proves only "
@@ -306,7 +324,12 @@ def verify(certificate: Certificate) -> float:
     return proven
 
 
-def proven_bound(limits: Limits, directions: FloatArray, multipliers: FloatArray) -> float:
+def proven_bound(
+    limits: Limits,
+    directions: FloatArray,
+    multipliers: FloatArray,
+    splits: FloatArray | None = None,
+) -> float:
     """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously; 0 if none.
 
     A sum of N products has an error of at most about N u times the sum of their absolute values,
@@ -314,10 +337,16 @@ def proven_bound(limits: Limits, directions: FloatArray, multipliers: FloatArray
     evaluated with its sum of absolute values, and moved by θ = 8(n + 8) u times that to the safe
     side; u = 2⁻⁵³. This covers the rounding of the rows and of the prior as well.
 
+    Up to `MAX_EXACT_CATEGORIES` the largest excess m is found over all extreme rows; beyond, it is
+    bounded from above by `most_excess`.
+
     Raises:
-        InputError: if the shapes do not fit or there are too many categories to enumerate rows.
+        InputError: if the shapes do not fit.
     """
-    return bound_over(limits, extreme_rows(limits), directions, multipliers)
+    if limits.n_categories <= MAX_EXACT_CATEGORIES:
+        return bound_over(limits, extreme_rows(limits), directions, multipliers)
+    Z, multiplier = _checked(limits, directions, multipliers)
+    return _bound_by(limits, most_excess(limits, Z, multiplier, splits), Z, multiplier)
 
 
 def bound_over(
@@ -334,15 +363,30 @@ def bound_over(
     Raises:
         InputError: if the shapes do not fit.
     """
+    Z, multiplier = _checked(limits, directions, multipliers)
+    return _bound_by(limits, _most_excess(rows, Z, multiplier, _theta(limits)), Z, multiplier)
+
+
+def _theta(limits: Limits) -> float:
+    return 8.0 * (limits.n_categories + 8) * _UNIT
+
+
+def _checked(
+    limits: Limits, directions: FloatArray, multipliers: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     n = limits.n_categories
     Z, multiplier = np.asarray(directions, float), np.asarray(multipliers, float)
     if Z.shape != (n, n) or multiplier.shape != (n,):
         raise InputError(f"certificate: it needs a {n} x {n} matrix and {n} multipliers")
     if not (np.isfinite(Z).all() and np.isfinite(multiplier).all()):
         raise InputError("certificate: every number must be finite")
-    theta = 8.0 * (n + 8) * _UNIT
+    return Z, multiplier
+
+
+def _bound_by(limits: Limits, excess: float, Z: FloatArray, multiplier: FloatArray) -> float:
+    """tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²), rounded down, for an excess m that is not too small."""
+    theta = _theta(limits)
     p = limits.prior
-    excess = _most_excess(rows, Z, multiplier, theta)
     # Denominator, rounded up: λ·p + m b − ‖Zᵀp‖².
     along, along_size = Z.T @ p, np.abs(Z).T @ p
     spent = excess * limits.budget
@@ -356,6 +400,90 @@ def bound_over(
     if top <= 0.0 or bottom <= 0.0:
         return 0.0
     return top / bottom * top * (1.0 - theta)
+
+
+def most_excess(
+    limits: Limits, Z: FloatArray, multiplier: FloatArray, splits: FloatArray | None = None
+) -> float:
+    """An upper bound on m of the certificate for any number of categories, rounded up.
+
+    Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2. With q = b + a∘1_B that is
+    c₀ + Σ_{x ∈ B} (c(x) + Σ_{x' ∈ B, x' ≠ x} R(x, x')), R(x, x') = a(x) a(x') P(x, x') + S(x, x'),
+    for any S with S(x', x) = −S(x, x'). Given |B| = k, each inner sum is at most that of the k − 1
+    largest R(x, ·), and the outer at most that of the k largest of the results.
+
+    Args:
+        limits: the prior and the required privacy.
+        Z: directions, shape (n, n).
+        multiplier: λ, shape (n,).
+        splits: S is half of what these differ from their transpose; None for none.
+
+    Raises:
+        InputError: if the splits have another shape.
+
+    Source: docs/proofs/frontier.md, Theorem 7.
+    """
+    n = limits.n_categories
+    skew = np.zeros((n, n))
+    if splits is not None:
+        given = np.asarray(splits, float)
+        if given.shape != (n, n) or not np.isfinite(given).all():
+            raise InputError(f"certificate: its splits must be a {n} x {n} matrix")
+        skew = (given - given.T) / 2.0
+    theta = _theta(limits)
+    size = np.abs(Z) @ np.abs(Z).T + (np.abs(multiplier)[:, None] + np.abs(multiplier)) / 2.0
+    P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
+    if limits.epsilon is not None:
+        # Rows p∘(1 + E 1_B), E at least e^ε − 1; of cost 1 they are divided by 1·q.
+        gain = math.expm1(limits.epsilon) * (1.0 + theta)
+        W = _up(P * np.outer(limits.prior, limits.prior), theta)
+        sums = _up(2.0 * gain * W.sum(axis=1), theta) + _up(gain**2 * np.diag(W), theta)
+        sizes = np.arange(1, n)
+        most = _up(W.sum() + _most_of_sets(sums, gain**2 * W, skew, sizes, theta), theta)
+        total = 1.0 + gain * np.cumsum(np.sort(limits.prior))[: n - 1]
+        return max(0.0, float(_up(most / total**2, theta).max()))
+    least, part = shape_of_rows(limits)
+    sizes = np.arange(least, n + 1)
+    most = _up(_most_of_sets(np.diag(P), P, skew, sizes, theta) / sizes, theta)
+    best = max(0.0, float(most.max()))
+    for x in range(n) if part > 0 else ():
+        rest = np.flatnonzero(np.arange(n) != x)
+        linear = np.diag(P)[rest] + _up(2.0 * part * P[rest, x], theta)
+        within = P[np.ix_(rest, rest)]
+        some = _most_of_sets(linear, within, skew[np.ix_(rest, rest)], np.array([least - 1]), theta)
+        some = _up(some + _up(part**2 * P[x, x], theta), theta)
+        best = max(best, float(_up(some / (least - 1 + part), theta)[0]))
+    return best
+
+
+def _up(value: FloatArray, theta: float) -> FloatArray:
+    return np.asarray(value + theta * np.abs(value))
+
+
+def _most_of_sets(
+    linear: FloatArray,
+    pairs: FloatArray,
+    skew: FloatArray,
+    sizes: npt.NDArray[np.intp],
+    theta: float,
+) -> FloatArray:
+    """At least the most of Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) over |B| = k for each size k."""
+    n = len(linear)
+    R = _up(pairs + skew, theta)
+    others = R[~np.eye(n, dtype=bool)].reshape(n, n - 1)
+    largest = np.zeros((n, n))
+    largest[:, 1:] = np.cumsum(-np.sort(-others, axis=1), axis=1)
+    # The rounding of a sum is in proportion to the sum of absolute values, which these bound.
+    largest += theta * np.abs(others).sum(axis=1)[:, None]
+    each = _up(_up(linear, theta)[:, None] + largest[:, sizes - 1], theta)
+    ordered = -np.sort(-each, axis=0)
+    most = np.array([ordered[:k, at].sum() for at, k in enumerate(sizes)])
+    most += theta * np.abs(each).sum(axis=0)
+    if 2 in sizes:  # all of them, one by one
+        once = _up(pairs, theta)
+        both = _up(linear, theta)[:, None] + _up(linear, theta) + once + once.T
+        most[list(sizes).index(2)] = _up(both[~np.eye(n, dtype=bool)], theta).max()
+    return np.asarray(most)
 
 
 def _most_excess(rows: FloatArray, Z: FloatArray, multiplier: FloatArray, theta: float) -> float:

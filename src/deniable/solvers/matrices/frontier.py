@@ -12,7 +12,9 @@ tr(Eᵀ H⁻¹ E), E Eᵀ = Uᵀ D U: the semidefinite program
 
 The off-diagonal block of its dual is −Z of the certificate. About 2^n rows are too many for one
 program from n = 9 on; it is solved over some of them, those that violate the dual most are added,
-and that is repeated until the certificate, which looks at all rows, closes the gap.
+and that is repeated until the certificate, which looks at all rows, closes the gap. Beyond
+`MAX_EXACT_CATEGORIES` the rows are not even listed: `relaxed` proves a bound, and `sets` searches
+for a mechanism.
 
 The proofs are in docs/proofs/frontier.md, Theorem 3.
 """
@@ -26,7 +28,9 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.solvers.matrices import relaxed, sets
 from deniable.solvers.matrices.certificate import (
+    MAX_EXACT_CATEGORIES,
     Certificate,
     Limits,
     bound_over,
@@ -39,6 +43,11 @@ from deniable.solvers.matrices.response import record_mse
 _TOLERANCE = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
+_SEARCHES = 6
+_CLOSE = 1e-4
+
+MAX_SEARCHED_CATEGORIES = 100
+"""Beyond, there is a bound, but no mechanism beside it: the search would take hours."""
 
 Indices = npt.NDArray[np.intp]
 # Weights below this fraction of the total are what an interior-point method leaves of zero.
@@ -51,14 +60,16 @@ class FrontierPoint:
 
     Attributes:
         limits: the prior and the required privacy.
-        matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs.
-        record_mse: N·MSE of its estimate at the prior.
+        matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs (up to
+            `MAX_EXACT_CATEGORIES`; more beyond).
+            None beyond `MAX_SEARCHED_CATEGORIES`, or if the search found none.
+        record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
     """
 
     limits: Limits
-    matrix: FloatArray
+    matrix: FloatArray | None
     record_mse: float
     certificate: Certificate
     near_rows: Indices
@@ -80,6 +91,9 @@ class _Solution:
 def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     """Solve the program to a gap of about 1e-8, and read the mechanism off it.
 
+    Beyond `MAX_EXACT_CATEGORIES` the certificate proves a bound that may be below the least error,
+    and the mechanism is what a search found: the gap, however large, says how far they are apart.
+
     Args:
         limits: the prior and the required privacy.
         near: the solution at a nearby privacy, same prior and worst posterior; it saves time and
@@ -87,8 +101,8 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
             mechanism keeps these limits too.
 
     Raises:
-        InputError: if there are more than 16 categories, or the program could not be solved to a
-            gap of 1e-4 (limits at the very edge of what is possible).
+        InputError: if the program could not be solved to a gap of 1e-4 (limits at the very edge of
+            what is possible), or beyond `MAX_EXACT_CATEGORIES` not at all.
 
     Source: docs/proofs/frontier.md.
 
@@ -99,6 +113,8 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     >>> verify(point.certificate) >= point.certificate.claim
     True
     """
+    if limits.n_categories > MAX_EXACT_CATEGORIES:
+        return _beyond(limits)
     rows = extreme_rows(limits)
     used, solution = _generate(limits, rows, None if near is None else near.near_rows)
     excess = _excess(rows, solution)
@@ -115,6 +131,22 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
             "move them a little"
         )
     return point
+
+
+def _beyond(limits: Limits) -> FrontierPoint:
+    """A proven bound, and the best mechanism that a search finds, for any number of categories."""
+    certificate = relaxed.bound(limits)
+    nothing = np.empty(0, dtype=np.intp)
+    if limits.n_categories > MAX_SEARCHED_CATEGORIES:
+        return FrontierPoint(limits, None, np.inf, certificate, nothing)
+    found, certificate = sets.mechanism(limits, certificate, _SEARCHES, _CLOSE)
+    if found is None:
+        return FrontierPoint(limits, None, np.inf, certificate, nothing)
+    heavy = found.weights > _NEGLIGIBLE * found.weights.sum()
+    weights = _repair(limits, found.rows[heavy], found.weights[heavy])
+    matrix = _matrix(limits, found.rows[heavy], weights)
+    error = float(record_mse(matrix, limits.prior))
+    return FrontierPoint(limits, matrix, error, certificate, nothing)
 
 
 def _batch(n_categories: int) -> int:
@@ -291,7 +323,11 @@ def _mechanism(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatAr
     keep, weights = _reduce(conserved[:, keep], keep, weights[keep])
     large = weights > _NEGLIGIBLE * weights.sum()
     rows, weights = rows[keep[large]], weights[large]
-    weights = _repair(limits, rows, weights)
+    return _matrix(limits, rows, _repair(limits, rows, weights))
+
+
+def _matrix(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """M from weighted rows, broad answers last."""
     matrix = rows * weights[:, None] / limits.prior
     order = np.lexsort(rows.T[::-1])[::-1]
     order = order[np.argsort(-rows.sum(axis=1)[order], kind="stable")]

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from deniable.errors import InputError
@@ -19,6 +21,7 @@ from deniable.solvers.matrices.certificate import (
     closed_form_bound,
     extreme_rows,
     local_limits,
+    most_excess,
     proven_bound,
     verify,
 )
@@ -315,3 +318,35 @@ def test_a_certificate_of_the_wrong_shape_or_with_nan_is_refused() -> None:
     with pytest.raises(InputError, match="proves only"):
         verify(Certificate(limits, np.eye(4), np.zeros(4), float("nan")))
     assert proven_bound(limits, np.zeros((4, 4)), np.zeros(4)) == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 8), small=st.booleans())
+def test_the_bounded_excess_is_never_below_that_of_any_row(seed: int, n: int, small: bool) -> None:
+    generator = np.random.default_rng(seed)
+    limits = random_limits(generator, n)
+    Z = generator.normal(size=(n, n))
+    multipliers = generator.normal(size=n) * (0.0 if small else n)
+    rows = extreme_rows(limits)
+    image = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1)
+    most = max(0.0, float((image - rows @ multipliers).max()))
+    splits = None if seed % 3 == 0 else generator.normal(size=(n, n))
+    assert most_excess(limits, Z, multipliers, splits) >= most * (1 - 1e-12)
+
+
+def test_where_all_pairs_are_alike_the_bounded_excess_is_that_of_the_worst_row() -> None:
+    for limits in (average_limits(UNIFORM_FIVE, 0.3), local_limits(UNIFORM_FIVE, 0.7)):
+        Z = np.eye(5) * 2.0 + 0.3
+        multipliers = np.full(5, 0.9)
+        rows = extreme_rows(limits)
+        image = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1)
+        most = float((image - rows @ multipliers).max())
+        assert most > 0.0
+        assert most_excess(limits, Z, multipliers) == pytest.approx(most, rel=1e-12)
+
+
+def test_splits_of_another_shape_are_refused() -> None:
+    limits = average_limits(UNIFORM_FIVE, 0.3)
+    for splits in (np.zeros((4, 5)), np.full((5, 5), np.nan)):
+        with pytest.raises(InputError, match="splits must be a 5 x 5 matrix"):
+            most_excess(limits, np.eye(5), np.zeros(5), splits)

@@ -202,9 +202,34 @@ def test_up_to_sixteen_categories_are_solved_exactly(n: int) -> None:
     assert len(extreme_rows(limits)) == 2**n - 1
 
 
-def test_seventeen_categories_are_refused() -> None:
-    with pytest.raises(InputError, match="at most 16 categories"):
-        frontier.solve(average_limits(np.full(17, 1 / 17), 0.3))
+@pytest.mark.parametrize(
+    "limits",
+    [
+        average_limits(np.arange(1, 18) / 153, 0.6),
+        pytest.param(average_limits(np.arange(1, 18) / 153, 0.6, 0.7), marks=pytest.mark.slow),
+        pytest.param(local_limits(np.arange(1, 18) / 153, 3.0), marks=pytest.mark.slow),
+    ],
+)
+def test_beyond_sixteen_categories_a_mechanism_is_near_the_proven_bound(limits: Limits) -> None:
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-11)
+    assert point.record_mse == pytest.approx(
+        error_by_definition(point.matrix, limits.prior) / 17, rel=1e-7
+    )
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < 2e-3
+    assert point.certificate.claim >= closed_form_bound(limits) * (1 - 1e-9)
+
+
+def test_beyond_a_hundred_categories_there_is_a_bound_and_no_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frontier, "MAX_SEARCHED_CATEGORIES", 17)
+    point = frontier.solve(average_limits(np.arange(1, 19) / 171, 0.6))
+    assert point.matrix is None
+    assert point.gap == np.inf
+    assert verify(point.certificate) > 0
 
 
 def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:

@@ -1,0 +1,342 @@
+"""Mechanisms beyond the categories whose extreme rows can be listed: rows by search, then weights.
+
+Whether an extreme row helps is told by its excess (`certificate`): a local search over sets of
+categories, flipping one or exchanging two, finds rows of large excess. The weights of least error
+over the rows found so far come from a primal–dual interior-point method on the weights themselves,
+whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and X = G E Eᵀ G (`frontier`). What
+comes out is a mechanism with a known error; how good it is, the certificate says.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.matrices.certificate import (
+    Certificate,
+    Limits,
+    certify,
+    shape_of_rows,
+)
+
+Sets = npt.NDArray[np.bool_]
+
+_STARTS = 120
+_MOST_ROWS = 900
+_MOST_FLIPS = 80
+_TO_BOUNDARY = 0.95
+_MOST_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Rows of cost 1 with their weights.
+
+    Attributes:
+        rows: shape (m, n).
+        weights: shape (m,).
+        directions: Z of the dual solution, shape (n, n).
+        multipliers: λ, shape (n,).
+        error: n·N·MSE at the prior.
+    """
+
+    rows: FloatArray
+    weights: FloatArray
+    directions: FloatArray
+    multipliers: FloatArray
+    error: float
+
+
+def mechanism(
+    limits: Limits, certificate: Certificate, rounds: int, close: float
+) -> tuple[Weighted | None, Certificate]:
+    """Return rows and weights of small error, and the better of two proofs of the bound.
+
+    The dual of the weights may prove more than the certificate that the search began with.
+
+    Args:
+        limits: the prior and the required privacy.
+        certificate: of the bound; its dual says which rows to look for first.
+        rounds: of searching for rows and weighing them, at most.
+        close: stop once the error is so near the bound, as a fraction of it.
+
+    Returns:
+        The rows, None if those found make no mechanism within the limits; and a certificate.
+    """
+    generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
+    dual, splits = (certificate.directions, certificate.multipliers), certificate.splits
+    rows = _first(limits, generator)
+    rows = _joined(rows, _search(limits, *dual, rows, generator))
+    best: Weighted | None = None
+    for step in range(rounds):
+        found = _weigh(limits, rows, max(0.1 * close, 1e-3 * 0.1**step))
+        if found is None:
+            break
+        if best is None or found.error < best.error:
+            best = found
+        own = found.directions, found.multipliers
+        proofs = [certificate, certify(limits, *own), certify(limits, *own, splits)]
+        certificate = max(proofs, key=lambda proof: proof.claim)
+        if best.error <= certificate.claim * (1.0 + close):
+            break
+        heavy = found.weights > 1e-7 * found.weights.sum()
+        kept = rows[heavy][np.argsort(-found.weights[heavy])]
+        near = _search(limits, *dual, kept, generator)
+        rows = _joined(kept, near, _search(limits, *own, kept, generator), _nearly(limits, *own))
+    return best, certificate
+
+
+def _nearly(limits: Limits, Z: FloatArray, multipliers: FloatArray) -> FloatArray:
+    """The rows 1_x + φ 1_x' of largest excess, if there are such rows."""
+    n = limits.n_categories
+    least, part = shape_of_rows(limits)
+    if part == 0.0 or least != 2:
+        return np.empty((0, n))
+    rows = _nearly_single(n, part)
+    excess = ((rows @ Z) ** 2).sum(axis=1) / (1.0 + part) - rows @ multipliers
+    return np.asarray(rows[np.argsort(-excess, kind="stable")[: _MOST_ROWS // 2]])
+
+
+def _joined(*some: FloatArray) -> FloatArray:
+    every = np.concatenate(some)
+    _, first = np.unique(np.round(every, 12), axis=0, return_index=True)
+    return np.asarray(every[np.sort(first)])
+
+
+def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
+    """Rows that some mechanism within the limits is made of, and enough others."""
+    n = limits.n_categories
+    least, part = shape_of_rows(limits)
+    if limits.epsilon is not None:
+        size = max(1, min(n - 1, round(n / (1.0 + np.exp(limits.epsilon)))))
+        sets = [np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)]
+        for k in {max(1, size - 1), size, min(n - 1, size + 1)}:
+            ranks = generator.random((_MOST_ROWS, n)).argsort(axis=1).argsort(axis=1)
+            sets.append(ranks < k)
+        return _as_rows(limits, np.unique(np.concatenate(sets), axis=0))
+    order = np.argsort(-limits.prior)
+    above = np.zeros((n, n), dtype=bool)
+    for k in range(n):
+        above[k, order[: k + 1]] = True
+    single = np.eye(n, dtype=bool)
+    pairs = [single[[x, y]].any(axis=0) for x in range(n) for y in range(x)]
+    chosen = generator.permutation(len(pairs))[:_MOST_ROWS]
+    sets = [above, single, np.array(pairs)[chosen]]
+    rows = _as_rows(limits, np.unique(_filled(np.concatenate(sets), least, n, generator), axis=0))
+    if part > 0 and least == 2:
+        return np.concatenate([rows, _nearly_single(n, part)])
+    return rows
+
+
+def _nearly_single(n: int, part: float) -> FloatArray:
+    """All rows 1_x + φ 1_x'."""
+    x, other = np.nonzero(~np.eye(n, dtype=bool))
+    rows = np.zeros((len(x), n))
+    rows[np.arange(len(x)), x] = 1.0
+    rows[np.arange(len(x)), other] = part
+    return rows
+
+
+def _filled(sets: Sets, least: int, most: int, generator: np.random.Generator) -> Sets:
+    """Add or remove random categories until the sizes are allowed."""
+    sets = sets.copy()
+    for members in sets:
+        while (size := int(members.sum())) < least or size > most:
+            members[generator.choice(np.flatnonzero(members == (size > most)))] ^= True
+    return sets
+
+
+def _as_rows(limits: Limits, sets: Sets) -> FloatArray:
+    if limits.epsilon is None:
+        return sets.astype(float)
+    low = np.exp(-limits.epsilon) * (1.0 + 16.0 * np.finfo(float).eps)  # so that ε is kept
+    rows = np.where(sets, 1.0, low) * limits.prior
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+
+def _search(
+    limits: Limits,
+    Z: FloatArray,
+    multipliers: FloatArray,
+    known: FloatArray,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Rows passed by steepest ascents of the excess, those of largest excess first.
+
+    Times 1·q the excess is qᵀPq (`most_excess`); the budget's multiplier is the same for every row.
+    """
+    n = limits.n_categories
+    local = limits.epsilon is not None
+    least = shape_of_rows(limits)[0]
+    most = n - 1 if local else n
+    scale = limits.prior if local else np.ones(n)
+    known = known[:_STARTS] / scale
+    near = known > 0.999 * known.max(axis=1, keepdims=True)
+    drawn = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
+    sets = _filled(np.concatenate([near, drawn]), least, most, generator)
+    P = Z @ Z.T - (multipliers[:, None] + multipliers) / 2.0
+    low = np.exp(-limits.epsilon) if limits.epsilon is not None else 0.0
+    base, step = low * scale, (1.0 - low) * scale
+    seen, values = [], []
+    for _ in range(_MOST_FLIPS):
+        q = base + sets * step
+        y = q @ P
+        form, total = (q * y).sum(axis=1), q.sum(axis=1)
+        sign = np.where(sets, -step, step)
+        flipped = form[:, None] + 2.0 * sign * y + sign**2 * np.diag(P)
+        sums = total[:, None] + sign
+        power = 2 if local else 1
+        now = form / total**power
+        size = sets.sum(axis=1)[:, None]
+        allowed = np.where(sets, size > least, size < most)
+        one = np.divide(flipped, sums**power, out=np.full_like(sums, -np.inf), where=allowed)
+        both = flipped[:, :, None] + flipped[:, None, :] - form[:, None, None]
+        both += 2.0 * sign[:, :, None] * sign[:, None, :] * P
+        exchange = sets[:, :, None] & ~sets[:, None, :]
+        sums = sums[:, :, None] + sign[:, None, :]
+        two = np.divide(both, sums**power, out=np.full_like(both, -np.inf), where=exchange)
+        two = two.reshape(len(sets), -1)
+        seen.append(sets)
+        values.append(now)
+        first, second = one.max(axis=1), two.max(axis=1)
+        better = np.maximum(first, second) > now + 1e-12 * np.abs(now)
+        if not better.any():
+            break
+        at = np.flatnonzero(better)
+        moved = sets[at].copy()
+        single = first[at] >= second[at]
+        pair = two[at].argmax(axis=1)
+        rows = np.arange(len(at))
+        moved[rows[single], one[at].argmax(axis=1)[single]] ^= True
+        moved[rows[~single], pair[~single] // n] ^= True
+        moved[rows[~single], pair[~single] % n] ^= True
+        sets = np.unique(moved, axis=0)
+    every, value = np.concatenate(seen), np.concatenate(values)
+    every, first_of = np.unique(every, axis=0, return_index=True)
+    order = np.argsort(-value[first_of], kind="stable")[: min(_MOST_ROWS, n * (n + 1) // 2)]
+    return _as_rows(limits, every[order])
+
+
+def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | None:
+    """The weights of least error; None if no mechanism within the limits is made of these rows."""
+    program = _Weights(limits, rows)
+    for _ in range(_MOST_STEPS):
+        try:
+            gap = program.step(tolerance)
+        except np.linalg.LinAlgError:
+            break
+        if gap < tolerance and program.infeasible < 1e-9:
+            break
+    return program.read() if program.infeasible < 1e-6 else None
+
+
+class _Weights:
+    """Primal–dual interior-point steps on w ≥ 0 and the rest of the budget, s = A − Σ w ≥ 0."""
+
+    def __init__(self, limits: Limits, rows: FloatArray) -> None:
+        p = limits.prior
+        n = len(p)
+        self.limits, self.rows = limits, rows
+        self.root = np.sqrt(p)
+        axis = self.root.copy()
+        axis[0] += np.linalg.norm(self.root)
+        reflection = np.eye(n) - 2.0 * np.outer(axis, axis) / (axis @ axis)
+        self.basis = reflection[:, 1:]
+        self.error = self.basis.T * self.root
+        self.square = self.error @ self.error.T
+        lift = (rows / self.root) @ self.basis
+        self.features = lift / np.sqrt(rows.sum(axis=1))[:, None]
+        w = np.full(len(rows), 1.0 / len(rows))
+        shares = rows / rows.sum(axis=1, keepdims=True)
+        for _ in range(50):  # towards Σ w q = p, by proportions
+            w *= np.exp(shares @ np.log(p / (rows.T @ w)))
+        self.budget = limits.success
+        w = np.append(
+            w, [] if self.budget is None else max(0.1 * self.budget, self.budget - w.sum())
+        )
+        self.w = w  # the slack of the budget comes last
+        self.sums = (rows / p).T
+        self.right = np.ones(n)
+        if self.budget is not None:
+            self.sums = np.concatenate(
+                [np.pad(self.sums, ((0, 0), (0, 1))), np.ones((1, len(w)))], axis=0
+            )
+            self.right = np.append(self.right, self.budget)
+        self._evaluate()
+        self.equal = np.append(
+            0.5 * self.value * p, [] if self.budget is None else 0.5 * self.value
+        )
+        self.z = np.maximum(self.equal @ self.sums - self.slope, 0.1 * self.value)
+        self.infeasible = np.inf
+
+    def _evaluate(self) -> None:
+        m = len(self.rows)
+        matrix = (self.features * self.w[:m, None]).T @ self.features
+        self.inverse = linalg.cho_solve(linalg.cho_factor(matrix), np.eye(len(matrix)))
+        self.second = self.inverse @ self.square @ self.inverse
+        self.value = float(np.trace(self.square @ self.inverse))
+        slope = ((self.features @ self.second) * self.features).sum(axis=1)
+        self.slope = np.append(slope, np.zeros(len(self.w) - m))
+
+    def step(self, tolerance: float) -> float:
+        """Go one step; return how large the complementary products were, over the error."""
+        m, w, z = len(self.rows), self.w, self.z
+        dual = self.equal @ self.sums - self.slope - z
+        primal = self.right - self.sums @ w
+        self.infeasible = float(np.abs(primal).max())
+        gap = float(w @ z)
+        if gap < tolerance * self.value and self.infeasible < 1e-9:
+            return gap / self.value
+        F = self.features
+        system = np.zeros((len(w), len(w)))
+        system[:m, :m] = 2.0 * (F @ self.inverse @ F.T) * (F @ self.second @ F.T)
+        system *= w[:, None]
+        system *= w
+        on = np.diag_indices(len(w))
+        system[on] += z * w
+        damped = system.copy()
+        damped[on] += 1e-12 * system[on].max()
+        factor = linalg.cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
+        border = (self.sums * w).T
+        solved = linalg.cho_solve(factor, border, check_finite=False)
+        schur = border.T @ solved
+        schur[np.diag_indices(len(schur))] += 1e-14 * np.trace(schur)
+
+        def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
+            right = (target / w - z - dual) * w
+            move, change = np.zeros(len(w)), np.zeros(len(primal))
+            left, below = right, primal
+            for _ in range(3):  # iterative refinement
+                first = linalg.cho_solve(factor, left, check_finite=False)
+                more = np.linalg.solve(schur, border.T @ first - below)
+                move, change = move + first - solved @ more, change + more
+                left = right - system @ move - border @ change
+                below = primal - border.T @ move
+            return move * w, change, target / w - z - z * move
+
+        dw, _, dz = direction(0.0)
+        reach_w, reach_z = _reach(w, dw), _reach(z, dz)
+        share = float((w + reach_w * dw) @ (z + reach_z * dz)) / gap
+        target = max(min(0.8, max(1e-3, share**2)) * gap, 0.2 * tolerance * self.value) / len(w)
+        corrected = target - np.clip(reach_w * reach_z * dw * dz, -target, 3.0 * target)
+        dw, change, dz = direction(corrected)
+        self.w = w + _TO_BOUNDARY * _reach(w, dw) * dw
+        reach_z = _TO_BOUNDARY * _reach(z, dz)
+        self.z = z + reach_z * dz
+        self.equal = self.equal + reach_z * change
+        self._evaluate()
+        return gap / self.value
+
+    def read(self) -> Weighted:
+        n = self.limits.n_categories
+        directions = (self.basis / self.root[:, None]) @ (self.inverse @ self.error)
+        weights = self.w[: len(self.rows)]
+        multipliers = self.equal[:n] / self.limits.prior
+        return Weighted(self.rows, weights, directions, multipliers, self.value)
+
+
+def _reach(value: FloatArray, change: FloatArray) -> float:
+    ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
+    return float(min(1.0, ratio.min()))

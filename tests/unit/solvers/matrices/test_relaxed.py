@@ -1,0 +1,166 @@
+"""Bounds by relaxed rows against the least error over all rows, listed."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.solvers.matrices import certificate, frontier, relaxed
+from deniable.solvers.matrices.certificate import (
+    Limits,
+    average_limits,
+    closed_form_bound,
+    local_limits,
+    most_excess,
+    verify,
+)
+
+
+def listed_and_bounded(limits: Limits) -> tuple[float, float, float]:
+    """n N MSE: the least, the certificate's claim by listed rows, and by the bounded excess."""
+    found = relaxed.bound(limits)
+    Z, multipliers = found.directions, found.multipliers
+    excess = most_excess(limits, Z, multipliers, found.splits)
+    bounded = certificate._bound_by(limits, excess, Z, multipliers)
+    return frontier.solve(limits).certificate.claim, found.claim, bounded
+
+
+def spread(n: int, seed: int) -> np.ndarray:
+    shares = np.exp(np.random.default_rng(seed).uniform(np.log(0.002), 0.0, n))
+    return np.asarray(shares / shares.sum())
+
+
+AVERAGE = [
+    average_limits(spread(n, n), share * (1 - spread(n, n).max()))
+    for n in (5, 9)
+    for share in (0.0, 0.3, 0.8, 0.95)
+]
+
+
+@pytest.mark.parametrize("limits", AVERAGE)
+def test_for_average_privacy_nothing_is_lost(limits: Limits) -> None:
+    exact, claim, bounded = listed_and_bounded(limits)
+    assert exact * (1 - 1e-5) < bounded <= claim * (1 + 1e-10)
+    assert claim <= exact * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("delta", [0.3, 0.5, 0.8])
+def test_less_than_a_thousandth_is_lost_with_a_worst_posterior_above_a_half(
+    share: float, delta: float
+) -> None:
+    prior = spread(9, 2)
+    room = 1 - prior.max()
+    exact, claim, bounded = listed_and_bounded(
+        average_limits(prior, share * room, prior.max() + delta * room)
+    )
+    assert exact * (1 - 1e-3) < bounded <= claim * (1 + 1e-10)
+    assert claim <= exact * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(("level", "loss"), [(0.3, 1e-3), (1.0, 1e-2), (2.0, 1e-3), (4.0, 1e-4)])
+def test_under_ldp_less_than_a_hundredth_is_lost(level: float, loss: float) -> None:
+    for seed in (0, 1):
+        exact, claim, bounded = listed_and_bounded(local_limits(spread(9, seed), level))
+        assert exact * (1 - loss) < bounded <= claim * (1 + 1e-10)
+        assert claim <= exact * (1 + 1e-8)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 7),
+    share=st.floats(0.0, 0.97),
+    delta=st.floats(0.05, 1.0),
+    kind=st.sampled_from(("average", "worst", "local")),
+)
+def test_no_bound_is_above_the_least_error(
+    seed: int, n: int, share: float, delta: float, kind: str
+) -> None:
+    prior = spread(n, seed)
+    room = 1 - prior.max()
+    limits = {
+        "average": lambda: average_limits(prior, share * room),
+        "worst": lambda: average_limits(prior, share * room, prior.max() + delta * room),
+        "local": lambda: local_limits(prior, 0.1 + 5.0 * share),
+    }[kind]()
+    exact, claim, bounded = listed_and_bounded(limits)
+    assert bounded <= exact * (1 + 1e-7)
+    assert claim <= exact * (1 + 1e-7)
+    if kind != "local":
+        assert claim >= closed_form_bound(limits) * (1 - 1e-9)
+
+
+ALIKE = np.outer([0.2, 0.12, 0.1, 0.06, 0.02], [1.0, 1.1]).ravel() / 1.05
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [average_limits(ALIKE, 0.5), average_limits(ALIKE, 0.6, 0.7), local_limits(ALIKE, 2.0)],
+)
+def test_taking_like_categories_alike_loses_at_most_a_twentieth(limits: Limits) -> None:
+    exact = frontier.solve(limits).certificate.claim
+    divided = relaxed.groups(limits.prior, 6)
+    merged = relaxed.bound(limits, divided).claim
+    assert len(divided) == 6
+    assert 0.95 * exact < merged <= exact * (1 + 1e-8)
+
+
+def test_equal_shares_are_taken_alike_at_no_loss() -> None:
+    prior = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    divided = relaxed.groups(prior, 3)
+    assert sorted(len(group) for group in divided) == [1, 2, 3]
+    for limits in (average_limits(prior, 0.4), average_limits(prior, 0.4, 0.7)):
+        merged, whole = relaxed.bound(limits, divided), relaxed.bound(limits)
+        assert merged.claim == pytest.approx(whole.claim, rel=1e-5)
+
+
+def test_groups_are_the_best_cuts_of_the_order_of_shares() -> None:
+    prior = np.array([0.5, 0.2, 0.19, 0.1, 0.01])
+    found = relaxed.groups(prior, 4)
+
+    def loss(cuts: tuple[int, ...]) -> float:
+        parts = np.split(np.sort(prior)[::-1], cuts)
+        return float(sum(((p - p.mean()) ** 2).sum() / p.mean() for p in parts))
+
+    best = min(combinations(range(1, 5), 3), key=loss)
+    sizes = [len(part) for part in np.split(np.arange(5), best)]
+    assert [len(group) for group in found] == sizes
+
+
+def test_a_certificate_beyond_sixteen_categories_is_verified_and_its_defects_are_found() -> None:
+    limits = average_limits(spread(18, 4), 0.96 * (1 - spread(18, 4).max()))
+    found = relaxed.bound(limits)
+    assert verify(found) >= found.claim > closed_form_bound(limits) * (1 - 1e-9)
+    generator = np.random.default_rng(0)
+    with pytest.raises(InputError, match="proves only"):
+        verify(replace(found, splits=None))
+    with pytest.raises(InputError, match="proves only"):
+        verify(replace(found, claim=found.claim * (1 + 1e-6)))
+    nudge = 1e-4 * generator.normal(size=18) * np.abs(found.multipliers).max()
+    with pytest.raises(InputError, match="proves only"):
+        verify(replace(found, multipliers=found.multipliers + nudge))
+
+
+def test_a_uniform_prior_of_eighty_categories_has_the_closed_form() -> None:
+    limits = average_limits(np.full(80, 1 / 80), 0.5)
+    assert relaxed.bound(limits).claim == pytest.approx(closed_form_bound(limits), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["average", "worst", "local"])
+def test_forty_one_categories(kind: str) -> None:
+    prior = spread(41, 5)
+    room = 1 - prior.max()
+    limits = {
+        "average": lambda: average_limits(prior, 0.6 * room),
+        "worst": lambda: average_limits(prior, 0.3 * room, 0.8),
+        "local": lambda: local_limits(prior, 1.0),
+    }[kind]()
+    point = frontier.solve(limits)
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < (0.02 if kind == "local" else 1e-3)
