@@ -35,20 +35,21 @@ def shown(shares: float | None, pairs: float | None) -> str:
 
 
 def adult() -> None:
-    names = [*(f"θ = {p}" for p in PAIRS), "θ = 0, broad"]
+    names = [*(f"θ = {p}" for p in PAIRS), "θ = 0, no sets"]
+    schema = Schema.anonymous(ADULT)
     print(f"{'ε':>4} {'limit':>9} " + " ".join(f"{name:>25}" for name in names))
     for epsilon in TOTALS:
         cells = []
         for pairs in PAIRS:
             start = time.process_time()
-            found = forms.solve(ADULT, epsilon, pairs=pairs)
+            plan = design(schema, epsilon=epsilon, method="forms", pairs=pairs)
             seconds = time.process_time() - start
+            found = expected_variance(plan.mechanism)
             cells.append(f"{shown(found.shares, found.pairs)} {seconds:4.1f} s")
         start = time.process_time()
-        plan = design(Schema.anonymous(ADULT), epsilon=epsilon, method="forms", pairs=0)
+        single = forms.solve(ADULT, epsilon, pairs=0.0)
         seconds = time.process_time() - start
-        broad = expected_variance(plan.mechanism)
-        cells.append(f"{shown(broad.shares, broad.pairs)} {seconds:4.1f} s")
+        cells.append(f"{shown(single.shares, single.pairs)} {seconds:4.1f} s")
         limit = least_share_variance(ADULT, epsilon) / ROWS
         print(f"{epsilon:4} {limit:9.2e} " + " ".join(f"{cell:>25}" for cell in cells))
 
@@ -143,20 +144,33 @@ def identical() -> None:
         print(f"a = {a:2}, k = {k:2}, ε = {epsilon:g}: {saved:.2f} times, {seconds:.1f} s")
 
 
-def drawing() -> None:
-    print("\nrows a second, Adult, ε = 2")
+def drawing(rounds: int = 5) -> None:
+    """Rows drawn a second, in turn: the median of several rounds."""
     schema = Schema.anonymous(ADULT)
     random = np.random.default_rng(1)
-    rows = [random.integers(0, n, 1 << 18).astype(np.uint8) for n in ADULT]
-    for name, mechanism in (
-        ("forms", design(schema, epsilon=2, method="forms").mechanism),
-        ("balanced", design(schema, epsilon=2).mechanism),
-    ):
-        randomizer = Randomizer(mechanism, SystemRandomness())
-        randomizer.randomize([column[:1000] for column in rows])
-        start = time.process_time()
-        randomizer.randomize(rows)
-        print(f"{name:>9} {(1 << 18) / (time.process_time() - start):.3g}")
+    rows = [random.integers(0, n, 1 << 19).astype(np.uint8) for n in ADULT]
+    for epsilon in TOTALS[1:]:
+        plans = {"balanced": design(schema, epsilon=epsilon).mechanism}
+        for pairs in (0.0, 0.2):
+            plan = design(schema, epsilon=epsilon, method="forms", pairs=pairs)
+            plans[f"forms, θ = {pairs}"] = plan.mechanism
+        drawn = {name: Randomizer(plan, SystemRandomness()) for name, plan in plans.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in drawn}
+        for randomizer in drawn.values():
+            randomizer.randomize([column[:1000] for column in rows])
+        for _ in range(rounds):
+            for name, randomizer in drawn.items():
+                start = time.process_time()
+                randomizer.randomize(rows)
+                seconds[name].append(time.process_time() - start)
+        speeds = {name: len(rows[0]) / np.median(each) for name, each in seconds.items()}
+        print(
+            f"rows a second, Adult, ε = {epsilon:g}: "
+            + "; ".join(
+                f"{name} {speed:.3g} ({speed / speeds['balanced']:.2f})"
+                for name, speed in speeds.items()
+            )
+        )
 
 
 if __name__ == "__main__":
