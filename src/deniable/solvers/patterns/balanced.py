@@ -529,7 +529,7 @@ class _TotalSearch:
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
             result = ramps.best(shares[:1], near)
-            if result is None:
+            if result is None or ramps.floor_broken:
                 near = near or (None if ramps.floor_broken else self._near(start, height))
                 result = ramps.best(shares, near)
             if result is None:

@@ -517,7 +517,9 @@ class RampSearch:
         if now is None:
             return None
         reached = self._fit.at(now.ramp.slopes, now.w, None, share, veto=False)
-        return reached or self._followed(now, share) or now
+        if reached is None or self._cost(reached) > self._cost(now):  # or it is another solution
+            reached = self._followed(now, share)
+        return None if reached is None or self._cost(reached) > self._cost(now) else reached
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""

@@ -432,3 +432,10 @@ def test_a_floor_that_is_recorded_holds_for_all_2080_pairs_of_65_attributes() ->
     assert len(floors) == 2080
     assert floors.min() >= 0.95
     assert solution.epsilon < 1.1 * solution.optimum.epsilon
+
+
+def test_a_total_without_a_cap_is_not_left_to_the_first_ramp_that_keeps_the_floor() -> None:
+    # The steepest slopes break the floor; without a plateau they buy a third of these levels.
+    counts = (22, 5, 5, 2, 2, 11, 9, 2, 32, 22, 2, 5)
+    spent = balanced.spend(counts, 1.0, [1.0] * 12, [math.inf] * 12, math.inf, 0.5)
+    assert spent.levels.sum() > 3.13

@@ -132,10 +132,10 @@ def test_levels_of_8_to_20_nats_are_reached_from_the_product_law(
 ) -> None:
     # Every other start stalls: at such levels the height hardly answers to the slopes.
     random = np.random.default_rng(seed)
-    levels = random.uniform(8, 20, 9)
-    problem = checked_problem(random.integers(2, 9, 9).tolist(), levels)
+    levels = random.uniform(8, 20, 14)
+    problem = checked_problem(random.integers(2, 9, 14).tolist(), levels)
     search = RampSearch(
-        GridRamps(problem.n_categories), AtLevels(problem, multiple * levels), 60.0, 1e-7, 1e-5
+        GridRamps(problem.n_categories), AtLevels(problem, multiple * levels), 90.0, 1e-7, 1e-5
     )
     best = search.best(1.0)
     assert best is not None
