@@ -150,7 +150,15 @@ def _by_search(problem: Problem, gap: float) -> OptimalSolution:
             tried.append(_landed(problem, fit_vote(problem, gap=gap, newton=False), gap))
     if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
         tried.append(_landed(problem, fit_vote(problem, gap=gap), gap))
-    return min(tried, key=lambda solution: solution.epsilon)
+    return _with_best_proof(problem, tried)
+
+
+def _with_best_proof(problem: Problem, tried: Sequence[OptimalSolution]) -> OptimalSolution:
+    """Return the law of smallest ε with the best proof: another search may have found it."""
+    best = min(tried, key=lambda solution: solution.epsilon)
+    others = [one for one in tried if one is not best]
+    proofs = [_certified(problem, best.parts, one.weights, best.method) for one in others]
+    return max([best, *proofs], key=lambda solution: solution.lower_bound)
 
 
 def _enough(gap: float, bound: float) -> float:
@@ -186,11 +194,7 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
         except SolverError:
             if not candidates:
                 raise
-    best = min(candidates, key=lambda solution: solution.epsilon)
-    # Another search may have found the better proof.
-    others = [one for one in candidates if one is not best]
-    proofs = [_certified(problem, best.parts, one.weights, best.method) for one in others]
-    return max([best, *proofs], key=lambda solution: solution.lower_bound)
+    return _with_best_proof(problem, candidates)
 
 
 def _a_hair_below(problem: Problem) -> Problem:

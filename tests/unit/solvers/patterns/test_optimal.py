@@ -457,3 +457,12 @@ def test_where_an_own_response_is_too_coarse_the_levels_are_met_a_hair_below() -
     solution = optimal.solve([2] * 12, levels)
     assert solution.gap < 1e-8
     assert np.abs(solution.delivered - levels).max() < 1e-9
+
+
+def test_of_two_searches_that_end_at_the_same_level_the_better_proof_counts() -> None:
+    problem = checked_problem([3, 4, 5], [1.0, 2.0, 1.5])
+    solution = optimal.solve([3, 4, 5], [1.0, 2.0, 1.5])
+    poor = optimal._certified(problem, solution.parts, np.eye(3)[0], "vote")
+    assert poor.lower_bound < solution.lower_bound - 0.1
+    kept = optimal._with_best_proof(problem, [poor, solution])
+    assert kept.lower_bound == solution.lower_bound
