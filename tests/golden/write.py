@@ -91,6 +91,7 @@ MECHANISMS = {
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
     "forms-broad": "design --categories 16,3,2 --epsilon 1 --method forms --broad auto",
+    "forms-counted": "design --categories 2,2,2,2,2,2,2,2,2,2,2,2,2,2 --epsilon 9 --method forms",
     "blended-votes": f"design --categories {MANY} --attribute-epsilon {SPREAD} --method optimal",
 }
 
@@ -133,7 +134,7 @@ def questions(name: str, names: list[str]) -> list[str]:
     some = f" --subset {names[0]}" + (f",{names[-1]}" if len(names) > 1 else "")
     pair = (
         f" --covariance {names[0]},{names[1]}"
-        if len(names) > 1 and name not in ("matrix", "forms", "forms-broad")
+        if len(names) > 1 and name not in ("matrix", "forms", "forms-broad", "forms-counted")
         else ""
     )
     return [f"inspect {name}.json --json{some}{pair}"]
@@ -174,6 +175,7 @@ FAMILIES = {
     "bistochastic-matrix": "matrix",
     "designed-matrix": "designed matrix",
     "forms-broad": "forms",
+    "forms-counted": "forms",
     "gated-sum-vote": "gated-sum",
     "gated-sum-ramp": "gated-sum",
 }
