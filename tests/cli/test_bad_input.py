@@ -287,9 +287,9 @@ def test_a_stopped_run_leaves_nothing(people, kill):
     ) as process:  # fmt: skip
         # Wait until it has begun to write.
         deadline = time.monotonic() + 60
-        while not any(n.startswith(".r.") for n in names(people)) and time.monotonic() < deadline:
+        while not list(people.glob(".r.*/new")) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert any(n.startswith(".r.") for n in names(people))
+        assert list(people.glob(".r.*/new"))
         process.send_signal(kill)
         assert process.wait(60) != 0
         assert process.stderr is not None
