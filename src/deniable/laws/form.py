@@ -279,7 +279,11 @@ class Form(PatternLaw):
             "bits": table["bits"],
             "weights": table["weights"],
             "digest": self.digest(),
-            **({"drawn": [draw._asdict() for draw in self.drawn]} if self.drawn else {}),
+            **(
+                {"drawn": [{"members": list(m), "asked": n} for m, n in self.drawn]}
+                if self.drawn
+                else {}
+            ),
             **({"sets": [place for place, _ in self.sets]} if self.sets else {}),
         }
 
