@@ -1,5 +1,6 @@
 """The program itself: how it starts, how it fails, how it prints JSON."""
 
+import atexit
 import difflib
 import gc
 import os
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
+    atexit.register(gc.freeze)  # Python would look at all that was loaded once more as it ends
     with options_as_typed():
         _run(sys.argv[1:] if arguments is None else list(arguments))
 
