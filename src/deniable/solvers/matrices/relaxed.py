@@ -442,6 +442,8 @@ class _Relaxed:
         """A predictor and a corrector (Mehrotra), with the slacks eliminated."""
         dual, primal, inner = residuals
         s, z = point.slack, point.multipliers
+        if not (z < 1e250 * s).all():
+            raise ValueError("the slacks have vanished")
         system = curve + (self.slope.T @ sparse.diags(z / s) @ self.slope).toarray()
         scale = 1.0 / np.sqrt(np.diag(system))
         system *= scale[:, None]

@@ -60,7 +60,8 @@ def mechanism(
         limits: the prior and the required privacy.
         certificate: of the bound; its dual says which rows to look for first.
         rounds: of searching for rows and weighing them, at most.
-        close: stop once the error is so near the bound, as a fraction of it.
+        close: stop once the error is so near the bound, as a fraction of it, or a round brings it
+            little nearer.
 
     Returns:
         The rows, None if those found make no mechanism within the limits; and a certificate.
@@ -70,6 +71,7 @@ def mechanism(
     rows = _first(limits, generator)
     rows = _joined(rows, _search(limits, *dual, rows, generator))
     best: Weighted | None = None
+    before = np.inf
     for step in range(rounds):
         found = _weigh(limits, rows, max(0.1 * close, 1e-3 * 0.1**step))
         if found is None:
@@ -79,8 +81,10 @@ def mechanism(
         own = found.directions, found.multipliers
         proofs = [certificate, certify(limits, *own), certify(limits, *own, splits)]
         certificate = max(proofs, key=lambda proof: proof.claim)
-        if best.error <= certificate.claim * (1.0 + close):
+        gap = best.error / certificate.claim - 1.0
+        if gap <= close or gap > 0.9 * before:
             break
+        before = gap
         heavy = found.weights > 1e-7 * found.weights.sum()
         kept = rows[heavy][np.argsort(-found.weights[heavy])]
         near = _search(limits, *dual, kept, generator)
