@@ -310,6 +310,9 @@ class ColumnEncoder:
 _TOGETHER_CELLS = 1 << 18
 """So many cells of columns alike are looked at in one call: what it needs stays in the cache."""
 
+_MANY_COLUMNS = 16
+"""Of dictionaries only if they are those of so many columns, or more."""
+
 
 class ColumnsEncoder:
     """Looks at columns of a table, in one call at those that are declared alike, if they are short.
@@ -345,7 +348,9 @@ class ColumnsEncoder:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         together = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
         for alike in self._alike:
-            most = 1 if pa.types.is_dictionary(columns[alike[0]].type) else together
+            # To bring dictionaries together takes longer than a few more calls.
+            few = together < _MANY_COLUMNS and pa.types.is_dictionary(columns[alike[0]].type)
+            most = 1 if few else together
             for start in range(0, len(alike), most):
                 names = alike[start : start + most]
                 column = columns[names[0]]

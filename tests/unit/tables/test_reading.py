@@ -405,6 +405,20 @@ def test_files_are_closed_and_threads_end_when_reading_stops_early(tmp_path):
     assert (len(list(opened.iterdir())) if opened.exists() else 0) == before
 
 
+@pytest.mark.parametrize("width", [3, 40])
+def test_columns_alike_with_dictionaries_of_their_own_are_looked_at_as_if_each_were_alone(
+    width, tmp_path
+):
+    random = np.random.default_rng(width)
+    codes = random.integers(0, 3, (width, 500))
+    codes[0] = 2  # its dictionary has one text
+    names = [f"a{i}" for i in range(width)]
+    texts = {name: np.array(["x", "y", "z"])[own] for name, own in zip(names, codes, strict=True)}
+    pq.write_table(pa.table(texts), tmp_path / "t.parquet")
+    attributes = [Attribute(name, ("x", "y", "z")) for name in names]
+    assert rows(tmp_path / "t.parquet", attributes, ())[0] == codes.tolist()
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_one_batch_is_read_while_one_is_worked_on_and_no_other_held(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(csv_source, "BLOCK_BYTES", 10_000)
