@@ -1,5 +1,7 @@
 """Shared settings, and one budget of false alarms for all workers of a run."""
 
+import atexit
+import gc
 import os
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if str(item.path).startswith(STATISTICAL):
             item.add_marker("statistical")
+
+
+def pytest_unconfigure() -> None:
+    # Commands that ran in this process would spare its end, and DuckDB takes that for a leak.
+    atexit.unregister(gc.freeze)
 
 
 @pytest.fixture
