@@ -10,6 +10,7 @@ import signal
 import tempfile
 import threading
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -254,21 +255,20 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     ['record.json']
     """
     refuse_existing(path, overwrite=overwrite)
-    aside = lock = None
+    # Named before it is made: a signal may come in between.
+    aside = path.absolute().parent / f".{path.name}.{uuid.uuid4().hex[:16]}"
+    lock = FileLock(aside)
     try:
         with explain_write_errors(path):
-            aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}."))
-            lock = FileLock(aside)
+            aside.mkdir(mode=0o700)
             lock.take_over()  # of a process that is gone it can be had, and is swept
             new = aside / "new"
             new.mkdir()
             yield new
             put_folder(new, path, aside / "old", overwrite=overwrite)
     finally:
-        if aside is not None:
-            shutil.rmtree(aside, ignore_errors=True)
-        if lock is not None:
-            lock.release()
+        shutil.rmtree(aside, ignore_errors=True)
+        lock.release()
 
 
 def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:

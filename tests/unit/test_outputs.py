@@ -147,6 +147,17 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
         replaced_folder(tmp_path / "no" / "r", overwrite=False).__enter__()
 
 
+def test_a_folder_that_was_just_made_when_the_run_is_stopped_goes_too(tmp_path, monkeypatch):
+    def made_and_stopped(path, mode=0o777, made=os.mkdir):
+        made(path, mode)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", made_and_stopped)
+    with pytest.raises(KeyboardInterrupt), replaced_folder(tmp_path / "r", overwrite=False):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
     old = tmp_path / "r"
     old.mkdir()
