@@ -58,9 +58,16 @@ _CAP_EQUALS_LEVEL = 1e-9
 _LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
-_SHARES = (1.0, 0.9, 0.8, 2 / 3, 0.5, 1 / 3, 0.25, 1.25 / 6, 1.1 / 6)
-"""Shares of the caps, in turn: of 6x they are 4x, 3x, 2x, 1.5x, 1.25x and 1.1x, and two between.
-Beside one large level, the pairs of the others may break the floor at the caps as they are, and
+_RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
+"""Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
+what is found for a stricter one is found for a looser one."""
+
+_FROM_OWN_STARTS = 12
+"""Attributes up to which every stricter cap is searched from starts of its own, so that the answer
+is the one to a request for that cap; of more that takes too long."""
+
+_BELOW_CAPS = (0.9, 0.8)
+"""Beside one large level, the pairs of the others may break the floor at the caps as they are, and
 keep it a tenth below."""
 
 _NEAR, _NEAR_PART = 5e-4, 2e-5
@@ -309,8 +316,10 @@ def _with_room(
     level = _tied(problem, limits)
     aimed = level - np.minimum(AIM, 1e-3 * level)
     caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
-    least = float((problem.attribute_epsilon / caps).max())
-    shares = [share for share in _SHARES if share > 1.02 * least]
+    tightest = float((caps / problem.attribute_epsilon).min())
+    rungs, shares = _rungs(tightest, floor), [1.0]
+    if problem.n_attributes > _FROM_OWN_STARTS:
+        rungs, shares = [], [1.0, *(rung / tightest for rung in rungs)]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
 
     def common(apart: list[int], height: float, near: Fit | None) -> _Common:
@@ -318,18 +327,30 @@ def _with_room(
         broken = False
         while True:
             together = sorted(set(range(problem.n_attributes)) - set(apart))
-            ramps = at_levels(
-                problem.counts[together], aimed[together], caps[together], height, floor
-            )
-            best = ramps.best(shares, near)
-            broken |= ramps.floor_broken
+            best: tuple[Part, Fit] | None = None
+            apart_costs = math.fsum(level[together].tolist())
+            worse, cover = 0, list[int]()
+            for rung in (math.inf, *rungs):
+                stricter = np.minimum(caps, rung * level)[together]
+                ramps = at_levels(
+                    problem.counts[together], aimed[together], stricter, height, floor
+                )
+                found, near = ramps.best(shares, near), None
+                broken |= ramps.floor_broken
+                cover = cover or ramps.broken
+                if found is not None and found[1].w < (best[1].w if best else apart_costs):
+                    best, worse = (ramps.part(*found), found[1]), 0
+                else:
+                    worse += 1
+                # Patterns are few, and E may rise and fall with the caps.
+                if best and worse and not ramps.floor_broken:
+                    break
             if best is not None:
-                law, fit = best
-                part = replace(ramps.part(law, fit), attributes=tuple(together))
+                part = replace(best[0], attributes=tuple(together))
                 parts = [part, independent(problem, sorted(apart))] if apart else [part]
-                return _Common(parts, None if apart else fit, broken)
-            apart, near = apart + [together[place] for place in ramps.broken], None
-            if not ramps.broken or problem.n_attributes - len(apart) < 2:
+                return _Common(parts, None if apart else best[1], broken)
+            apart = apart + [together[place] for place in cover]
+            if not cover or problem.n_attributes - len(apart) < 2:
                 return _Common([product], None, broken)
 
     best = common([], height, near)
@@ -347,6 +368,14 @@ def _with_room(
     if table is not None and table.account.epsilon < product.account.epsilon:
         return [table], "program", None
     return [product], "floor" if best.broken else "independent", None
+
+
+def _rungs(tightest: float, floor: float | None) -> list[float]:
+    """Return the stricter caps that are tried, as multiples of the levels, where the tightest cap
+    is so many times its level."""
+    near = () if floor is None else _BELOW_CAPS
+    rungs = {*_RUNGS, *(part * tightest for part in near)}
+    return sorted((rung for rung in rungs if 1.02 < rung < 0.98 * tightest), reverse=True)
 
 
 class _Common(NamedTuple):
@@ -465,7 +494,7 @@ class _TotalSearch:
             if whole.epsilon <= self._total:
                 return Spent(most, whole)
         best = self._independent()
-        ramps = self._by_ramps(scale)
+        ramps = self._by_ladder(scale)
         if ramps is not None and _worth(ramps) > _worth(best) and not self._fair:
             best = ramps
         most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
@@ -503,23 +532,39 @@ class _TotalSearch:
         parts = [independent(problem, range(problem.n_attributes))]
         return _Reached(low, levels, parts, "independent", None)
 
-    def _by_ramps(self, scale: float) -> _Reached | None:
+    def _by_ladder(self, scale: float) -> _Reached | None:
+        """Return the best of what is found under the caps and under stricter ones."""
+        about, apart = self._levels(scale), _worth(self._independent())
+        best, worse = None, 0
+        rungs = _rungs(float((self._loosest(about) / about).min()), self._floor)
+        for rung in (math.inf, *rungs):
+            found, broken = self._by_ramps(scale, min(self._multiple, rung, _LOOSEST))
+            if found is not None and _worth(found) > (_worth(best) if best else apart):
+                best, worse = found, 0
+            else:
+                worse += 1
+            if best is not None and worse >= 2 * broken:
+                break
+        return best
+
+    def _by_ramps(self, scale: float, multiple: float) -> tuple[_Reached | None, bool]:
+        """Return the best ramp under caps of so many times the levels, and whether the floor stood
+        in the way."""
         about = self._levels(scale)
         problem = Problem(self._problem.n_categories, about)
         height = self._total * (1 - 1e-12) - 1e-11
-        tightest = float((self._loosest(about) / about).min())
-        shares = [share for share in _SHARES if share * tightest > 1.02]
         near: Fit | None = None
+        broken = False
         for _ in range(4):
             if not 0.0 < height <= LARGEST_HEIGHT:
-                return None
+                return None, broken
 
             def target(places: list[int], height: float = height) -> Target:
                 return AtTotal(
                     self._problem.n_categories[places],
                     self._ratios[places],
                     self._at_most[places],
-                    min(self._multiple, _LOOSEST),
+                    multiple,
                     self._limits[places],
                     height,
                     AIM,
@@ -528,28 +573,29 @@ class _TotalSearch:
             # No level is above the total, whatever its limit for many attributes says.
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            result = ramps.best(shares[:1], near)
-            if result is None or ramps.floor_broken:
-                near = near or (None if ramps.floor_broken else self._near(start, height))
-                result = ramps.best(shares, near)
+            result = ramps.best([1.0], near)
+            if result is None and near is None and not ramps.floor_broken:
+                near = self._near(start, height, multiple)
+                result = ramps.best([1.0], near)
+            broken |= ramps.floor_broken
             if result is None:
-                return None
+                return None, broken
             law, reached = result
             near, part = reached, ramps.part(law, reached)
             unspent = self._total - part.account.epsilon
             if unspent < 0.0:
-                return None
+                return None, broken
             if unspent <= _UNSPENT * self._total:
                 break
             # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
             height += unspent
         scale = math.exp(reached.w)
-        return _Reached(scale, self._levels(scale), [part], "ramp", reached)
+        return _Reached(scale, self._levels(scale), [part], "ramp", reached), broken
 
     def _loosest(self, levels: FloatArray) -> FloatArray:
         return np.minimum(self._caps(levels), _LOOSEST * levels)
 
-    def _near(self, scale: float, height: float) -> Fit | None:
+    def _near(self, scale: float, height: float, multiple: float) -> Fit | None:
         """Return about the ramp that spends the total, by secants over ramps at given levels.
 
         Where one level takes nearly all of the total, the scale at a given height moves steeply
@@ -558,9 +604,8 @@ class _TotalSearch:
         at, last, near, spent = math.log(scale), None, None, height
         for _ in range(_SECANTS):
             levels = self._levels(math.exp(at))
-            ramps = at_levels(
-                self._problem.counts, levels, self._loosest(levels), spent, self._floor
-            )
+            caps = np.minimum(multiple * levels, self._limits)
+            ramps = at_levels(self._problem.counts, levels, caps, spent, self._floor)
             near = ramps.searched(near)
             if near is None:
                 return None

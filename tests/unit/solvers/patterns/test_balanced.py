@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,22 +190,23 @@ def test_an_impossible_request_is_refused(
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-@pytest.mark.parametrize(("fails", "next_share"), [((1.0,), 0.9), ((1.0, 0.9, 0.8), 2 / 3)])
+@pytest.mark.parametrize(("fails", "left"), [(1, 2.0), (2, 1.5)])
 def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
-    monkeypatch: pytest.MonkeyPatch, fails: tuple[float, ...], next_share: float
+    monkeypatch: pytest.MonkeyPatch, fails: int, left: float
 ) -> None:
     counts, levels = request(3, 7)
     caps = [3.0 * level for level in levels]
     right = balanced.solve(counts, levels, caps, None, exact=0).epsilon
-    search = RampSearch.best
+    search, searched = RampLaws.best, list[RampLaws]()
 
-    def failing(self: RampSearch, share: float, near: Fit | None = None) -> Fit | None:
-        return None if share in fails else search(self, share, near)
+    def failing(self: RampLaws, *arguments: Any) -> tuple[PatternLaw, Fit] | None:
+        searched.append(self)
+        return None if len(searched) <= fails else search(self, *arguments)
 
-    monkeypatch.setattr(RampSearch, "best", failing)
+    monkeypatch.setattr(RampLaws, "best", failing)
     solution = balanced.solve(counts, levels, caps, None, exact=0)
     assert solution.method == "ramp"
-    stricter = [3.0 * next_share * level for level in levels]
+    stricter = [left * level for level in levels]
     assert (solution.parts[0].account.epsilon_given_rest <= stricter).all()
     assert right < solution.epsilon < math.fsum(levels)
 
@@ -374,12 +376,17 @@ CAPS, FLOORS = (1.1, 1.25, 1.5, 2.0, 3.0, 6.0, math.inf), (1.0, 0.9, 0.5, None)
 """From the strictest to none."""
 
 
+MANY = pytest.param(7, 12, marks=pytest.mark.slow)
+"""Attributes of which no linear program is solved, or none but the smallest."""
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(2, 6), MANY])
 @settings(max_examples=8)
 @given(st.data())
 def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
-    data: st.DataObject,
+    fewest: int, most: int, data: st.DataObject
 ) -> None:
-    counts = data.draw(st.lists(st.integers(2, 12), min_size=2, max_size=6))
+    counts = data.draw(st.lists(st.integers(2, 12), min_size=fewest, max_size=most))
     k = len(counts)
     levels = data.draw(st.lists(st.floats(0.15, 3.0), min_size=k, max_size=k))
     caps = sorted(data.draw(st.tuples(st.sampled_from(CAPS), st.sampled_from(CAPS))))
@@ -391,12 +398,13 @@ def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
     assert loose <= strict + 1e-3
 
 
+@pytest.mark.parametrize(("fewest", "most"), [(2, 6), MANY])
 @settings(max_examples=3)
 @given(st.data())
 def test_a_larger_total_or_a_looser_cap_never_buys_less_than_a_thousandth(
-    data: st.DataObject,
+    fewest: int, most: int, data: st.DataObject
 ) -> None:
-    counts = data.draw(st.lists(st.integers(2, 12), min_size=2, max_size=6))
+    counts = data.draw(st.lists(st.integers(2, 12), min_size=fewest, max_size=most))
     ratios = data.draw(st.lists(st.floats(0.5, 2.0), min_size=len(counts), max_size=len(counts)))
     caps = sorted(data.draw(st.tuples(st.sampled_from(CAPS), st.sampled_from(CAPS))))
     totals = sorted(data.draw(st.tuples(st.floats(0.3, 6.0), st.floats(0.3, 6.0))))
@@ -405,6 +413,35 @@ def test_a_larger_total_or_a_looser_cap_never_buys_less_than_a_thousandth(
         for cap, total in zip(caps, totals, strict=True)
     )
     assert loose >= strict - 1e-3
+
+
+def spread(seed: int) -> tuple[list[int], list[float]]:
+    """Levels, or ratios of them, from 0.01 to 8."""
+    random = np.random.default_rng(seed)
+    k = int(random.integers(7, 17))
+    counts = random.integers(2, 13, k).tolist()
+    random.integers(4)
+    return counts, np.exp(random.uniform(math.log(0.01), math.log(8.0), k)).tolist()
+
+
+def test_a_total_without_a_cap_buys_what_a_cap_leaves_of_it() -> None:
+    # Without a cap it once ended at independent responses, and with 1.25x too: 0.5 of 0.95.
+    counts, ratios = spread(1000)
+    bought = [
+        balanced.spend(counts, 0.5, ratios, [math.inf] * len(counts), cap, None).levels.sum()
+        for cap in (1.25, 3.0, math.inf)
+    ]
+    assert 0.7 < bought[0] < bought[1] < bought[2] + 1e-3
+
+
+@pytest.mark.slow
+def test_looser_caps_beside_a_floor_of_one_cost_no_more() -> None:
+    counts, levels = spread(1)
+    costs = [
+        balanced.solve(counts, levels, [cap * level for level in levels], 1.0).epsilon
+        for cap in (1.25, 1.5, 3.0, math.inf)
+    ]
+    assert all(loose <= strict + 1e-3 for strict, loose in itertools.pairwise(costs))
 
 
 @pytest.mark.parametrize(
