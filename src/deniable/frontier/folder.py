@@ -7,7 +7,7 @@ have one row per true category, as ``--matrix`` reads them.
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -195,8 +195,11 @@ def _curves(frontier: Frontier) -> list[Curve]:
             for row in frontier.rows
             if row.method == method and row.mse is not None and row.privacy is not None
         ]
+        style = METHODS[method].style
+        if method == BOUND and frontier.rows[0].bound != "exact":
+            style = replace(style, label="mechanism nearest to the bound", line="--")
         if points:
-            curves.append(Curve(METHODS[method].style, points, method == BOUND))
+            curves.append(Curve(style, points, method == BOUND))
     return curves
 
 

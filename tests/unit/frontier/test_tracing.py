@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.frontier.folder import _curves
 from deniable.frontier.methods import METHODS
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Frontier, Request, trace
@@ -115,6 +116,7 @@ def test_beyond_sixteen_categories_the_bound_is_proven_and_it_is_said_how_near()
     said = next(note for note in wide.notes if "17" in note)
     assert "proven" in said
     assert float(said.split("at most ")[1].split(" %")[0]) < 0.1
+    assert [curve.style.label for curve in _curves(wide)][1] == "mechanism nearest to the bound"
     bounds = {row.level: row for row in wide.rows if row.method == "bound"}
     for limits, level in zip(request.limits(), (0.3, 0.5), strict=True):
         row = bounds[level]
