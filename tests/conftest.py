@@ -17,8 +17,8 @@ from statistical.budget import BUDGET, TOTAL
 # when numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# No deadline: a slow machine is not a defect. Fresh examples in every run, also where continuous
-# integration would have hypothesis repeat the same ones.
+# No deadline: a slow machine is not a defect. Fresh examples in every run but the gate's (.ci/run),
+# also where continuous integration would have hypothesis repeat the same ones.
 settings.register_profile(
     "deniable",
     deadline=None,
