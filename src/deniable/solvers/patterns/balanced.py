@@ -319,7 +319,7 @@ def _with_room(
     tightest = float((caps / problem.attribute_epsilon).min())
     rungs, shares = _rungs(tightest, floor), [1.0]
     if problem.n_attributes > _FROM_OWN_STARTS:
-        rungs, shares = [], [1.0, *(rung / tightest for rung in rungs)]
+        rungs, shares = rungs[:1], [1.0, *(rung / tightest for rung in rungs[1:])]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
 
     def common(apart: list[int], height: float, near: Fit | None) -> _Common:
@@ -330,7 +330,7 @@ def _with_room(
             best: tuple[Part, Fit] | None = None
             apart_costs = math.fsum(level[together].tolist())
             worse, cover = 0, list[int]()
-            for rung in (math.inf, *rungs):
+            for rung in rungs:
                 stricter = np.minimum(caps, rung * level)[together]
                 ramps = at_levels(
                     problem.counts[together], aimed[together], stricter, height, floor
@@ -371,11 +371,12 @@ def _with_room(
 
 
 def _rungs(tightest: float, floor: float | None) -> list[float]:
-    """Return the stricter caps that are tried, as multiples of the levels, where the tightest cap
-    is so many times its level."""
+    """Return the caps that are tried, as multiples of the levels, where the tightest cap is so many
+    times its level: the caps as they are, and stricter ones; none where there is no room."""
     near = () if floor is None else _BELOW_CAPS
-    rungs = {*_RUNGS, *(part * tightest for part in near)}
-    return sorted((rung for rung in rungs if 1.02 < rung < 0.98 * tightest), reverse=True)
+    stricter = {*_RUNGS, *(part * tightest for part in near)}
+    rungs = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
+    return [math.inf, *rungs] if tightest > 1.02 * (1 + 1e-9) else []
 
 
 class _Common(NamedTuple):
@@ -537,7 +538,7 @@ class _TotalSearch:
         about, apart = self._levels(scale), _worth(self._independent())
         best, worse = None, 0
         rungs = _rungs(float((self._loosest(about) / about).min()), self._floor)
-        for rung in (math.inf, *rungs):
+        for rung in rungs:
             found, broken = self._by_ramps(scale, min(self._multiple, rung, _LOOSEST))
             if found is not None and _worth(found) > (_worth(best) if best else apart):
                 best, worse = found, 0
