@@ -227,7 +227,7 @@ def _largest(
         # What the search finds at two scales may differ by a part of what is left to prove.
         if design.gap is None or "caps" in plan.method.takes:
             return within
-        return max(within, design.gap / 2)
+        return max(within, design.gap)
 
     return _largest_monotone(lambda scale: plan.at(levels(scale)), budget, low, high, first, unsure)
 
