@@ -84,9 +84,9 @@ def test_over_epsilon_a_bound_holds_for_every_smaller_epsilon() -> None:
     ]  # fmt: skip
 
 
-def test_a_closed_form_is_not_called_attained() -> None:
+def test_a_bound_that_is_only_proven_is_not_called_attained() -> None:
     svg = drawn(CURVES[:1], exact=False)[1]
-    assert "<!-- lower bound in closed form -->" in svg
+    assert "<!-- proven lower bound -->" in svg
     assert "attained" not in svg
 
 
