@@ -380,7 +380,9 @@ def sweep(path: Path) -> None:
     Args:
         path: the file or folder that they were making.
     """
-    ours = re.compile(rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8,16}}|[a-z0-9_.]+\.partial)")
+    ours = re.compile(
+        rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8}}|[0-9a-f]{{16}}|[a-z0-9_.]+\.partial)"
+    )
     try:
         with os.scandir(path.absolute().parent) as beside:
             leftovers = sorted(Path(entry.path) for entry in beside if ours.fullmatch(entry.name))
