@@ -392,3 +392,24 @@ def test_a_mechanism_written_before_parts_were_known_still_reads(deniable, trace
     assert done.status == 0, done.err
     assert (traced / "r.csv").read_text().startswith("age+sex\n")
     refused(deniable("estimate", "r.csv", "--mechanism", "old.json", "--of", "age"), "no attribute")
+
+
+def test_under_forms_the_parts_are_empty_together_and_estimated(deniable, place):
+    (place / "forms.toml").write_text(MERGED.replace("epsilon = 2.0\n", ""))
+    words = ["--schema", "forms.toml", "--epsilon", "2", "--method", "forms", "--asked", "1"]
+    assert deniable("share", "t.csv", *words, "--output", "f").status == 0
+    with (place / "f" / "data.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    age, sex = header.index("age"), header.index("sex")
+    assert {(row[age] == "", row[sex] == "") for row in rows} == {(True, True), (False, False)}
+    for (age_of,), cell in cells(deniable("estimate", "f", "--of", "age", "--json").json).items():
+        truth = shares_of("age")[(age_of,)]
+        assert abs(cell["estimate"] - truth) < 7 * cell["standard_error"]
+    torn = next(number for number, row in enumerate(rows) if row[age])
+    rows[torn][age] = ""
+    with (place / "torn.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    refused(
+        deniable("estimate", "torn.csv", "--mechanism", "f", "--of", "age,sex"),
+        f"data row {torn + 1}: a part of 'age+sex' is empty and another is not",
+    )

@@ -5,7 +5,7 @@ import pytest
 
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import optimal
+from deniable.solvers.patterns import optimal, ramp_laws
 from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor
 
 
@@ -44,3 +44,30 @@ def test_beside_large_levels_a_floor_is_kept_under_caps_a_tenth_tighter() -> Non
     ((high, low),) = law.record_level()
     assert np.log(high / low) <= fit.w + 1e-9
     assert fit.w < optimal.solve(counts.tolist(), levels).epsilon + 0.6
+
+
+def test_a_ramp_that_cannot_be_drawn_is_looked_for_below_the_caps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(1)
+    counts, levels = random.integers(2, 9, 18), random.uniform(0.3, 1.5, 18)
+    landed, refused = ramp_laws.gated_sum_of, [True]
+    monkeypatch.setattr(
+        ramp_laws,
+        "gated_sum_of",
+        lambda *given, **more: None if refused and refused.pop() else landed(*given, **more),
+    )
+    found = at_levels(counts, levels, 2.0 * levels, 6.0, None).best((1.0, 2 / 3), None)
+    assert found is not None
+    assert (found[0].account.epsilon_given_rest <= 2.0 * levels * 2 / 3 + 1e-9).all()
+
+
+def test_a_floor_that_the_drawn_law_misses_is_looked_for_higher_up() -> None:
+    random = np.random.default_rng(1)
+    counts, levels = random.integers(2, 9, 18), random.uniform(0.3, 1.5, 18)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, 0.95)
+    ramps._margin = -0.02  # as if the search told ratios two hundredths too high
+    found = ramps.best((1.0,), None)
+    assert found is not None
+    assert ramps.broken == []
+    assert keep_floor([found[0]], 0.95)
