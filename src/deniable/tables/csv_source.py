@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 21
 """Read and parsed at a time. The memory of a pipe is a few of these."""
 
 _WIDE = 64
-_WIDE_CELLS, _WIDE_ROWS = 1 << 22, 1 << 12
+_WIDE_CELLS, _WIDE_ROWS = 1 << 22, 3 << 10
 """From so many columns on, blocks of so many cells, or so many rows if that is less, where they are
 larger: every column of a block costs the same few calls, however short it is."""
 
