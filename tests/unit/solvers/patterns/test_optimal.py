@@ -427,9 +427,10 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     ],
 )
 def test_far_from_ordinary_levels_the_gap_is_small(
-    levels: str, categories: str, k: int, seed: int
+    levels: str, categories: str, k: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Some of what `benchmarks/bench_optimal.py --hard` prints; the last once ended 1 nat above.
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     bench = runpy.run_path(str(ROOT / "benchmarks" / "bench_optimal.py"))
     counts, asked = bench["hard_instance"](levels, categories, k, seed)
     solution = optimal.solve(counts, asked)
