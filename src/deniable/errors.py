@@ -35,11 +35,11 @@ nothing, the command that has it."""
 _typed = False
 
 
-def told(sentence: str) -> str:
+def in_their_terms(sentence: str) -> str:
     """Return a sentence that names options: as they are typed if a command runs, else with what
     they are in Python.
 
-    >>> told("with --pairs 0.02 every pair can be estimated")
+    >>> in_their_terms("with --pairs 0.02 every pair can be estimated")
     'with pairs 0.02 every pair can be estimated'
     """
     return sentence if _typed else _OPTION.sub(lambda o: _IN_PYTHON.get(o[1], o[0]), sentence)
@@ -57,14 +57,14 @@ class InputError(ValueError):
     """
 
     def __str__(self) -> str:
-        return told(super().__str__())
+        return in_their_terms(super().__str__())
 
 
 class Notice(UserWarning):
     """Something that a user should know, though the work goes on; one sentence or two."""
 
     def __str__(self) -> str:
-        return told(super().__str__())
+        return in_their_terms(super().__str__())
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from deniable.design.account import CapCost, Design
 from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.plan import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
-from deniable.errors import InputError, told
+from deniable.errors import InputError, in_their_terms
 from deniable.laws import Identity, PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.laws.law import integer_weights
@@ -236,7 +236,7 @@ def _named_sets(
         f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; --broad never has "
         "single categories only."
     )
-    return (told(sentence),)
+    return (in_their_terms(sentence),)
 
 
 def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
@@ -314,4 +314,4 @@ def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
         f"Nothing can be estimated of how these go together: {_listed(never)}. With --pairs 0.02 "
         "every pair can, and errors of shares grow by 1 to 5 %."
     )
-    return (told(sentence),)
+    return (in_their_terms(sentence),)
