@@ -274,4 +274,5 @@ def _answers_of(sets: SetAnswers) -> tuple[list[int], list[int], list[int]]:
         for entries, total in zip(quarters, totals, strict=True)
         for weight, start, shift in entries
     ]
-    return tuple(map(list, zip(*drawn, strict=True)))  # type: ignore[return-value]
+    weights, starts, shifts = zip(*drawn, strict=True)
+    return list(weights), list(starts), list(shifts)
