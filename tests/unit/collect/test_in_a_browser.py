@@ -641,30 +641,29 @@ def test_nor_is_one_where_nothing_can_be_answered_or_sent(
     folder, watch = example_folder(tmp_path, respondents='"invited"'), Watched()
     agent = browser.execute_script("return navigator.userAgent")
     tell, page = "Emulation.setUserAgentOverride", tmp_path / "page.html"
+
+    def answered(address: str, state: str) -> None:
+        browser.get("about:blank")
+        browser.get(address)
+        fill(browser)
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, state)
+        assert broken(browser) == []
+
     browser.execute_cdp_cmd(tell, {"userAgent": agent, "acceptLanguage": language})
     try:
         with served(folder, watch) as url, sized(browser, width):
             browser.get(url)
             wait_for(browser, "no-token")
             assert broken(browser) == []
-            browser.get("about:blank")
-            browser.get(f"{url}#{'0' * 32}")
-            fill(browser)
-            browser.find_element(By.ID, "send").click()
-            wait_for(browser, "not-taken")
-            assert broken(browser) == []
+            answered(f"{url}#{'0' * 32}", "not-taken")
             page.write_bytes(altered(folder.study, lower_epsilon))
             browser.get(page.as_uri())
             wait_for(browser, "refused")
             assert browser.execute_script("return document.documentElement.lang") == language
             assert broken(browser) == []
             page.write_bytes(page_bytes(folder.study))
-            browser.get("about:blank")
-            browser.get(f"{page.as_uri()}#{'0' * 32}")
-            fill(browser)
-            browser.find_element(By.ID, "send").click()
-            wait_for(browser, "file")
-            assert broken(browser) == []
+            answered(f"{page.as_uri()}#{'0' * 32}", "file")
             forget(browser)
     finally:
         browser.execute_cdp_cmd(tell, {"userAgent": agent, "acceptLanguage": ""})
