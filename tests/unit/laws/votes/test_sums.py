@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
+from deniable.laws.votes.sums import SumLaw, changed_sum, saddle_tilt, tilted_sum
 
 
 def enumerate_cases(r, n, theta):
@@ -71,3 +71,19 @@ def test_the_saddle_tilt_centres_the_sum() -> None:
     steps = tilted_sum(r, w.astype(np.int64), np.zeros(3), tilt)
     law = SumLaw(steps)
     assert math.isclose(float(law.support @ law.mass), 7.5, rel_tol=1e-6)
+
+
+def test_a_tilt_that_doubles_cannot_hold_is_refused() -> None:
+    keep, one, none = np.array([0.5]), np.array([1]), np.zeros(1)
+    for build in (
+        lambda tilt, n: tilted_sum(keep, n * one, none, tilt),
+        lambda tilt, n: changed_sum(keep, n * one, none, tilt, n),
+    ):
+        with pytest.raises(ValueError, match="24 bits"):
+            build(0.1, 1)
+        with pytest.raises(ValueError, match="at most 2\\^28"):
+            build(0.0, (1 << 28) + 1)
+        with pytest.raises(ValueError, match="too strong"):
+            build(1.0, 651)
+    with pytest.raises(ValueError, match="strictly between"):
+        saddle_tilt(keep, one.astype(float), 1.0)
