@@ -231,7 +231,7 @@ class Collector:
         same = origin is None or origin.partition(b"://")[2] == headers.get(b"host")
         site = headers.get(b"sec-fetch-site", b"same-origin")
         if not same or site not in (b"same-origin", b"none"):
-            raise RefusedError(403, "requests come from the study's own page")
+            raise RefusedError(400, "requests come from the study's own page")
         peer = scope["client"][0] if scope.get("client") else ""
         if self.hops:
             forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]

@@ -167,8 +167,8 @@ def test_only_the_studys_own_page_may_post(url: str, folder: StudyFolder) -> Non
     body = body_of(folder.study, seed=20)
     own = f"http://{urlsplit(url).netloc}"
     for origin in ("http://evil.example", "null", f"{own}.evil.example", "http://127.0.0.1:1"):
-        assert post(url, body, Origin=origin)[0] == 403
-    assert post(url, body, Sec_Fetch_Site="cross-site")[0] == 403
+        assert post(url, body, Origin=origin)[0] == 400
+    assert post(url, body, Sec_Fetch_Site="cross-site")[0] == 400
     assert post(url, body, Content_Type="text/plain")[0] == 415
     assert post(url, body, Content_Type="application/x-www-form-urlencoded")[0] == 415
     assert post(url, body, Origin=own, Sec_Fetch_Site="same-origin")[0] == 201
