@@ -51,8 +51,8 @@ def example_files(folder: Path, **changes: str) -> tuple[Path, Path]:
     mechanism.write_bytes(to_json(mechanism_to_plain(plan)))
     text = EXAMPLE.joinpath("questionnaire.toml").read_text()
     for key, value in changes.items():
-        line = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
-        text = text.replace(line, f"{key} = {value}")
+        lines = [line for line in text.splitlines() if not line.startswith(f"{key} = ")]
+        text = "\n".join([f"{key} = {value}", *lines])
     questionnaire.write_text(text)
     return mechanism, questionnaire
 

@@ -117,12 +117,13 @@ def first(browser: webdriver.Chrome, script: str) -> Iterator[None]:
 
 class Watched:
     """Sees every request; `lose` says how many answers to posts are lost after they were given,
-    `refuse` how many posts before that get nowhere. The page tries again after two seconds, four
-    and so on: what a test looks at in between is held there by a number without end."""
+    `refuse` how many posts before that get nowhere, `deny` how the next one is refused. The page
+    tries again after two seconds, four and so on: what a test looks at in between is held there by
+    a number without end."""
 
     def __init__(self, refuse: float = 0, lose: float = 0) -> None:
         self.requests: list[tuple[str, str, bytes, bytes, float]] = []
-        self.refuse, self.lose = refuse, lose
+        self.refuse, self.lose, self.deny = refuse, lose, 0
 
     def posts(self) -> list[bytes]:
         return [body for method, path, _, body, _ in self.requests if path == "/submissions"]
@@ -144,14 +145,17 @@ class Watched:
             async def again() -> Any:
                 return {"type": "http.request", "body": body, "more_body": False}
 
-            async def busy() -> None:
-                head = {"type": "http.response.start", "status": 503, "headers": []}
+            async def busy(status: int = 503, answer: bytes = b"") -> None:
+                head = {"type": "http.response.start", "status": status, "headers": []}
                 await send(head)
-                await send({"type": "http.response.body", "body": b""})
+                await send({"type": "http.response.body", "body": answer})
 
             async def nowhere(_message: Any) -> None:
                 return None
 
+            if scope["path"] == "/submissions" and self.deny:
+                status, self.deny = self.deny, 0
+                return await busy(status, b'{"error": "refused by the test"}')
             if scope["path"] == "/submissions" and self.refuse > 0:
                 self.refuse -= 1
                 return await busy()
@@ -423,6 +427,97 @@ def test_a_wrong_link_costs_nobody_a_second_draw(browser: webdriver.Chrome, tmp_
         wait_for(browser, "answered")
     assert store.totals().records == 1
     store.dispose()
+
+
+def send(browser: webdriver.Chrome, end: str) -> None:
+    fill(browser)
+    browser.find_element(By.ID, "send").click()
+    wait_for(browser, end)
+
+
+def test_on_a_shared_device_a_refused_form_is_sent_again_and_not_drawn_again(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder, watch = example_folder(tmp_path, shared_device="true"), Watched()
+    watch.deny = 422
+    with served(folder, watch) as url:
+        browser.get(url)
+        send(browser, "not-taken")
+        assert "no other is made" in browser.find_element(By.ID, "app").text
+        assert broken(browser) == []
+        browser.refresh()  # its sender, or the next person
+        wait_for(browser, "arrived")
+        assert broken(browser) == []
+        assert len(watch.posts()) == 2
+        assert len(set(watch.posts())) == 1
+        # Who comes next finds neither the record nor the receipt, on the screen or in storage.
+        assert browser.find_elements(By.CSS_SELECTOR, "table, #receipt") == []
+        assert stored(browser) == []
+        browser.find_element(By.ID, "another").click()
+        send(browser, "done")
+        assert stored(browser) == []
+        with folder.opened() as store:
+            store.close()
+        browser.refresh()
+        send(browser, "not-taken")
+        assert "is closed" in browser.find_element(By.TAG_NAME, "h1").text
+        assert stored(browser) == [{"state": "closed"}]
+        browser.refresh()
+        wait_for(browser, "not-taken")
+        assert len(watch.posts()) == 4
+        forget(browser)
+
+
+def test_on_a_shared_device_every_invitation_is_drawn_for_once(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path, shared_device="true", respondents='"invited"')
+    watch, wrong = Watched(), "0" * 32
+    with folder.opened() as store:
+        one, two, three = store.invite(3)
+    with served(folder, watch) as url:
+        for link, end in ((one, "done"), (wrong, "not-taken")):
+            browser.get(f"{url}#{link}")  # in the same tab
+            send(browser, end)
+        assert "No other form is made with this link" in browser.find_element(By.ID, "app").text
+        assert broken(browser) == []
+        for link, end in ((one, "answered"), (wrong, "not-taken")):
+            browser.get(f"{url}#{link}")
+            wait_for(browser, end)
+            assert browser.find_elements(By.CSS_SELECTOR, "table, #receipt, #withdraw") == []
+        assert len(watch.posts()) == 2
+        assert sorted(each["status"] for each in stored(browser)) == [201, 403]
+        # A form that waits is delivered by the next person's page, which shows nothing of it.
+        watch.refuse = math.inf
+        browser.get(f"{url}#{two}")
+        send(browser, "retry")
+        browser.get("about:blank")
+        watch.refuse = 0
+        browser.get(f"{url}#{three}")
+        wait_for(browser, "introduction")
+        assert len(set(watch.posts())) == 3
+        send(browser, "done")
+        assert len(set(watch.posts())) == 4
+        forget(browser)
+    with folder.opened() as store:
+        assert (store.totals().records, store.totals().spent) == (3, 3)
+
+
+def test_on_a_shared_device_a_saved_page_keeps_a_form_until_its_file_is_saved(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(page_bytes(example_folder(tmp_path, shared_device="true").study))
+    browser.get(page.as_uri())
+    send(browser, "file")
+    browser.refresh()
+    wait_for(browser, "file")
+    assert browser.find_elements(By.CSS_SELECTOR, "table, #receipt") == []
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "deny"})
+    browser.find_element(By.ID, "file").click()
+    patient(browser).until(lambda _: stored(browser) == [])
+    browser.refresh()
+    wait_for(browser, "introduction")
 
 
 def test_without_storage_the_page_says_what_a_second_form_costs(

@@ -76,6 +76,10 @@ class Page {
     }
     this.kept = await Kept.of(this.identity);
     addEventListener("pagehide", () => this.erase());
+    addEventListener("hashchange", () => {
+      // Another link in the same tab; what is drawn and cannot be stored stays.
+      if (this.kept.lasting || this.kept.memory === null) location.reload();
+    });
     addEventListener("pageshow", (event) => event.persisted && location.reload());
     await this.resume();
   }
@@ -97,14 +101,26 @@ class Page {
 
   async resume() {
     const kept = await this.kept.read();
-    if (kept !== null && kept.state === "drawn") return this.deliver();
-    if (kept !== null && kept.state === "answered" && !this.study.shared_device) {
-      return this.showAnswered(kept.receipt);
-    }
-    if (this.study.respondents === "invited" && !TOKEN.test(this.token)) {
+    if (kept?.state === "drawn") return this.deliver();
+    if (kept?.state === "closed") return this.showNotTaken(410);
+    if (kept?.state === "answered" && !this.study.shared_device) return this.showAnswered(kept.receipt);
+    if (this.invited && !TOKEN.test(this.token)) {
       return this.show("no-token", this.heading(this.words.title), make("p", {}, this.t.noToken));
     }
+    const ended = await (await this.link(this.token))?.read();
+    if (ended) return ended.status === 201 ? this.showAnswered(null) : this.showNotTaken(ended.status);
     return this.showIntroduction();
+  }
+
+  get invited() {
+    return this.study.respondents === "invited";
+  }
+
+  /** On a device of several people, what became of the form of one invitation: how it was answered,
+   * under the hash of its token, and nothing that was sent. */
+  async link(token) {
+    if (!(this.study.shared_device && this.invited)) return null;
+    return Kept.of(`${this.identity} ${await digest(new TextEncoder().encode(token))}`);
   }
 
   // --- what is seen ---------------------------------------------------------------------------
@@ -336,28 +352,32 @@ class Page {
     });
     this.erase();
     this.show("sending", this.heading(this.t.sending));
-    this.kept.alone(async () => {
+    return this.inTurn(async () => {
       const kept = await this.kept.read();
-      const taken = kept !== null && !(kept.state === "answered" && this.study.shared_device);
+      const used = await (await this.link(this.token))?.read();
+      const taken = used || (kept !== null && !(kept.state === "answered" && this.study.shared_device));
       const drawn = taken ? null : this.sampler.draw(codes, this.source);
       codes.fill(0);
-      if (!taken) {
-        const receipt = hex(this.source.bytes(16));
-        await this.kept.write({
-          state: "drawn",
-          receipt,
-          body: JSON.stringify({
-            study: this.identity,
-            token: this.study.respondents === "invited" ? this.token : "",
-            receipt: await digest(new TextEncoder().encode(receipt)),
-            record: drawn.map((code, i) => code.toString(16).padStart(this.digits[i], "0")).join(""),
-          }),
-        });
-      }
-      if (taken && kept.state === "answered") return this.showAnswered(kept.receipt);
+      if (taken) return false;
+      this.own = hex(this.source.bytes(16));
+      await this.kept.write({
+        state: "drawn",
+        receipt: this.own,
+        body: JSON.stringify({
+          study: this.identity,
+          token: this.invited ? this.token : "",
+          receipt: await digest(new TextEncoder().encode(this.own)),
+          record: drawn.map((code, i) => code.toString(16).padStart(this.digits[i], "0")).join(""),
+        }),
+      });
       await new Promise((done) => setTimeout(done, Math.max(0, WAIT - (performance.now() - clicked))));
       return this.post(0);
     });
+  }
+
+  /** Does something while no other tab does, and starts again where it was not for this person. */
+  async inTurn(work) {
+    if (!(await this.kept.alone(work))) return this.resume();
   }
 
   /** Forgets true answers: in memory, and in the inputs, which are taken out of the document. */
@@ -375,13 +395,17 @@ class Page {
   /** Sends what was drawn before: after a reload, a crash or a failure. */
   deliver() {
     this.show("sending", this.heading(this.t.sending));
-    return this.kept.alone(async () => {
-      const kept = await this.kept.read();
-      if (kept === null) return this.resume();
-      return kept.state === "drawn" ? this.post(0) : this.showAnswered(kept.receipt);
-    });
+    return this.inTurn(async () => (await this.kept.read())?.state === "drawn" && this.post(0));
   }
 
+  /** Whether what is kept was drawn for who is here: always, but on a device of several people. */
+  isOwn(kept) {
+    if (!this.study.shared_device || kept.receipt === this.own) return true;
+    return this.invited && JSON.parse(kept.body).token === this.token;
+  }
+
+  /** Sends what is kept until there is an answer; false if it was another person's, and nothing
+   * of it is shown. */
   async post(failures) {
     let kept = await this.kept.read();
     if (kept.unknown && TOKEN.test(this.token)) {
@@ -399,23 +423,36 @@ class Page {
       response = { status: 0 };
     }
     const { status } = response;
-    if (status === 200 || status === 201) {
-      await this.kept.write({ state: "answered", receipt: kept.receipt });
-      return this.showDone(kept, this.t.done);
-    }
     if (status === 0 || status === 429 || status >= 500) return this.showRetry(failures + 1);
-    const said = await response.json().then((answer) => answer.error, () => "");
-    // What was drawn is never drawn again: it waits for the right link, or counts as answered.
-    await this.kept.write(
-      this.study.shared_device ? null
-      : status === 409 ? { state: "answered", receipt: kept.receipt }
-      : { ...kept, unknown: status === 403 },
-    );
-    const known = { 403: this.t.unknown, 410: this.t.closed };
-    const reason = known[status] ?? (status === 409 ? this.t.spent : null);
-    return this.show("not-taken", this.heading(reason ?? this.t.notTaken),
-      reason === null ? make("p", { dir: "ltr", lang: "en" }, said || String(status)) : null,
-      foreign(this.words.contact, "p"));
+    const said = await response.json().then((answer) => answer.error ?? "", () => "");
+    const taken = status === 200 || status === 201;
+    const decided = await this.settle(kept, taken ? 201 : said && status);
+    if (this.isOwn(kept) || !decided) {
+      if (taken) this.showDone(kept, this.t.done);
+      else this.showNotTaken(decided ? status : 0, said || String(status));
+    } else if (taken && !this.invited) {
+      this.showArrived();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /** Keeps what follows from the study's answer, and returns whether it has decided on the form.
+   * What was drawn is never drawn again: it waits, if need be for the right link, or counts as
+   * answered. On a device of several people nothing that was decided on stays but the decision. */
+  async settle(kept, status) {
+    const shared = this.study.shared_device;
+    const ended = status === 201 || status === 409;
+    const decided = ended || status === 410 || (status === 403 && this.invited);
+    if (decided && shared) {
+      if (status !== 410) await (await this.link(JSON.parse(kept.body).token))?.write({ status });
+      await this.kept.write(status === 410 ? { state: "closed" } : null);
+    } else {
+      const waiting = { ...kept, unknown: status === 403 };
+      await this.kept.write(ended ? { state: "answered", receipt: kept.receipt } : waiting);
+    }
+    return decided;
   }
 
   showRetry(failures) {
@@ -458,10 +495,31 @@ class Page {
 
   showFile(kept) {
     const { t } = this;
-    const file = make("a", { id: "file", download: "record.json",
+    const handed = () => this.study.shared_device && this.settle(kept, 201);
+    const file = make("a", { id: "file", download: "record.json", onclick: handed,
       href: URL.createObjectURL(new Blob([kept.body + "\n"], { type: "application/json" })) }, t.saveFile);
     this.show("file", this.heading(t.saveTitle), make("p", {}, file), make("p", {}, t.doneSaved),
-      ...this.sentTable(kept), ...this.receipt(kept.receipt));
+      ...(this.isOwn(kept) ? [...this.sentTable(kept), ...this.receipt(kept.receipt)] : []));
+    return true;
+  }
+
+  /** Why the form was not taken, and what comes of it: never another draw. */
+  showNotTaken(status, said = "") {
+    const { t } = this;
+    const reason = { 403: t.unknown, 409: t.spent, 410: t.closed }[status];
+    const burnt = status === 403 && this.study.shared_device;
+    const waits = !burnt && status !== 409 && status !== 410 && this.kept.lasting;
+    this.show("not-taken", this.heading(reason ?? t.notTaken),
+      reason ? null : make("p", { dir: "ltr", lang: "en" }, said),
+      burnt ? make("p", {}, t.otherLink) : null,
+      waits ? make("p", {}, t.waits) : null,
+      foreign(this.words.contact, "p"));
+  }
+
+  /** On a device of several people: a form was sent, and nobody knows whether its sender is here. */
+  showArrived() {
+    this.show("arrived", this.heading(this.t.arrived),
+      make("button", { type: "button", id: "another", onclick: () => this.showIntroduction() }, this.t.another));
   }
 
   showDone(kept, title) {
@@ -471,7 +529,8 @@ class Page {
 
   showAnswered(receipt) {
     this.show("answered", this.heading(this.t.answered), make("p", {}, this.t.answeredHelp),
-      ...this.receipt(receipt), this.saved ? null : this.withdrawal(receipt));
+      ...(receipt === null ? [] : this.receipt(receipt)),
+      this.saved || receipt === null ? null : this.withdrawal(receipt));
   }
 
   withdrawal(receipt) {
