@@ -50,6 +50,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
     monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampLaws, "best", lambda *_: None)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
     assert made.epsilon == pytest.approx(4.0)
@@ -60,6 +61,7 @@ def test_independent_responses_are_named_where_nothing_common_was_found(monkeypa
 
 def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
     monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     best = RampLaws.best
 
     def broken_for_all(ramps, shares, near):

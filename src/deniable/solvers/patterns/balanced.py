@@ -35,7 +35,14 @@ from deniable.solvers.patterns.optimal import (
 )
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
-from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, RampLaws, at_levels, keep_floor
+from deniable.solvers.patterns.ramp_laws import (
+    AIM,
+    FLOOR_MARGIN,
+    RampLaws,
+    at_levels,
+    keep_floor,
+    mixture,
+)
 from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
 from deniable.solvers.problem import (
     Problem,
@@ -321,6 +328,11 @@ def _with_room(
     if problem.n_attributes > _FROM_OWN_STARTS:
         rungs, shares = rungs[:1], [1.0, *(rung / tightest for rung in rungs[1:])]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
+    if few and (stricter := _rungs(tightest, None)):
+        limited = [np.minimum(caps, rung * level) for rung in stricter]
+        mixed = mixture(problem.counts, aimed, limited, height, floor, near)
+        if mixed is not None and mixed[0].account.epsilon < product.account.epsilon:
+            return [mixed[0]], "ramp", mixed[1]
 
     def common(apart: list[int], height: float, near: Fit | None) -> _Common:
         """Solve for all but these; and without more, as long as their pairs break the floor."""

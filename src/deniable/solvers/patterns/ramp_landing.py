@@ -15,7 +15,8 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray, other_outputs
 from deniable.laws.votes.gated import MOST_STATES, GatedSum, on_grid
 from deniable.solvers.patterns.complement import default_resolution
-from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp, Response
+from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.patterns.ramp_response import GridRamps, Ramp, Response
 from deniable.solvers.patterns.ramps import Fit, RampFit, Target
 
 MOST_IN_TABLE = 16
@@ -35,11 +36,10 @@ _SAME = 0.02
 """Up to such a change of ln c the derivatives are kept."""
 
 
-def table_of(n_categories: tuple[int, ...], sums: OrbitRamps, fit: Fit) -> PatternTable:
-    """Return the table of a ramp over the orbits of its patterns."""
-    density = sums.density(fit.ramp, fit.asked.problem.change_probability)
+def table_of(n_categories: tuple[int, ...], orbits: Orbits, density: FloatArray) -> PatternTable:
+    """Return the table of a density over the orbits of patterns, up to a factor, shape (n,)."""
     counts = other_outputs(n_categories).astype(np.float64)
-    return PatternTable.from_probabilities(n_categories, sums.orbits.expand(density) * counts)
+    return PatternTable.from_probabilities(n_categories, orbits.expand(density) * counts)
 
 
 def gated_sum_of(

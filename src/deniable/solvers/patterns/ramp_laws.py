@@ -17,6 +17,7 @@ from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import Part, alike
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
+from deniable.solvers.patterns.ramp_mixtures import mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch, Target
 from deniable.solvers.problem import Problem, checked_problem
@@ -166,7 +167,9 @@ class RampLaws:
         deliver what is asked."""
         if self._tabled:
             assert isinstance(self._sums, OrbitRamps)
-            return table_of(self._counts, self._sums, fit), fit
+            change = fit.asked.problem.change_probability
+            density = self._sums.density(fit.ramp, change)
+            return table_of(self._counts, self._sums.orbits, density), fit
         whole = replace(
             fit,
             ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
@@ -209,3 +212,36 @@ def at_levels(
         return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
 
     return RampLaws(problem, np.asarray(np.round(caps, 9)), target, height, floor)
+
+
+def mixture(
+    counts: IntArray,
+    aimed: FloatArray,
+    caps: Sequence[FloatArray],
+    height: float,
+    floor: float | None,
+    near: Fit | None,
+) -> tuple[Part, Fit | None] | None:
+    """Return the best mixture of ramps over a table of patterns, and the best ramp.
+
+    Args:
+        counts: a_i, shape (k,).
+        aimed: levels in nats, shape (k,).
+        caps: γ in nats, the loosest first, shapes (k,).
+        height: about the record's ε, in nats.
+        floor: t, or None.
+        near: a ramp for something similar.
+    """
+    problem = checked_problem(counts.tolist(), aimed.tolist())
+    grouped = orbits(problem, np.round(caps[0], 9).tolist())
+    first = np.unique(grouped.group_of, return_index=True)[1]
+    kept = None if floor is None else floor + 3.0 * FLOOR_MARGIN
+    best = mixed(OrbitRamps(grouped), [limits[first] for limits in caps], height, kept, near)
+    if best is None:
+        return None
+    law = table_of(tuple(counts.tolist()), grouped, best.density)
+    if not keep_floor([law], floor):
+        return None
+    given = np.minimum(caps[0], best.epsilon)
+    account = Account(best.epsilon, aimed, aimed * (1.0 - 1e-12), given)
+    return Part(tuple(range(len(counts))), law, account), best.fit

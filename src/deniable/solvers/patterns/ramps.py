@@ -19,6 +19,7 @@ where that derivative vanishes.
 The proofs are in docs/proofs/clipped.md, Theorem 3, section 4 and Proposition 6.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -67,6 +68,9 @@ _LIFT, _LIFTS = 1.15, 8
 
 _STEEP = 0.1
 """A fall of the last unknown with the top at which the top is moved on the way."""
+
+_RAISED, _RAISES = 1.3, 12
+"""Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
 _FLOOR_ROOM = 2e-3
 """How far above its floor the least ratio may end."""
@@ -490,6 +494,18 @@ class RampSearch:
             else:
                 low, below, step = new, ratio, 1.5 * step
         return kept or next(_settled(self._ending_unchanged(low)), None)
+
+    def raised(self, fit: Fit) -> Iterator[Fit]:
+        """Yield ramps with the top moved up step by step, and one without a plateau."""
+        for _ in range(_RAISES):
+            end = float((fit.ramp.slopes * self._fit.sums.size) @ _change(fit))
+            top = _RAISED * fit.ramp.top + 0.02
+            new = self._moved(fit, top) if top < end else None
+            if new is None:
+                break
+            fit = new
+            yield fit
+        yield from itertools.islice(_settled(self._ending_unchanged(fit)), 1)
 
     def _ending_unchanged(self, fit: Fit) -> Iterator[Fit | None]:
         """Yield ramps without a plateau: from the one that was found, and from the product law."""

@@ -203,6 +203,7 @@ def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
         searched.append(self)
         return None if len(searched) <= fails else search(self, *arguments)
 
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampLaws, "best", failing)
     solution = balanced.solve(counts, levels, caps, None, exact=0)
     assert solution.method == "ramp"
@@ -215,6 +216,7 @@ def test_where_no_ramp_keeps_the_floor_the_answer_is_independent_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counts, levels = request(3, 7)
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampSearch, "keeping", lambda *_: None)
     monkeypatch.setattr(RampLaws, "_cover", lambda *_: [])
     solution = balanced.solve(counts, levels, [3.0 * level for level in levels], 1.0, exact=0)
@@ -240,6 +242,7 @@ def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_toge
             return None
         return found
 
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampLaws, "best", broken_for_all_seven)
     solution = balanced.solve(counts, levels, caps, 0.5, exact=0)
     assert solution.method == "ramp"

@@ -21,7 +21,8 @@ def test_a_table_has_the_ramps_levels_caps_and_height() -> None:
     search = RampSearch(sums, AtLevels(groups, 2.0 * levels[first]), 2.9, 1e-12)
     fit = search.best(1.0)
     assert fit is not None
-    law = table_of((3, 2, 3, 5, 4), sums, fit)
+    density = sums.density(fit.ramp, groups.change_probability)
+    law = table_of((3, 2, 3, 5, 4), grouped, density)
     kept = law.keep_probabilities()
     got = np.log(kept * (problem.n_categories - 1) / (1 - kept))
     np.testing.assert_allclose(got, levels, rtol=1e-10)

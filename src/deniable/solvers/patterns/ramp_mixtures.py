@@ -1,0 +1,301 @@
+"""Mixtures of ramps that meet the levels together.
+
+A ramp (`ramps`) meets every level by itself. Ramps that are mixed need not: the densities that keep
+the caps, f(S) ≤ e^γ_i f(S ∪ i) for every S without i, are a cone, which holds every ramp with
+slopes of at most γ_i, whatever levels it delivers; and levels, floors and the record's ε are linear
+in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where nothing is changed, and f too,
+
+    maximise   Σ x_j F_j(all changed),    which is e^{−ε},
+    such that  Σ x_j = 1,
+               Σ x_j E_μ[F_j (C_i − q_i)] = 0               every level is met,
+               Σ x_j E_μ[F_j (h_i h_j − t φ_i φ_j)] ≥ 0     every floor is kept
+
+(docs/proofs/clipped.md, section 4). What is mixed is chosen beforehand:
+
+* ramps that meet the levels: the best, and some with the top moved up from there as far as it goes;
+* neighbours of the best, one number of which is smaller or larger;
+* ramps as steep as the caps allow, without a bottom, that start to fall at several places, and the
+  same with one attribute left out: at the cone's edges f falls by e^γ_i or not at all;
+* the uniform law, which is the bottom of these, and the product law, which keeps every floor.
+
+It is the same for every floor, and has what is mixed for stricter caps, so that no looser request
+ends higher.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.solvers import highs
+from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps
+from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
+from deniable.solvers.problem import Problem
+
+_FACTORS = (0.7, 0.9, 1.1, 1.4)
+"""By which neighbours of a ramp differ from it."""
+
+_FALL_FROM = (0.0, *np.geomspace(0.03, 2.0, 16).tolist())
+"""Where the steepest ramps start to fall, in parts of the mean of what changes cost."""
+
+_FEW = 4096
+"""Orbits up to which a ramp is searched for under every one of the caps."""
+
+_EXACTLY, _NEARLY = 1e-12, 1e-5
+"""To what ramps meet levels over all orbits and on a grid, in nats or as a part below one."""
+
+_CAP_ROUNDING, _PART_OF_CAP = 1e-7, 1e-3
+"""What is left of a cap to rounding, in nats, and at most as a part of it: of a table's weights the
+likeliest takes what is left over from all others, and may be one that a cap holds for."""
+
+_BROKEN, _EXACT = 1e-10, 2e-10
+"""By how much a floor is broken when its row is added, and how many nats a level may miss."""
+
+
+class Mixing:
+    """The linear program in the shares of what is mixed.
+
+    Args:
+        problem: the groups and their levels, m of them.
+        first, second: groups of the pairs that have a floor.
+        about: about the record's ε in nats, the scale of what is maximised.
+    """
+
+    def __init__(self, problem: Problem, first: IntArray, second: IntArray, about: float) -> None:
+        self._change, self._about = problem.change_probability, about
+        lift = problem.n_categories * problem.keep_excess / (problem.n_categories - 1.0)
+        self._product = lift[first] * lift[second]
+        self._rows: list[FloatArray] = []
+        self._ends: list[float] = []
+
+    def add(self, end: float, total: float, changed: FloatArray, pairs: FloatArray) -> None:
+        """Add a density that is 1 where nothing is changed.
+
+        Args:
+            end: its logarithm where everything is changed.
+            total: E_μ[F].
+            changed: E_μ[F C_i], shape (m,).
+            pairs: E_μ[F h_i h_j] of the pairs, in their order.
+        """
+        self._ends.append(math.exp(end + self._about))
+        levels = changed / self._change - total
+        self._rows.append(np.concatenate([[1.0, total], levels, pairs / self._product]))
+
+    def shares(self, floor: float | None) -> FloatArray | None:
+        """Return the shares of the mixture of least ε that keeps a floor; None if none is found."""
+        rows, ends = np.array(self._rows).T, np.array(self._ends)
+        rows[1:] /= np.median(rows[1])
+        total, m = rows[1], len(self._change)
+        equal = np.concatenate([rows[:1], rows[2 : m + 2]])
+        ratios = rows[m + 2 :]
+        looked_at = np.zeros(len(ratios), dtype=np.bool_)
+        while True:
+            above = ratios[looked_at] - (floor or 0.0) * total
+            matrix = np.vstack([equal, above])
+            scale = np.maximum(np.abs(matrix).max(axis=0), ends)
+            lower = np.zeros(len(matrix))
+            lower[0] = 1.0
+            upper = np.where(np.arange(len(matrix)) < len(equal), lower, highs.INFINITY)
+            zero, most = np.zeros(len(ends)), np.full(len(ends), highs.INFINITY)
+            program = highs.Program(
+                -ends / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
+            )
+            answer = highs.run(program)
+            if answer.status != "optimal":
+                return None
+            # Once more without the solver's tolerances.
+            used = np.flatnonzero(answer.x > 0.0)
+            shares = np.zeros(len(ends))
+            shares[used] = answer.x[used]
+            scaled = equal[:, used] / scale[used]
+            left = lower[: len(equal)] - scaled @ shares[used]
+            shares[used] += np.linalg.lstsq(scaled, left, rcond=None)[0]
+            shares = np.asarray(np.maximum(shares, 0.0) / scale)
+            if floor is None:
+                return shares
+            broken = ratios @ shares < (floor - _BROKEN) * (total @ shares)
+            if not (broken & ~looked_at).any():
+                return shares
+            looked_at |= broken
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A mixture of ramps.
+
+    Attributes:
+        density: f over its value where nothing is changed, of every orbit, shape (n,).
+        epsilon: of the record, in nats.
+        fit: the best ramp under the loosest caps that has one, a start for similar requests.
+    """
+
+    density: FloatArray
+    epsilon: float
+    fit: Fit | None
+
+
+def mixed(
+    sums: OrbitRamps,
+    caps: Sequence[FloatArray],
+    height: float,
+    floor: float | None,
+    near: Fit | None,
+) -> Mixture | None:
+    """Return the mixture of least ε over the orbits of patterns; None if none is found.
+
+    Args:
+        sums: of the orbits; their levels are what is delivered.
+        caps: γ in nats of the groups, the loosest first; shapes (m,).
+        height: about the record's ε, in nats.
+        floor: t, or None.
+        near: a ramp for something similar.
+    """
+    orbits = sums.orbits
+    few = len(orbits.chance) <= _FEW
+    pool = _OrbitPool(sums, height)
+    pool.add(np.zeros_like(caps[0]), 0.0)
+    pool.add(orbits.groups.attribute_epsilon, 0.0)
+    best: Fit | None = None
+    for place, limits in enumerate(caps):
+        steepest = limits - np.minimum(_CAP_ROUNDING, _PART_OF_CAP * limits)
+        pool.add_steepest(steepest, each_left_out=few or not place)
+        if place and not few:
+            continue
+        search = _search(sums, limits, height, few)
+        fit, near = search.best(1.0, near), None
+        if fit is not None:
+            best = best or fit
+            pool.add_about(fit, steepest)
+            for raised in search.raised(fit):
+                pool.add_fit(raised, steepest)
+    return pool.mixture(floor, best)
+
+
+def _search(sums: OrbitRamps, caps: FloatArray, height: float, few: bool) -> RampSearch:
+    """Return the search for ramps: of many orbits on a grid of costs, which is quicker, and right
+    to more digits than what is mixed has to be."""
+    groups, group_of = sums.orbits.groups, sums.orbits.group_of
+    if few:
+        return RampSearch(sums, AtLevels(groups, caps), height, _EXACTLY, _EXACTLY)
+    a, level = groups.n_categories[group_of], groups.attribute_epsilon[group_of]
+    target = AtLevels(Problem(a, level), caps[group_of])
+    return RampSearch(GridRamps(a), target, height, _NEARLY, _NEARLY)
+
+
+class _OrbitPool:
+    """What is mixed, over the orbits of patterns."""
+
+    def __init__(self, sums: OrbitRamps, about: float) -> None:
+        self._sums, self._problem = sums, sums.orbits.groups
+        self._first = np.unique(sums.orbits.group_of, return_index=True)[1]
+        self._chance, size = sums.orbits.chance, sums.size
+        self._changed = np.ascontiguousarray(sums.orbits.changed_fraction.T)
+        a = self._problem.n_categories
+        self._sign = 1.0 - self._changed * (a / (a - 1.0))
+        self._others = np.triu_indices(len(size), 1)
+        alike = np.flatnonzero(size > 1).tolist()
+        both = [sums.orbits.pair_attenuation(group, group) for group in alike]
+        self._both = np.array(both).reshape(len(both), len(self._chance))
+        first, second = (np.append(others, alike).astype(int) for others in self._others)
+        self._mixing = Mixing(self._problem, first, second, about)
+        self._ramps: list[tuple[FloatArray, float, float]] = []
+
+    def add(self, slopes: FloatArray, fall_from: float, height: float = math.inf) -> None:
+        """Add exp(clip(fall_from − Σ_{changed} c_i, −height, 0)); slopes c, shape (m,)."""
+        mass = self._density((slopes, fall_from, height)) * self._chance
+        end = min(max(fall_from - float(slopes @ self._sums.size), -height), 0.0)
+        self._add(slopes, fall_from, height, end, self._sums_of(slice(None), mass))
+
+    def _sums_of(self, here: IntArray | slice, mass: FloatArray) -> FloatArray:
+        """Return sums of a mass over some orbits: of 1, of C_i, and of h_i h_j for the pairs."""
+        sign = self._sign[here]
+        pairs = (sign.T @ (sign * mass[:, None]))[self._others]
+        changed = mass @ self._changed[here]
+        return np.concatenate([[mass.sum()], changed, pairs, self._both[:, here] @ mass])
+
+    def _add(
+        self, slopes: FloatArray, fall_from: float, height: float, end: float, got: FloatArray
+    ) -> None:
+        m = len(slopes)
+        self._ramps.append((slopes, fall_from, height))
+        self._mixing.add(end, float(got[0]), got[1 : m + 1], got[m + 1 :])
+
+    def add_fit(self, fit: Fit, steepest: FloatArray) -> None:
+        """Add a ramp that meets the levels."""
+        self.add(*self._from_top(fit, steepest))
+
+    def add_about(self, fit: Fit, steepest: FloatArray) -> None:
+        """Add a ramp and its neighbours."""
+        slopes, fall_from, height = self._from_top(fit, steepest)
+        self.add(slopes, fall_from, height)
+        for factor in _FACTORS:
+            self.add(slopes, factor * fall_from, height)
+            self.add(slopes, fall_from, factor * height)
+            for group in range(len(slopes)):
+                other = slopes.copy()
+                other[group] = min(factor * slopes[group], steepest[group])
+                self.add(other, fall_from, height)
+
+    def add_steepest(self, steepest: FloatArray, *, each_left_out: bool) -> None:
+        """Add the ramps with these slopes, and perhaps with each of them 0 in turn."""
+        mean = float((steepest * self._sums.size) @ self._problem.change_probability)
+        for left_out in range(-1, len(steepest) if each_left_out else 0):
+            slopes = steepest.copy()
+            if left_out >= 0:
+                slopes[left_out] = 0.0
+            self._add_falling(slopes, [part * mean for part in _FALL_FROM])
+
+    def _add_falling(self, slopes: FloatArray, places: list[float]) -> None:
+        """Add ramps that start to fall at these places, ascending.
+
+        F is 1 up to there and e^{place − cost} beyond: sums of both over the patterns between two
+        places are enough for all.
+        """
+        cost = self._changed @ (slopes * self._sums.size)
+        order = np.argsort(cost)
+        ends = np.searchsorted(cost[order], places, side="right").tolist()
+        flat, falling = [], []
+        for start, stop in zip([0, *ends], [*ends, len(cost)], strict=True):
+            here = order[start:stop]
+            chance = self._chance[here]
+            flat.append(self._sums_of(here, chance))
+            falling.append(self._sums_of(here, chance * np.exp(-cost[here])))
+        before = np.cumsum(flat, axis=0)
+        after = np.cumsum(falling[::-1], axis=0)[::-1]
+        for number, place in enumerate(places):
+            got = before[number] + math.exp(place) * after[number + 1]
+            end = min(place - float(slopes @ self._sums.size), 0.0)
+            self._add(slopes, place, math.inf, end, got)
+
+    def mixture(self, floor: float | None, fit: Fit | None) -> Mixture | None:
+        """Return the best mixture; None if none is found that meets the levels."""
+        shares = self._mixing.shares(floor)
+        if shares is None:
+            return None
+        density = np.zeros_like(self._chance)
+        for place in np.flatnonzero(shares):
+            density += shares[place] * self._density(self._ramps[place])
+        mass = density * self._chance
+        changed = mass @ self._changed
+        kept = mass @ (1.0 - self._changed)
+        level = np.log(kept) + np.log(self._problem.n_categories - 1.0) - np.log(changed)
+        if np.abs(level - self._problem.attribute_epsilon).max() > _EXACT:
+            return None
+        return Mixture(density, math.log(float(density.max() / density.min())), fit)
+
+    def _density(self, ramp: tuple[FloatArray, float, float]) -> FloatArray:
+        slopes, fall_from, height = ramp
+        cost = self._changed @ (slopes * self._sums.size)
+        density: FloatArray = np.exp(np.clip(fall_from - cost, -height, 0.0))
+        return density
+
+    def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
+        """Return slopes of the groups, where the ramp starts to fall, and its height."""
+        ramp = fit.ramp
+        slopes = ramp.slopes
+        if len(slopes) > len(self._sums.size):
+            slopes = slopes[self._first]
+        spent = float((slopes * self._sums.size) @ self._problem.change_probability)
+        return np.minimum(slopes, steepest), max(spent - ramp.top, 0.0), ramp.height

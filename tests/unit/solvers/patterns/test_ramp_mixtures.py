@@ -1,0 +1,128 @@
+"""Mixtures of ramps meet levels, caps and floors together, and cost less than one ramp."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from deniable.laws.pattern_table import PatternTable
+from deniable.solvers import highs
+from deniable.solvers.patterns import linear, ramp_mixtures
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramp_laws import at_levels, mixture
+from deniable.solvers.patterns.ramp_mixtures import Mixture, mixed
+from deniable.solvers.patterns.ramp_response import OrbitRamps
+from deniable.solvers.problem import Problem, checked_problem
+from unit.laws.votes import whole_law as oracle
+
+RUNGS = (2.0, 1.5, 1.25)
+
+
+def request(seed: int, k: int) -> Problem:
+    random = np.random.default_rng(seed)
+    return checked_problem(random.integers(2, 9, k).tolist(), random.uniform(0.3, 3, k).tolist())
+
+
+def best(problem: Problem, floor: float | None, rungs: tuple[float, ...] = RUNGS) -> Mixture:
+    level = problem.attribute_epsilon
+    caps = [rung * level for rung in rungs]
+    found = mixed(OrbitRamps(orbits(problem)), caps, 0.6 * float(level.sum()), floor, None)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("floor", [None, 0.5, 1.0])
+def test_the_law_as_drawn_keeps_levels_caps_and_floor(floor: float | None) -> None:
+    problem = request(0, 6)
+    counts, level = problem.counts.tolist(), problem.attribute_epsilon
+    caps = [rung * level for rung in RUNGS]
+    found = mixture(problem.counts, level - 4e-10, caps, 0.6 * float(level.sum()), floor, None)
+    assert found is not None
+    part, fit = found
+    assert isinstance(part.law, PatternTable)
+    q = np.array([weight / 2**part.law.bits for weight in part.law.weights])
+    kept = part.law.keep_probabilities()
+    drawn = np.log(kept * (problem.n_categories - 1) / (1 - kept))
+    assert (drawn <= level).all()
+    assert (drawn >= level - 1e-9).all()
+    assert (oracle.given_rest(counts, q) <= 2.0 * level).all()
+    ((high, low),) = part.law.record_level()
+    assert math.log(high / low) == pytest.approx(part.account.epsilon, abs=1e-9)
+    if floor is not None:
+        single = [oracle.attenuation(counts, q, (i,)) for i in range(6)]
+        for i, j in itertools.combinations(range(6), 2):
+            assert oracle.attenuation(counts, q, (i, j)) >= floor * single[i] * single[j]
+    # One ramp costs more, or as much; no law under these caps costs less.
+    one = at_levels(problem.counts, level - 4e-10, caps[0], part.account.epsilon, floor)
+    alone = one.best((1.0,), None)
+    assert fit is not None
+    assert alone is None or part.account.epsilon <= alone[1].w + 2e-3
+    optimum = linear.solve(counts, level, given_rest_cap=caps[0], pair_floor=floor).epsilon
+    assert optimum - 1e-6 <= part.account.epsilon <= 1.05 * optimum
+
+
+def test_what_is_asked_for_less_never_costs_more() -> None:
+    problem = request(1, 7)
+    by_floor = [best(problem, floor).epsilon for floor in (None, 0.3, 0.6, 0.9, 1.0)]
+    assert by_floor == sorted(by_floor)
+    by_caps = [best(problem, 0.6, RUNGS[place:]).epsilon for place in (2, 1, 0)]
+    assert by_caps == sorted(by_caps, reverse=True)
+
+
+def test_attributes_that_are_alike_are_mixed_alike_and_cost_what_they_do_one_by_one() -> None:
+    few = checked_problem([3] * 4 + [5] * 2, [0.8] * 4 + [1.5] * 2)
+    grouped = OrbitRamps(orbits(few))
+    level = grouped.orbits.groups.attribute_epsilon
+    together = mixed(grouped, [2.0 * level], 3.0, 0.9, None)
+    apart = mixed(OrbitRamps(orbits(few, range(6))), [2.0 * few.attribute_epsilon], 3.0, 0.9, None)
+    assert together is not None
+    assert apart is not None
+    # One of several that are alike can be left out only where they are looked at one by one.
+    assert together.epsilon == pytest.approx(apart.epsilon, rel=5e-3)
+
+
+def test_of_many_orbits_ramps_are_searched_for_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = request(2, 7)
+    right = best(problem, 0.5, (2.0,)).epsilon
+    monkeypatch.setattr(ramp_mixtures, "_FEW", 0)
+    assert best(problem, 0.5, (2.0,)).epsilon == pytest.approx(right, abs=0.01)
+
+
+def test_where_no_ramp_is_found_steep_ones_are_mixed_with_the_product_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = request(3, 6)
+    right = best(problem, 0.5).epsilon
+    monkeypatch.setattr(ramp_mixtures.RampSearch, "best", lambda *_: None)
+    found = best(problem, 0.5)
+    assert found.fit is None
+    assert right - 1e-9 <= found.epsilon < problem.attribute_epsilon.sum()
+
+
+def test_a_program_that_is_not_solved_or_a_level_that_is_missed_gives_no_mixture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = request(4, 5)
+    level = problem.attribute_epsilon
+    sums, caps = OrbitRamps(orbits(problem)), [2.0 * level]
+    given = problem.counts, level, caps, 3.0, 0.5, None
+    assert mixture(*given) is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(ramp_mixtures, "_EXACT", 0.0)
+        assert mixed(sums, caps, 3.0, 0.5, None) is None
+        assert mixture(*given) is None
+    with monkeypatch.context() as patch:
+        patch.setattr("deniable.solvers.patterns.ramp_laws.keep_floor", lambda *_: False)
+        assert mixture(*given) is None
+    run = highs.run
+
+    def failing(program: highs.Program) -> highs.Answer:
+        answer = run(program)
+        return highs.Answer("failed", *[getattr(answer, f) for f in FIELDS])
+
+    monkeypatch.setattr(highs, "run", failing)
+    assert mixed(sums, caps, 3.0, 0.5, None) is None
+
+
+FIELDS = ("x", "multipliers", "basic", "at_upper", "row_basic")
