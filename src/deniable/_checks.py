@@ -1,7 +1,10 @@
 """Checks of plain arguments, made once where an object is built."""
 
 import math
+import os
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from deniable.errors import InputError
 
@@ -67,3 +70,33 @@ def first_duplicate(items: Iterable[str]) -> str | None:
             return item
         seen.add(item)
     return None
+
+
+_DATABASE = re.compile(r"(sqlite|postgresql)(\+\w+)?:/")
+
+
+def refuse_database(source: str | os.PathLike[str]) -> None:
+    """Refuse a database's address or file where a table or a record is read: the store of a study.
+
+    Raises:
+        InputError: if it is one; an address is not repeated, as it may have a password in it.
+    """
+    address = _DATABASE.match(str(source))
+    if address is None and not _is_sqlite(Path(source)):
+        return
+    where = source if address is None else f"{address[1]}{address[2] or ''}://…"
+    raise InputError(
+        f"{where}: this is a database; if it is the store of a study, name the study's folder "
+        "(estimate, test, inspect), or make a release of it with deniable collect export FOLDER "
+        "--output RELEASE"
+    )
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False  # from a pipe nothing is taken
+        with path.open("rb") as file:
+            return file.read(16).startswith(b"SQLite format 3")
+    except (OSError, ValueError):
+        return False  # whoever reads it will say

@@ -186,6 +186,31 @@ def test_what_goes_wrong_is_one_sentence(deniable, study, words, problem):
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["estimate", "inspect", "share", "randomize"])
+@pytest.mark.parametrize(
+    "store", ["study/store.sqlite", "sqlite:///study/store.sqlite", "postgresql://me:secret@h/db"]
+)
+def test_a_bare_store_is_refused_with_what_takes_it(deniable, study, command, store):
+    more = {
+        "estimate": ["--mechanism", "study/study.json", "--of", "smokes"],
+        "inspect": [],
+        "share": ["--schema", "example/schema.toml", "--epsilon", "1", "--output", "r"],
+        "randomize": ["--mechanism", "study/study.json", "--output", "r.csv"],
+    }
+    refused = deniable(command, store, *more[command])
+    assert refused.status == 2
+    assert "this is a database" in refused.err
+    assert "collect export FOLDER" in refused.err
+    assert "secret" not in refused.err
+
+
+def test_a_study_is_not_randomized_again(deniable, study):
+    more = ["--schema", "example/schema.toml", "--epsilon", "1", "--output", "r"]
+    refused = deniable("share", "study", *more)
+    assert refused.status == 2
+    assert "randomized already; deniable collect export" in refused.err
+
+
 def test_what_serves_beyond_this_machine_needs_both_parts_of_a_certificate(deniable, study):
     done = deniable("collect", "serve", "study", "--certificate", "chain.pem")
     assert "--certificate and --key go together" in done.err

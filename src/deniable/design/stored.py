@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from deniable._checks import refuse_database
 from deniable.errors import InputError
 
 FORMAT = "deniable mechanism"
@@ -180,6 +181,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         InputError: if there is no such file or it holds something else.
     """
+    refuse_database(path)
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: {MOST_BYTES >> 30} GiB and more is no record")

@@ -139,7 +139,8 @@ def open_release(
         return Release(mechanism, source, counts, show_values, n_released)
     is_path = isinstance(source, str | Path)
     folder = Path(source) if is_path and Path(source).is_dir() else None
-    if is_path and str(source) != "-" and not Path(source).exists() and not files_of(source):
+    is_file = is_path and folder is None and str(source) != "-"
+    if is_file and not files_of(source) and not Path(source).exists():
         raise InputError(f"{source}: there is no such file or folder")
     if folder is not None and mechanism is not None and not (folder / "record.json").exists():
         folder = None  # of parts, and the mechanism is beside them

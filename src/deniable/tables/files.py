@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from deniable._checks import refuse_database
 from deniable.errors import InputError
 
 TABLES = (".csv", ".csv.gz", ".parquet")
@@ -29,7 +30,8 @@ def files_of(source: Any) -> list[Path] | None:
     over, as engines put such marks beside their parts.
 
     Raises:
-        InputError: if there is no table, one file is named twice, or a folder holds other things.
+        InputError: if there is no table, one file is named twice, a folder holds other things, or
+            a database is named.
 
     >>> Path("b.csv").touch(), Path("a.csv").touch()
     (None, None)
@@ -51,6 +53,7 @@ def files_of(source: Any) -> list[Path] | None:
     if not isinstance(source, str | os.PathLike) or str(source) == "-":
         return None
     path = Path(source)
+    refuse_database(source)
     if path.is_dir():
         return _in_folder(path)
     if path.exists() or not glob.has_magic(str(source)):
@@ -63,6 +66,11 @@ def files_of(source: Any) -> list[Path] | None:
 
 
 def _in_folder(folder: Path) -> list[Path]:
+    if (folder / "study.json").is_file():
+        raise InputError(
+            f"{folder}: this is a study, whose records are randomized already; deniable collect "
+            "export makes a release of it"
+        )
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:
