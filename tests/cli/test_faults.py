@@ -4,6 +4,7 @@ The commands run in copies of this process, so that they start at once and can b
 chosen call. They draw from a seed, so that a whole new output is known to the byte.
 """
 
+import contextlib
 import errno
 import io
 import os
@@ -22,8 +23,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from cli.conftest import SCHEMA, TABLE
 from deniable.cli import main
+from deniable.collect.folder import StudyFolder
 from killing import forked, killed, moments
-from unit.collect.studies import example_folder, fill
+from unit.collect.studies import example_files, example_folder, fill
 
 LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
 SEED = ["--insecure-seed", "1"]
@@ -82,7 +84,10 @@ COMMANDS = {
         ["frontier", "pick", "front", "--privacy", "0.3", "--name", "a", "--output", "x.json"]
     ),
     "frontier": Command([*FRONTIER, "x"]),
+    "reproduce": Command(["reproduce", "lambda", "--quick", "--output", "x"]),
 }
+SLOW = {"frontier", "frontier pick", "reproduce"}
+"""Seconds long, or read what takes seconds to make."""
 
 
 def run(words: list[str], folder: Path, *, out: str = os.devnull, said: int = -1) -> int:
@@ -188,7 +193,7 @@ def prepared() -> Iterator[Path]:
         patch.chdir(warm)
         terminate = signal.getsignal(signal.SIGTERM)
         for name, command in COMMANDS.items():
-            if "frontier" in name:
+            if name in SLOW:
                 continue
             main(command.words)
             command.output.rename(f"done-{len(list(warm.iterdir()))}")
@@ -270,6 +275,68 @@ def test_a_killed_command_leaves_the_older_output_or_the_newer(prepared, name, o
 def test_a_command_killed_at_many_moments_leaves_the_older_output_or_the_newer(traced, name, older):
     # just kill: two hundred moments of each
     kill_and_look(traced, COMMANDS[name], int(os.environ.get("KILLS", "3")), older=older)
+
+
+OPEN = ["collect", "open", "--mechanism", "mechanism.json", "--questionnaire", "q.toml"]
+INVITE = ["collect", "invite", "study", "--count", "3", "--output", "x.csv", "--qr", "qr"]
+
+
+def kill_everywhere(start: Path, words: list[str], look: Callable[[Path], None]) -> None:
+    """Kill a command that draws fresh bits at moments spread over its course; look at each."""
+    count = int(os.environ.get("KILLS", "3"))
+    total = moments(lambda: done(words, fresh(start, "whole")))
+    for turn in range(count):
+        folder = fresh(start, "killed")
+        killed(lambda f=folder: done(words, f), total * turn // count)  # type: ignore[misc]
+        look(folder)
+
+
+@pytest.fixture(scope="module")
+def invited(prepared: Path) -> Path:
+    """A folder with the files of a study by invitation, and the study."""
+    folder = prepared.parent / "invited"
+    folder.mkdir()
+    _, questionnaire = example_files(folder, respondents='"invited"')
+    questionnaire.rename(folder / "q.toml")
+    status, said = outcome([*OPEN, "--output", "study"], folder)
+    assert status == 0, said
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", [[], ["--store", "sqlite:///elsewhere.sqlite"]])
+def test_a_killed_open_leaves_a_whole_study_or_none_and_can_be_run_again(invited, store):
+    words = [*OPEN, *store, "--output", "x"]
+
+    def look(folder: Path) -> None:
+        if not (folder / "x").exists():
+            status, said = outcome(words, folder)
+            assert status == 0, said
+        with contextlib.chdir(folder):
+            study = StudyFolder(Path("x"))
+            assert len(study.secret) == 64
+            with study.opened() as opened:
+                assert opened.totals().records == 0
+
+    kill_everywhere(invited, words, look)
+
+
+@pytest.mark.slow
+def test_a_killed_invite_leaves_no_invitation_without_its_link(invited):
+    def look(folder: Path) -> None:
+        study = StudyFolder(folder / "study")
+        with study.opened() as store:
+            known = store.totals().invitations
+        assert known in (0, 3)
+        status, said = outcome(INVITE, folder)
+        assert status == (2 if known else 0), said
+        tokens = [line[-32:] for line in (folder / "x.csv").read_text().splitlines()[1:]]
+        assert len(list((folder / "qr").iterdir())) == len(set(tokens)) == 3
+        with study.opened() as store:
+            assert store.totals().invitations == 3
+            assert all(store.knows([token]) for token in tokens)
+
+    kill_everywhere(invited, INVITE, look)
 
 
 # --- what the machine does -----------------------------------------------------------------------

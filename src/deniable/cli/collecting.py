@@ -212,27 +212,9 @@ def invite(
     """
     folder = _folder(study)
     from deniable.cli import console
-    from deniable.outputs import refuse_existing, replaced_folder, write_file
+    from deniable.collect import inviting
 
-    if not 1 <= count <= 1_000_000:
-        raise InputError("--count: from one person to a million are invited at a time")
-    if folder.study.open_to_all:
-        raise InputError(
-            f"{study}: anyone may answer this study, so there is nobody to invite; hand out the "
-            "address"
-        )
-    refuse_existing(output, overwrite=False)
-    if qr is not None:
-        refuse_existing(qr, overwrite=False)
-    with folder.opened() as store:
-        links = [f"{url.rstrip('/')}/#{token}" for token in store.invite(count)]
-    write_file(output, ("link\n" + "\n".join(links) + "\n").encode(), overwrite=False)
-    if qr is not None:
-        import segno
-
-        with replaced_folder(qr, overwrite=False) as images:
-            for number, link in enumerate(links, start=1):
-                segno.make(link, error="m").save(str(images / f"{number:06}.svg"), scale=4)
+    inviting.invite(folder, count, url, output, qr)
     if as_json:
         print_json({"invitations": count, "output": str(output)})
     else:

@@ -13,7 +13,7 @@ commit: either all of a group is on the disk, or none was acknowledged.
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -31,7 +31,6 @@ from alembic.script import ScriptDirectory
 
 from deniable.collect.study import Study
 from deniable.errors import InputError
-from deniable.randomness import SystemRandomness
 
 TABLES = sa.MetaData()
 STUDY = sa.Table(
@@ -153,18 +152,26 @@ class Store:
 
     @classmethod
     def make(cls, url: str, study: Study) -> "Store":
-        """Make the tables of a new store.
+        """Make the tables of a new store; or find them, if a run that was killed has made them for
+        this very study, and nothing has happened to them.
 
         Raises:
             InputError: if it cannot be reached, or holds a study already.
         """
         with explained(url), _once(url) as connection:
-            if sa.inspect(connection).has_table("study"):
-                raise InputError("the store holds a study already; name an empty database")
-            _upgrade(connection)
-            row = {"identity": bytes.fromhex(study.identity), "closed": False}
-            connection.execute(STUDY.insert(), row)
-        return cls(url, study)
+            found = sa.inspect(connection).has_table("study")
+            if not found:
+                _upgrade(connection)
+                row = {"identity": bytes.fromhex(study.identity), "closed": False}
+                connection.execute(STUDY.insert(), row)
+        if not found:
+            return cls(url, study)
+        with suppress(InputError):  # that of another study, or version
+            store = cls(url, study)
+            if store.totals() == Totals(0, 0, 0, 0, closed=False):
+                return store
+            store.dispose()
+        raise InputError("the store holds a study already; name an empty database")
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
@@ -267,15 +274,23 @@ class Store:
         )
         self._run(connection, statement, (today.isoformat(), taken, withdrawn))
 
-    def invite(self, count: int) -> list[str]:
-        """Make invitations, and return their tokens: 128 random bits each, kept nowhere."""
-        words = SystemRandomness().bits(np.uint64, 2 * count).tolist()
-        tokens = [f"{words[2 * i]:016x}{words[2 * i + 1]:016x}" for i in range(count)]
+    def invite(self, tokens: Sequence[str]) -> None:
+        """Let those who have these tokens answer, all of them or none; only hashes are kept."""
         # In the order of what is stored, so that the order of the tokens is not.
-        rows = [{"id": name, "spent": False} for name in sorted(map(token_id, tokens))]
+        rows = [{"id": name} for name in sorted(map(token_id, tokens))]
+        once = "INSERT INTO invitation (id, spent) VALUES (:id, false) ON CONFLICT (id) DO NOTHING"
         with self._writing() as connection:
-            connection.execute(INVITATION.insert(), rows)
-        return tokens
+            connection.execute(sa.text(once), rows)
+
+    def knows(self, tokens: Sequence[str]) -> bool:
+        """Whether anyone of those who have these tokens may answer, or has."""
+        size = 1 << 13  # as many as one query may name
+        ids = [*map(token_id, tokens)]
+        with self._engine.connect() as connection:
+            return any(
+                self._among(connection, "id", "invitation", ids[at : at + size])
+                for at in range(0, len(ids), size)
+            )
 
     def close(self) -> None:
         """End the study: nothing more is taken; withdrawals are."""

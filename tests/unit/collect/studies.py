@@ -21,6 +21,7 @@ import numpy as np
 from deniable.collect.client import codes_of, draw
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
+from deniable.collect.inviting import new_tokens
 from deniable.collect.serving import bound_socket, server_for
 from deniable.collect.steward import Steward
 from deniable.collect.store import Store, Submission, receipt_id
@@ -73,6 +74,13 @@ def example_folder(folder: Path, store: str | None = None, **changes: str) -> St
     made = StudyFolder.make(folder / "study", study, store)
     made.__dict__["study"] = study
     return made
+
+
+def invited(store: Store, count: int) -> list[str]:
+    """Invite some, and return their tokens."""
+    tokens = new_tokens(count)
+    store.invite(tokens)
+    return tokens
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from deniable.collect.collector import submission_size
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes, policy
 from deniable.collect.store import Submission, receipt_id
-from unit.collect import postgres
+from unit.collect import postgres, studies
 from unit.collect.studies import body_of, example_folder, get, post, served
 
 Address = Callable[[], str | None]
@@ -88,7 +88,7 @@ def test_no_record_stays_beside_its_invitation_in_the_journal(
     monkeypatch.setattr(collector, "SWEEPING", 0.05)
     folder = example_folder(tmp_path, respondents='"invited"')
     with folder.opened() as store:
-        (token,) = store.invite(1)
+        (token,) = studies.invited(store, 1)
         with served(folder) as url:
             assert post(url, body_of(folder.study, token=token, seed=1))[0] == 201
             end = time.monotonic() + 10
@@ -100,7 +100,7 @@ def test_no_record_stays_beside_its_invitation_in_the_journal(
 
 def test_tokens_are_checked(invited_url: str, invited: StudyFolder) -> None:
     kept = invited.open_store()
-    first, second = kept.invite(2)
+    first, second = studies.invited(kept, 2)
     kept.dispose()
     study = invited.study
     assert post(invited_url, body_of(study, token=first, seed=2))[0] == 201
@@ -434,7 +434,7 @@ def test_nothing_that_is_posted_breaks_the_server(
     seed = int(time.time())
     random = np.random.default_rng(seed)
     kept = invited.open_store()
-    tokens = kept.invite(40)
+    tokens = studies.invited(kept, 40)
     kept.dispose()
     receipts = [f"{n:032x}" for n in range(30)]
     odd = ["", "0", "g" * 64, "'; DROP TABLE submission; --", "\u202e", "\0", "<script>", "9" * 400]

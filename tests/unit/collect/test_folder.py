@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from deniable.collect.folder import StudyFolder
+from deniable.collect.store import Store, sqlite_url
 from deniable.errors import InputError
-from unit.collect.studies import example_folder
+from unit.collect.studies import example_folder, invited
 
 
 def test_a_folder_holds_the_study_a_store_and_a_secret_of_its_own(tmp_path: Path) -> None:
@@ -31,6 +32,17 @@ def test_what_is_no_folder_of_a_study_is_refused(tmp_path: Path) -> None:
     (folder.path / "store.sqlite").unlink()
     with pytest.raises(InputError, match="the store is missing"):
         folder.open_store()
+
+
+def test_a_store_that_a_killed_run_has_made_is_taken_and_a_used_one_is_not(tmp_path: Path) -> None:
+    study = example_folder(tmp_path, respondents='"invited"').study
+    url = sqlite_url(tmp_path / "elsewhere.sqlite")
+    Store.make(url, study).dispose()  # and killed before the folder was there
+    with StudyFolder.make(tmp_path / "other", study, url).opened() as store:
+        invited(store, 1)
+    with pytest.raises(InputError, match="holds a study already"):
+        StudyFolder.make(tmp_path / "third", study, url)
+    assert not (tmp_path / "third").exists()
 
 
 def test_a_store_elsewhere_is_found_again(tmp_path: Path) -> None:

@@ -400,7 +400,7 @@ def test_two_tabs_send_one_record(browser: webdriver.Chrome, tmp_path: Path) -> 
 def test_a_wrong_link_costs_nobody_a_second_draw(browser: webdriver.Chrome, tmp_path: Path) -> None:
     folder, watch = example_folder(tmp_path, respondents='"invited"'), Watched()
     store = folder.open_store()
-    (token,) = store.invite(1)
+    (token,) = studies.invited(store, 1)
     with served(folder, watch) as url:
         browser.get(url)
         wait_for(browser, "no-token")
@@ -474,7 +474,7 @@ def test_on_a_shared_device_every_invitation_is_drawn_for_once(
     folder = example_folder(tmp_path, shared_device="true", respondents='"invited"')
     watch, wrong = Watched(), "0" * 32
     with folder.opened() as store:
-        one, two, three = store.invite(3)
+        one, two, three = studies.invited(store, 3)
     with served(folder, watch) as url:
         for link, end in ((one, "done"), (wrong, "not-taken")):
             browser.get(f"{url}#{link}")  # in the same tab

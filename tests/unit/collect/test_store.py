@@ -27,7 +27,7 @@ from deniable.collect.store import (
     token_id,
 )
 from deniable.errors import InputError
-from unit.collect import postgres
+from unit.collect import postgres, studies
 from unit.collect.studies import TODAY, example_folder, example_study
 
 LATER = date(2100, 1, 1)
@@ -55,7 +55,7 @@ def one(number: int | str, token: str = "", record: bytes = b"\x13\x20\x10") -> 
 def test_an_invitation_is_spent_once_and_the_same_again_is_the_same(invited: StudyFolder) -> None:
     store = invited.open_store()
     before = store.totals()  # tests may come in any order
-    first, second, third = store.invite(3)
+    first, second, third = studies.invited(store, 3)
     assert store.submit([one(1, first)], TODAY) == [Outcome.STORED]
     # The same again, another record under the receipt, a spent token, a guessed one.
     other = b"\x00\x00\x00"
@@ -75,7 +75,7 @@ def test_an_invitation_is_spent_once_and_the_same_again_is_the_same(invited: Stu
 
 def test_a_record_is_withdrawn_with_its_receipt_and_stays_away(invited: StudyFolder) -> None:
     store = invited.open_store()
-    (token,) = store.invite(1)
+    (token,) = studies.invited(store, 1)
     assert store.submit([one(11, token)], TODAY) == [Outcome.STORED]
     before = store.totals()
     assert store.withdraw("receipt 12", TODAY) is Outcome.NO_RECEIPT
@@ -114,7 +114,7 @@ def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(
 def test_what_lies_on_the_disk_joins_nothing_and_has_no_order(tmp_path: Path) -> None:
     folder = example_folder(tmp_path, respondents='"invited"')
     store = folder.open_store()
-    tokens = store.invite(40)
+    tokens = studies.invited(store, 40)
     for number, token in enumerate(tokens):
         store.submit([one(number, token)], TODAY + timedelta(number % 2))
     store.withdraw("receipt 7", TODAY)
@@ -153,7 +153,7 @@ def test_the_journal_is_emptied_and_waits_for_nobody(tmp_path: Path) -> None:
     folder = example_folder(tmp_path, respondents='"invited"')
     journal = folder.path / "store.sqlite-wal"
     with folder.opened() as store:
-        for number, token in enumerate(store.invite(2)):
+        for number, token in enumerate(studies.invited(store, 2)):
             store.submit([one(number, token)], TODAY)
         # Whoever reads it can tell which record came with which invitation.
         assert receipt_id("receipt 1") in journal.read_bytes()
@@ -285,7 +285,7 @@ def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
     for statement in filter(None, map(str.strip, roles.split(";"))):
         cluster.run(statement, database)
     owner = folder.open_store()
-    first, second = owner.invite(2)
+    first, second = studies.invited(owner, 2)
     url = cluster.url(database, "collector")
     store = Store(url, folder.study)
     assert store.submit([one(1, first)], TODAY) == [Outcome.STORED]
@@ -298,7 +298,7 @@ def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
         lambda: list(store.records()),
         store.totals,
         store.close,
-        lambda: store.invite(1),
+        lambda: studies.invited(store, 1),
     ):
         with pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
             refused()

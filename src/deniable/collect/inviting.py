@@ -1,0 +1,85 @@
+"""Invitations: links that appear whole or not at all, and of which the store keeps hashes."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from deniable.collect.folder import StudyFolder
+from deniable.errors import InputError
+from deniable.outputs import refuse_existing, refuse_foreign_folder, replaced_folder, write_file
+from deniable.randomness import SystemRandomness
+
+MOST = 1_000_000
+"""Most people that are invited at a time."""
+
+
+def new_tokens(count: int) -> list[str]:
+    """Return tokens of invitations: 128 random bits each."""
+    words = SystemRandomness().bits(np.uint64, 2 * count).tolist()
+    return [f"{words[2 * i]:016x}{words[2 * i + 1]:016x}" for i in range(count)]
+
+
+def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | None = None) -> None:
+    """Write a link for each person who is invited, and let the store know of them.
+
+    The links are on the disk, whole, before the store knows of any. A run that was killed in
+    between has left a file of links that nobody can answer with: the same again finds them, and
+    the store gets to know them.
+
+    Args:
+        study: to which.
+        count: how many people.
+        url: where the study is served.
+        output: the file of links to make.
+        qr: a folder for an image of each, if wanted.
+
+    Raises:
+        InputError: if the number is no number of people, anyone may answer, an output exists that
+            is not what an interrupted run has left, or it or the store cannot be written.
+    """
+    if not 1 <= count <= MOST:
+        raise InputError("--count: from one person to a million are invited at a time")
+    if study.study.open_to_all:
+        raise InputError(
+            f"{study.path}: anyone may answer this study, so there is nobody to invite; hand out "
+            "the address"
+        )
+    with study.opened() as store:
+        start = f"{url.rstrip('/')}/#"
+        tokens = _left(output, start, count)
+        if tokens is None or store.knows(tokens):
+            tokens = new_tokens(count)
+            refuse_existing(output, overwrite=False)
+            if qr is not None:
+                refuse_existing(qr, overwrite=False)
+            lines = "".join(f"{start}{token}\n" for token in tokens)
+            write_file(output, f"link\n{lines}".encode(), overwrite=False)
+        if qr is not None:
+            _write_images(qr, [f"{start}{token}" for token in tokens])
+        store.invite(tokens)
+
+
+def _left(output: Path, start: str, count: int) -> list[str] | None:
+    """Return the tokens in a file that such a run would have left; None if there is none."""
+    try:
+        lines = output.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    link = re.compile(re.escape(start) + "([0-9a-f]{32})")
+    found = [link.fullmatch(line) for line in lines[1:]]
+    tokens = [match[1] for match in found if match]
+    whole = lines[:1] == ["link"] and len(tokens) == len(found) == count
+    return tokens if whole else None
+
+
+def _write_images(qr: Path, links: list[str]) -> None:
+    import segno
+
+    def ours(names: set[str]) -> bool:
+        return all(re.fullmatch(r"\d{6,}\.svg", name) for name in names)
+
+    refuse_foreign_folder(qr, "a folder of QR images", ours, overwrite=True)
+    with replaced_folder(qr, overwrite=True) as images:
+        for number, link in enumerate(links, start=1):
+            segno.make(link, error="m").save(str(images / f"{number:06}.svg"), scale=4)
