@@ -87,9 +87,13 @@ def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> L
         raise SolverError("this law cannot reach the requested levels")
     if float(over.max()) <= 0:
         return law
-    # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention.
-    target_gain = checked_problem(problem.counts.tolist(), target.tolist()).keep_excess
-    retention = np.minimum(target_gain / moments.gain, 1.0)
+    aim, flip = checked_problem(problem.counts.tolist(), target.tolist()), 1.0 - law.uniform_keep
+    # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention. Near 1, what is missing from it is
+    # found from the change probabilities, which are small, and rounded up: a double near 1 moves a
+    # level of 15 nats by more than the error bounds leave.
+    blur = (aim.change_probability - moments.change) / (flip - moments.change)
+    near_one = np.nextafter(1.0 - blur, 0.0)
+    retention = np.where(target > 1.0, near_one, np.minimum(aim.keep_excess / moments.gain, 1.0))
     return replace(law, retention=np.where(over > 0, retention, 1.0))
 
 

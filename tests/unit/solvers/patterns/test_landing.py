@@ -49,3 +49,15 @@ def test_a_law_within_the_tolerance_already_is_left_as_it_is() -> None:
     problem = checked_problem([5] * 4, [20.0] * 4)
     law = land(problem, vote_of(problem, np.ones(4), 3.0, 1.0, 20.0))
     assert land(problem, law) is law
+
+
+def test_own_responses_bring_levels_of_many_nats_down_to_within_the_tolerance() -> None:
+    # A retention near 1, taken from a quotient of gains, was off by more than a level may be.
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        levels = random.uniform(13.0, 16.0, 4)
+        problem = checked_problem([2] * 4, levels.tolist())
+        vote = vote_of(problem, np.array([3.0, 3.0, 2.0, 2.0]), 8.0, 1.0, 64.0)
+        above, below = land(problem, vote).attribute_bounds()
+        assert np.all(above <= levels)
+        assert np.all(levels - below < 1e-9)
