@@ -31,8 +31,7 @@ LEAST_ALPHA = 1e-60
 """So that α_c E_μ[g_c] of every part is a normal number."""
 
 MOST_STATES_OF_PARTS = 1 << 28
-"""The most doubles that `sums` holds for all parts together; 58 attributes at 8 to 20 nats need
-more than three quarters of them."""
+"""The most doubles that `sums` holds for all parts together."""
 
 
 class PlainVote(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,7 +91,7 @@ class VoteBlend(VoteLaw):
             raise InputError(
                 f"the α of a blend of votes lie between {LEAST_ALPHA:g} and its inverse"
             )
-        held = sum(part.states_held for part in self.parts)
+        held = sum(part.states_told_apart for part in self.parts)
         if held > MOST_STATES_OF_PARTS:
             raise InputError("the votes of a blend have too large weights to be held together")
         first = self.parts[0]

@@ -162,8 +162,17 @@ class GatedSum(VoteLaw):
 
     @property
     def states_held(self) -> float:
-        """About how many doubles its evaluation holds at once."""
-        return float(self.weights.sum() + self.dither.sum()) * (math.sqrt(self.n_attributes) + 8)
+        """About how many doubles its evaluation holds at once, at most."""
+        return self._held(float(self.weights.sum() + self.dither.sum()))
+
+    @property
+    def states_told_apart(self) -> float:
+        """The same, without the sums from which the rise is out of reach."""
+        most = float(self.weights.sum()) + np.count_nonzero(self.dither)
+        return self._held(most - self.rise[0] + 1.0)
+
+    def _held(self, states: float) -> float:
+        return states * (math.sqrt(self.n_attributes) + 8)
 
     def place(self, s: IntArray | FloatArray | int) -> FloatArray:
         """Return x, how far the gate has risen at s, from 0 to 1.

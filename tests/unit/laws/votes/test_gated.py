@@ -1,13 +1,16 @@
 """Every answer of a gated sum against the enumerated law."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.sums import SumLaw
 from unit.laws.votes import whole_law as oracle
 
 
@@ -33,6 +36,16 @@ def test_keep_probabilities_levels_and_pairs_equal_the_enumerated_law(seed: int)
         exact = oracle.attenuation(a, q, (i, j))
         assert pairs[i, j] == pytest.approx(exact, abs=1e-12)
         assert law.pair_attenuation(i, j) == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_pass_tells_more_sums_apart_than_are_stated(seed: int) -> None:
+    law = oracle.random_sum(seed)
+    back, tables = Backward(law), round(law.states_told_apart / (math.sqrt(law.n_attributes) + 8))
+    widths = [high - low + 1 for low, high in map(back.bounds, range(law.n_attributes + 1))]
+    assert max(widths) <= tables
+    forward = SumLaw(law.tilted[1], law.rise[0])
+    assert max(len(window.mass) for _, window in forward._backwards()) <= tables
 
 
 def unclipped() -> GatedSum:
