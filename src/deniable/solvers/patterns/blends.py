@@ -15,7 +15,7 @@ The proofs are in docs/proofs/optimal.md, section 5.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,10 @@ NEARLY = 2e-3
 _BY_VOTES = 15.0
 """Levels in nats above which an own response, whose probability is a double near 1, is too coarse
 to bring a level down to within 1e-9."""
+
+_NEARLY_MET = 1e-6
+"""A level this near its request, in nats, is brought to it; a larger one is left to own responses
+up to `_BY_VOTES`."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -208,20 +212,25 @@ class _Votes:
         """Mix so that levels beyond the reach of own responses are met, not exceeded.
 
         A vote in which such an attribute has no weight lowers what it is delivered, at a part in
-        e^{ε_i} of the mixture.
+        e^{ε_i} of the mixture. What it changes may leave another such level exceeded.
         """
-        delivered = self._mixture @ np.array(self._columns[: len(self._mixture)])
         large = self.problem.attribute_epsilon > _BY_VOTES
-        over = np.flatnonzero(large & (delivered > 1.0 + 1e-9)).tolist()
-        for i in over:
-            direction = self.best.astype(np.float64)
-            direction[i] = 0.0
-            self.master.add(self._vote(direction, GRIDS[-1])[2])
-        if over:
-            self.master.meet(over)
+        met: set[int] = set()
+        while True:
+            delivered = self._mixture @ np.array(self._columns[: len(self._mixture)])
+            over = set(np.flatnonzero(large & (delivered > 1.0 + 1e-9)).tolist()) - met
+            if not over:
+                return
+            met |= over
+            for i in sorted(over):
+                direction = self.best.astype(np.float64)
+                direction[i] = 0.0
+                self.master.add(self._vote(direction, GRIDS[-1])[2])
+            self.master.meet(sorted(over))
             mixture = self.master.solve()[1]
-            if np.isfinite(mixture).all():
-                self._mixture = mixture
+            if not np.isfinite(mixture).all():
+                return
+            self._mixture = mixture
 
     def _delivered(self, part: GatedSum) -> FloatArray:
         """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
@@ -243,4 +252,36 @@ class _Votes:
         mixture = polished(columns, self._mixture[used], self._units)
         height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
         parts = tuple(self._parts[c].at_height(height) for c in used)
-        return VoteBlend(parts, mixture / mixture.sum(), np.ones(k))
+        return _settled(self.problem, VoteBlend(parts, mixture / mixture.sum(), np.ones(k)))
+
+
+def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
+    """Return the blend with the levels that it nearly meets met to the last digits.
+
+    By Newton steps in the logarithms of its parts' shares and in its height, on the levels as the
+    law is evaluated: beside 20 nats, columns right to ten digits leave more than a level may be
+    off.
+    """
+    keep, change = problem.uniform_keep, 1.0 - problem.uniform_keep
+    miss = law.moments().levels(problem.counts) - problem.attribute_epsilon
+    rows = (np.abs(miss) < _NEARLY_MET) | (problem.attribute_epsilon > _BY_VOTES)
+    for _ in range(4):
+        parts, whole = [part.moments() for part in law.parts], law.moments()
+        logs = np.array([part.log_normalizer for part in parts]) - whole.log_normalizer
+        shares = law.alpha * np.exp(logs)
+        kept = np.array([part.keep for part in parts]).T / whole.keep[:, None]
+        changed = np.array([part.change for part in parts]).T / whole.change[:, None]
+        # What the uniform law has is all that does not grow with e^E − 1.
+        height = math.exp(-whole.log_normalizer) * (change / whole.change - keep / whole.keep)
+        slopes = np.column_stack([shares * (kept - changed), height])[rows]
+        move = np.linalg.lstsq(slopes, -miss[rows], rcond=1e-13)[0]
+        alpha = law.alpha * np.exp(move[:-1])
+        trial = replace(
+            law.at_height(law.height - move[-1] * math.expm1(-law.height)),
+            alpha=alpha / math.fsum(alpha),
+        )
+        missed = trial.moments().levels(problem.counts) - problem.attribute_epsilon
+        if not np.abs(missed[rows]).max() < np.abs(miss[rows]).max():
+            break
+        law, miss = trial, missed
+    return law
