@@ -12,7 +12,7 @@ The telescoping survives the rounding: with the computed G̃_i in place of G_i e
 `STEP_ROUNDINGS` u. So f_drawn(S) = const · E_B[g̃(s) (1 ± STEP_ROUNDINGS u)^k], for every S, and
 ln max f/min f exceeds E by at most twice `path_slack`; every probability, keep probabilities too,
 is within that factor of the ideal law's. Nothing needs a wider table than doubles, and nothing is
-ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2} with E at most 600, so that quotients of
+ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2} with E at most 640, so that quotients of
 two of them are far inside the range of doubles too.
 
 Of the two probabilities of a choice the smaller is the one computed, so that both are good to 3 u

@@ -28,10 +28,10 @@ from deniable.laws.rounding import next_above
 from deniable.laws.votes.sampling import path_slack
 from deniable.laws.votes.sums import UNIT
 
-LARGEST_HEIGHT = 600.0
+LARGEST_HEIGHT = 640.0
 """The largest level in nats of a law of votes before its own responses. Up to it e^{±E}, and what
 accounts and samplers multiply these with, are normal double-precision numbers (docs/proofs/
-optimal.md, section 6); beyond, stated levels would fall below the true ones. A level of 600 nats
+optimal.md, section 6); beyond, stated levels would fall below the true ones. A level of 640 nats
 protects nothing; a larger one is a slip."""
 
 LEAST_NORMAL = 2.0**-1022
