@@ -110,10 +110,14 @@ class Plan:
 
     def _notes(self, solution: Solution, epsilon: float, bound: float | None) -> tuple[str, ...]:
         """Name what answers independently although it need not."""
-        if solution.apart is None or len(self.task.n_categories) == 1:
+        together = solution.apart is None and len(solution.parts) == 1
+        if together or len(self.task.n_categories) == 1:
             return ()
-        places, reason = solution.apart
-        if len(places) == len(self.task.n_categories):
+        places, reason = solution.apart or ((), "no single law was found for their levels")
+        if not places:
+            blocks = len(solution.parts)
+            who = f"The attributes answer in {blocks} blocks, independently of each other"
+        elif len(places) == len(self.task.n_categories):
             who = "All attributes answer independently of each other"
         else:
             names = [self.schema.names[self.schema.protected[place]] for place in places]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from deniable.design.design import cap_curve, design
@@ -10,7 +11,7 @@ from deniable.design.solving import Task, cap_text, resolve_caps, spend_balanced
 from deniable.errors import InputError
 from deniable.laws import PatternTable
 from deniable.schema import Schema
-from deniable.solvers.patterns import balanced
+from deniable.solvers.patterns import balanced, optimal
 from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.problem import SolverError
 
@@ -57,6 +58,20 @@ def test_independent_responses_are_named_where_nothing_common_was_found(monkeypa
     assert made.optimal_epsilon is not None
     (note,) = made.notes
     assert note.startswith("All attributes answer independently of each other: no common law")
+
+
+def test_blocks_that_answer_independently_are_named_with_what_they_cost(monkeypatch) -> None:
+    halves = [optimal.solve([3] * 2, levels).parts[0] for levels in ([1.0, 1.1], [0.9, 1.2])]
+    parts = tuple(
+        replace(part, attributes=at) for part, at in zip(halves, [(0, 1), (2, 3)], strict=True)
+    )
+    answer = optimal.OptimalSolution(parts, np.ones(4), 2.0, "blocks")
+    monkeypatch.setattr(optimal, "solve", lambda *_, **__: answer)
+    made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1, 1.1, 0.9, 1.2], method="optimal")
+    assert made.notes == (
+        "The attributes answer in 2 blocks, independently of each other: no single law was found "
+        f"for their levels; ε is {made.gap:.3g} nats above what is proved of any law.",
+    )
 
 
 def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
