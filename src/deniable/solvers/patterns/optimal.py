@@ -23,7 +23,7 @@ from deniable.laws.product import ProductLaw
 from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
-from deniable.laws.votes.vote_law import Account, VoteLaw
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
 from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
@@ -38,6 +38,9 @@ _TIGHT = 2e-9
 
 LOOSE = 1e-3
 """A gap in nats beyond which several votes are tried beside one, if it is not small beside ε."""
+
+FAR = 0.05
+"""A gap, as a part of ε, beyond which independent blocks may be nearer."""
 
 Method = Literal["single", "identical", "columns", "vote", "blend", "blocks"]
 
@@ -186,11 +189,11 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
                     _certified(problem, [_whole(problem, law)], blend.weights, "blend")
                 )
                 break
-    if not candidates or min(solution.gap for solution in candidates) > 1.0:
+    nearest = min((solution.gap for solution in candidates), default=math.inf)
+    if nearest > max(1.0, FAR * fit.lower_bound):
         try:
-            candidates.append(
-                _certified(problem, _in_blocks(problem), fit.lower_bound_weights, "blocks")
-            )
+            parts = _in_blocks(problem, fit.lower_bound)
+            candidates.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
         except SolverError:
             if not candidates:
                 raise
@@ -270,18 +273,25 @@ def _certified(
     return OptimalSolution(tuple(parts), weights, bound, method)
 
 
-def _in_blocks(problem: Problem) -> list[Part]:
-    """Solve exactly in independent blocks of attributes with similar levels; their ε add up.
+def _in_blocks(problem: Problem, bound: float) -> list[Part]:
+    """Solve in two independent blocks of attributes with similar levels, in as many more as keep
+    each below the height that a law can have; their ε add up.
 
     Similar levels together cost less than dealt out: 58.8 against 65.6 nats for 30 attributes with
     levels from 0.001 to 12 whose optimum is at least 53.3.
+
+    Args:
+        problem: the levels.
+        bound: what no single law is below, in nats.
     """
-    k = problem.n_attributes
-    order = np.argsort(problem.attribute_epsilon, kind="stable")
+    level = problem.attribute_epsilon
+    order = np.argsort(level, kind="stable")
+    count = max(2, math.ceil(1.05 * bound / LARGEST_HEIGHT))
+    ends = np.searchsorted(np.cumsum(level[order]), level.sum() * np.arange(1, count) / count)
     parts: list[Part] = []
-    for block in np.array_split(order, -(-k // MAX_EXACT)):
+    for block in np.split(order, np.clip(ends, 1, len(level) - 1)):
         places = block.tolist()
-        solved = solve(problem.counts[places].tolist(), problem.attribute_epsilon[places].tolist())
+        solved = solve(problem.counts[places].tolist(), level[places].tolist())
         parts += [
             replace(part, attributes=tuple(places[i] for i in part.attributes))
             for part in solved.parts
