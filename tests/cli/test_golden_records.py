@@ -46,6 +46,8 @@ def differences(now: Any, then: Any, place: str = "") -> list[str]:
                 differences(now[key], value, f"{place}.{key}") if key in now else [f"{place}.{key}"]
             )
         ]
+    if place.endswith(".unchecked"):
+        return sorted(set(then) - set(now))
     if isinstance(then, list):
         if not isinstance(now, list) or len(now) != len(then):
             return [place]

@@ -14,7 +14,17 @@ from deniable._checks import check_level
 from deniable.design import solving
 from deniable.design.solving import GivenRest, Solution, Task
 from deniable.errors import InputError
-from deniable.laws import JointLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import (
+    GatedSum,
+    InvariantChannel,
+    JointLaw,
+    PatternTable,
+    ProductLaw,
+    PublishedForms,
+    SingleChangeMixture,
+    VoteBlend,
+    VoteMixture,
+)
 from deniable.solvers.problem import MAX_LEVEL
 
 if TYPE_CHECKING:
@@ -177,6 +187,8 @@ class MethodSpec:
         together: whether its laws may randomize attributes together, so that they are compared with
             independent responses.
         families: of laws that it makes, beside matrices and kept columns; None for any.
+        smallest: whether ε is the smallest for its levels where neither cap nor floor is kept, to
+            the rounding of the law's integers.
         instead_of_levels: what to do instead of giving it levels per attribute.
         remark: what a report says under its table of attributes.
         style: colour (#RRGGBB), marker and line of matplotlib, in figures.
@@ -201,6 +213,7 @@ class MethodSpec:
     pair_floor: float | None = None
     together: bool = False
     families: frozenset[str] | None = None
+    smallest: bool = False
     instead_of_levels: str = ""
     remark: str = ""
     style: tuple[str, str, str] = ("#000000", "", "-")
@@ -220,6 +233,11 @@ def _inputs(*names: Input) -> frozenset[Input]:
     return frozenset({"levels", "total", *names})
 
 
+_SEARCHED = frozenset(
+    law.family for law in (PatternTable, ProductLaw, GatedSum, VoteMixture, VoteBlend)
+)
+"""Families that a search for the smallest ε ends with."""
+
 METHODS: dict[str, MethodSpec] = {
     spec.name: spec
     for spec in (
@@ -238,6 +256,7 @@ METHODS: dict[str, MethodSpec] = {
             division="importance",
             given_rest=DEFAULT_CAP,
             pair_floor=DEFAULT_PAIR_FLOOR,
+            families=_SEARCHED,
             together=True,
             style=("#009E73", "D", "-"),
         ),
@@ -248,6 +267,7 @@ METHODS: dict[str, MethodSpec] = {
             description="the law of smallest ε that keeps every requested level, with a proof of "
             "how near to the smallest it is",
             solve=solving.solve_optimal,
+            families=_SEARCHED,
             takes=_inputs("importance"),
             division="importance",
             together=True,
@@ -262,6 +282,7 @@ METHODS: dict[str, MethodSpec] = {
             "Shibuya, Algorithms 1 and 2)",
             solve=solving.solve_linear_program,
             families=frozenset({PatternTable.family}),
+            smallest=True,
             takes=_inputs("caps", "floor"),
             most=LP_MAX_ATTRIBUTES,
             together=True,
@@ -286,6 +307,7 @@ METHODS: dict[str, MethodSpec] = {
             "(Yamamoto and Shibuya)",
             solve=solving.solve_closed_form,
             families=frozenset({PatternTable.family}),
+            smallest=True,
             fewest=2,
             most=2,
             together=True,
@@ -341,6 +363,7 @@ METHODS: dict[str, MethodSpec] = {
             "asks some attributes, drawn without looking at the record; the shares of the forms "
             "and their laws are those of least variance found",
             forms=_forms,
+            families=frozenset({PublishedForms.family}),
             curve_of_forms=_cost_of_caps_on_forms,
             takes=frozenset({"total", "importance", "caps", "forms"}),
             instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
@@ -359,7 +382,7 @@ METHODS: dict[str, MethodSpec] = {
             "the table, more often from frequent categories; “kept” is the share of this table's "
             "values that are expected to be the true ones.",
             takes=frozenset(),
-            families=frozenset(),
+            families=frozenset({InvariantChannel.family}),
         ),
         MethodSpec(
             MATRIX_METHOD,

@@ -207,21 +207,14 @@ def _check_statements(design: Design, stored: StoredMechanism) -> None:
         raise InputError("the mechanism has been altered: it lists other unprotected columns")
     _check_limits(design)
     _check_bound(design, stored)
+    _check_method(design)
 
 
 def _check_limits(design: Design) -> None:
-    """Refuse a record whose laws do not keep the total, the cap and the floor that it states, or
-    are none that its method makes."""
+    """Refuse a record whose laws do not keep the total, the cap and the floor that it states."""
     mechanism = design.mechanism
     if design.budget is not None and design.epsilon > design.budget:
         raise InputError("the mechanism has been altered: its ε is above the total it states")
-    makes = METHODS[design.method].families
-    families = {b.law.family for b in mechanism.blocks} - _BESIDE_ANY
-    if makes is not None and not families <= makes:
-        raise InputError(
-            f"the mechanism has been altered: method {design.method} makes no law of the family "
-            + ", ".join(sorted(families - makes))
-        )
     laws = [block for block in mechanism.blocks if _is_solved(block)]
     total = None if mechanism.forms is None else design.budget or design.epsilon
     solved = sorted(i for block in laws for i in block.attributes)
@@ -244,8 +237,38 @@ def _check_limits(design: Design) -> None:
             )
 
 
-_BESIDE_ANY = {"identity", "matrix", "designed matrix", "invariant"}
+def _check_method(design: Design) -> None:
+    """Refuse a record whose laws are none that its method makes. Which of the methods that make
+    such laws has found them cannot be told."""
+    spec, mechanism = METHODS[design.method], design.mechanism
+    families = {block.law.family for block in mechanism.blocks} - _BESIDE_ANY
+    if spec.families is not None:
+        makes_others = families - spec.families if spec.offered else families ^ spec.families
+        if makes_others:
+            raise InputError(
+                f"the mechanism has been altered: method {design.method} makes no law of the "
+                f"family {', '.join(sorted(families)) or 'matrix'}"
+            )
+    together = sum(len(block.attributes) for block in mechanism.blocks if _is_solved(block))
+    if together and not spec.fewest <= together <= (spec.most or together):
+        raise InputError(
+            f"the mechanism has been altered: method {design.method} makes no law of {together} "
+            "attributes"
+        )
+    free = design.given_rest is None and design.pair_floor is None
+    gap = design.gap if design.weights is not None else design.epsilon
+    if spec.smallest and free and gap is not None and gap > _SMALLEST * design.epsilon:
+        raise InputError(
+            f"the mechanism has been altered: method {design.method} gives the smallest ε for its "
+            "levels, and the record does not prove that it is"
+        )
+
+
+_BESIDE_ANY = {"identity", "matrix", "designed matrix"}
 """Families of kept columns and of attributes with a matrix of their own, whatever the method."""
+
+_SMALLEST = 1e-6
+"""Part of ε by which rounding to integers can end above the smallest (10⁻¹⁰ was the most seen)."""
 
 _LIMIT_ROUNDING = 1e-5
 """Caps are written with six digits, and multiples are of requested levels."""

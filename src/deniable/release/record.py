@@ -269,12 +269,14 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
 
 UNCHECKED_MECHANISM = {
     "software": "which version wrote the file",
-    "method": "by which method the law was found",
+    "method": "by which of the methods that make such laws it was found",
 }
 """What the file of a mechanism states and only its maker can know, in words."""
 
 UNCHECKED = {
     "software": UNCHECKED_MECHANISM["software"],
+    "mechanism.method": UNCHECKED_MECHANISM["method"],
+    "expost.strata.mechanisms": "by which method the matrices of the strata were made",
     "command": "the command",
     "release.row_order": "the order of the rows",
     "release.randomness": "where random bits came from",

@@ -126,6 +126,40 @@ def test_a_weaker_bound_of_many_attributes_is_read_as_stated():
         mechanism_from_plain(plain)
 
 
+@pytest.mark.parametrize(
+    ("method", "others"),
+    [
+        ("kronecker", "lp closed-form heuristic joint forms invariant matrix"),
+        ("heuristic", "lp closed-form optimal balanced kronecker lambda joint forms invariant"),
+        ("lp", "heuristic kronecker lambda joint forms invariant matrix"),
+        ("joint", "lp optimal balanced kronecker lambda forms"),
+        ("forms", "lp optimal balanced kronecker lambda joint invariant"),
+    ],
+)
+def test_a_method_that_makes_no_such_law_is_refused(method, others):
+    levels = {"epsilon": 2} if method in ("joint", "forms") else {"attribute_epsilon": (2, 1)}
+    made = design(SCHEMA, **levels, method=method, allow_changed_levels=True)
+    plain = json.loads(to_json(mechanism_to_plain(made)))
+    assert mechanism_from_plain(plain).method == method
+    for other in others.split():
+        with pytest.raises(InputError, match=f"altered: method {other} makes no law of the family"):
+            mechanism_from_plain(plain | {"method": other})
+
+
+def test_a_law_that_is_not_the_smallest_is_none_of_the_linear_program():
+    three = Schema.anonymous((3, 3, 2))
+    made = design(three, attribute_epsilon=(1, 2, 1.5), method="lp", given_rest="1.1x")
+    plain = json.loads(to_json(mechanism_to_plain(made)))
+    assert mechanism_from_plain(plain).method == "lp"
+    with pytest.raises(InputError, match="does not prove that it is"):
+        mechanism_from_plain(plain | {"given_rest": None})
+    free = mechanism_to_plain(design(three, attribute_epsilon=(1, 2, 1.5), method="lp"))
+    free = json.loads(to_json(free))
+    assert mechanism_from_plain(free).method == "lp"
+    with pytest.raises(InputError, match="closed-form makes no law of 3 attributes"):
+        mechanism_from_plain(free | {"method": "closed-form"})
+
+
 @pytest.mark.parametrize("key", ["schema", "blocks", "attributes", "epsilon", "method"])
 def test_a_record_with_a_part_missing_is_refused(key):
     plain = copy.deepcopy(stored())

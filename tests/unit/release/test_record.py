@@ -80,7 +80,8 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
 def test_what_only_the_maker_knows_is_said_and_more_where_the_rows_are_missing(tmp_path):
     folder = released(tmp_path, ROWS)
     alone = verify(folder)
-    assert alone.keys() == {"software", "release.row_order", "release.randomness"}
+    own = {"software", "mechanism.method", "release.row_order", "release.randomness"}
+    assert alone.keys() == own
     (folder / "data.parquet").unlink()
     unseen = {"release.rows", "release.columns", "release.sha256"}
     assert verify(folder).keys() == alone.keys() | unseen
