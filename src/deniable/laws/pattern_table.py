@@ -6,6 +6,7 @@ Its levels are docs/proofs/accounting.md, Theorem 4.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -182,6 +183,28 @@ class PatternTable(PatternLaw):
         k = len(self.n_categories)
         place = 1 << np.arange(k)[::-1]
         return np.asarray(self.eigenvalues(range(k)).ravel()[place[:, None] | place])
+
+    def keeps_pair_floor(self, floor: float) -> bool:
+        # An entry is a sum of probabilities, which add up to 1, times h_i h_j, after at most four
+        # roundings an attribute; what that leaves open is decided in integers.
+        single, k = self.attenuations(), len(self.n_categories)
+        above = self.pair_eigenvalues() - floor * np.outer(single, single)
+        largest_h = max(max(same / others, 1.0) for same, others in map(self.outputs, range(k)))
+        wrong = (4 * k + 32) * 2.0**-53 * (1.0 + largest_h) ** 3
+        np.fill_diagonal(above, math.inf)
+        if above.min(initial=math.inf) < -wrong:
+            return False
+        left_open = np.argwhere(np.triu(above <= wrong))
+        return all(self._keeps_exactly(i, j, Fraction(floor)) for i, j in left_open.tolist())
+
+    def _keeps_exactly(self, first: int, second: int, floor: Fraction) -> bool:
+        h, other = (
+            np.array([1, Fraction(-same, others)])
+            for same, others in map(self.outputs, (first, second))
+        )
+        weights, ones = self._projected((first, second)), np.array([1, 1])
+        pair, one, two = h @ weights @ other, h @ weights @ ones, ones @ weights @ other
+        return bool(pair * (1 << self.bits) >= floor * one * two)
 
     def outcomes(self) -> tuple[int, ...]:
         """Return how likely every outcome of a draw is, times 2^bits: here every pattern."""

@@ -1,5 +1,9 @@
 """A pattern table needs a positive weight for every pattern."""
 
+import math
+from fractions import Fraction
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 
@@ -53,3 +57,22 @@ def test_many_weights_are_as_narrow_as_they_can_be_and_none_loses_a_digit() -> N
     assert law.bits <= 54 + 30 + 4
     exact = np.array([weight / 2**law.bits for weight in law.weights])
     assert np.delete(exact == probability, probability.argmax()).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whether_a_floor_on_pairs_is_kept_is_decided_to_the_last_bit(seed: int) -> None:
+    sizes = (2, 3, 4, 5)
+    q = np.random.default_rng(seed).random((2,) * 4) ** 2
+    q[0, 0, 0, 0] += 2.0
+    law = PatternTable.from_probabilities(sizes, q / q.sum())
+
+    def exactly(*members: int) -> Fraction:
+        return sum(
+            weight * math.prod(Fraction(-1, sizes[i] - 1) for i in members if pattern[i])
+            for pattern, weight in zip(product((0, 1), repeat=4), law.weights, strict=True)
+        ) * Fraction(1, 1 << law.bits)
+
+    least = min(exactly(i, j) / (exactly(i) * exactly(j)) for i, j in combinations(range(4), 2))
+    below = float(least) if Fraction(float(least)) <= least else math.nextafter(least, 0.0)
+    assert law.keeps_pair_floor(below)
+    assert not law.keeps_pair_floor(math.nextafter(below, 2.0))

@@ -168,7 +168,8 @@ class VoteBlend(VoteLaw):
         chosen = [int(i) for i in subset]
         if len(chosen) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             first, second = self._single[chosen].tolist()
-            return np.array([[1.0, second], [first, self._pairs[chosen[0], chosen[1]]]])
+            pair = self._bounded_pairs[0][chosen[0], chosen[1]]
+            return np.array([[1.0, second], [first, pair]])
         expectations = sum(
             alpha * backward.components(part, chosen)
             for alpha, part in zip(self.alpha.tolist(), self.parts, strict=True)
@@ -180,14 +181,16 @@ class VoteBlend(VoteLaw):
         kept = self.retention[first] * self.retention[second]
         return float(self._normalizers @ parts * kept)
 
-    def pair_attenuations(self) -> FloatArray:
-        return self._pairs
+    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
+        return self._bounded_pairs
 
     @cached_property
-    def _pairs(self) -> FloatArray:
-        parts = [part.pair_attenuations() for part in self.parts]
-        mixed = np.tensordot(self._normalizers, parts, axes=1)
-        return np.asarray(mixed * np.outer(self.retention, self.retention))
+    def _bounded_pairs(self) -> tuple[FloatArray, float]:
+        parts, wrong = zip(*(p.bounded_pair_attenuations() for p in self.parts), strict=True)
+        mixed = np.tensordot(self._normalizers, np.array(parts), axes=1)
+        # The fractions of the parts, and adding them up, are among the moments' errors.
+        error = float(self._normalizers @ np.array(wrong)) + self.moments().relative_error
+        return np.asarray(mixed * np.outer(self.retention, self.retention)), error
 
     @cached_property
     def _single(self) -> FloatArray:

@@ -43,6 +43,11 @@ class CountLaw:
         """
         return 1.01 * (40 * self._steps_taken + math.log2(len(self.mass) + 1) + 64) * UNIT
 
+    def pair_error(self) -> float:
+        """See `SumLaw.pair_error`: at most twelve roundings for either factor, and of 1 − s/k one
+        that is absolute."""
+        return self.error() + 32 * UNIT
+
     def dot(self, values: FloatArray, mass: FloatArray) -> FloatArray:
         """Return Σ_s values[..., s] mass[s]."""
         return np.asarray((values * mass).sum(axis=-1))

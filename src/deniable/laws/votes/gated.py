@@ -337,9 +337,6 @@ class GatedSum(VoteLaw):
         factor = math.exp(log_factor - self.moments().log_normalizer)
         return float(np.prod(self.retention[chosen])) * value * factor
 
-    def pair_attenuations(self) -> FloatArray:
-        return self._bounded_pairs[0]
-
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
         return self._bounded_pairs
 
@@ -348,7 +345,7 @@ class GatedSum(VoteLaw):
         law, _, _, log_factor = self.tilted
         if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
             return frequencies.pair_attenuations(self)
-        # O(k²) vectors; |h_i h_j| ≤ 1, so that the moments' error bounds the pairs'.
+        # O(k²) vectors; |h_i h_j| ≤ 1, and E_μ[g − 1] is at most E_μ[g].
         moments = self.moments()
         pairs = law.pair_expectations(
             self.weighted_excess(),
@@ -358,7 +355,7 @@ class GatedSum(VoteLaw):
         factor = math.exp(log_factor - moments.log_normalizer)
         pairs *= factor * np.outer(self.retention, self.retention)
         np.fill_diagonal(pairs, np.nan)
-        return pairs, moments.relative_error
+        return pairs, moments.relative_error + law.pair_error()
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         all_kept, all_changed = backward.extremes(self, subset, self.retention)

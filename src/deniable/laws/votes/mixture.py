@@ -200,13 +200,20 @@ class VoteMixture(VoteLaw):
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         return pattern_eigenvalues(self.pattern_probability, self.n_categories, subset)
 
-    def pair_attenuations(self) -> FloatArray:
+    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
+        return self._bounded_pairs
+
+    @cached_property
+    def _bounded_pairs(self) -> tuple[FloatArray, float]:
         k = self.n_attributes
         pairs = np.full((k, k), np.nan)
         for i in range(k):
             for j in range(i):
                 pairs[i, j] = pairs[j, i] = self.pair_attenuation(i, j)
-        return pairs
+        # Chances of patterns are products of k masses and a density, over their sum; of those of a
+        # pair's four outcomes a quarter of all patterns each is added up, in an order not known.
+        roundings = 3 * k + self.density_roundings + 2.0**k + 32
+        return pairs, 1.01 * roundings * UNIT
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and

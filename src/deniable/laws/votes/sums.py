@@ -48,6 +48,9 @@ DROP = 1e-31
 """States of less mass than this (under ν) are dropped at the ends of the window."""
 
 
+BLOCK = 512
+"""States whose products are added up at once, in an order that is not known, for pairs."""
+
 _KEPT = 1 << 20
 """The most numbers of a forward pass that is kept at every step."""
 
@@ -235,9 +238,31 @@ class SumLaw:
             return math.inf
         return relative_error(self.steps.n_attributes, self._widest)
 
+    def pair_error(self) -> float:
+        """Return how far `pair_expectations` may be off for factors of at most 1, as a part of
+        E_ν[|h|] (dropped mass apart).
+
+        Every entry is a sum over paths of products that carry the roundings of `error`, and at most
+        four more in either step with a factor: the factor's own, a product and a sum. The states'
+        products are added in blocks, and then the blocks. Signs differ, so that what this moves is
+        bounded by the sum of magnitudes.
+        """
+        if not self._careful:
+            return math.inf
+        roundings = self.steps.n_attributes * (COEFFICIENT_ROUNDINGS + 3) + 2 * 4 + 32
+        return math.expm1(1.01 * (roundings + BLOCK + self._widest / BLOCK + 1) * UNIT)
+
     def dot(self, values: FloatArray, mass: FloatArray) -> FloatArray:
         """Return Σ_s values[..., s] mass[s]."""
         return (values * mass).sum(axis=-1) if self._careful else values @ mass
+
+    def _dot_rows(self, rows: FloatArray, mass: FloatArray) -> FloatArray:
+        """Return Σ_s rows[:, s] mass[s] by matrix products."""
+        if not self._careful:
+            return np.asarray(rows @ mass)
+        starts = range(0, len(mass), BLOCK)
+        blocks = [rows[:, i : i + BLOCK] @ mass[i : i + BLOCK] for i in starts]
+        return np.asarray(np.sum(blocks, axis=0))
 
     def expectations(self, values: FloatArray) -> SumExpectations:
         """Return the expectations of functions of s, also split by each attribute's fate.
@@ -267,7 +292,7 @@ class SumLaw:
         """Return M_ij = E_ν[h(s) c_i c_j], c_i = if_kept_i or if_changed_i, (k, k); M_ii squares.
 
         One backward pass that carries a row for every attribute already met: O(k² n).  The factors
-        may be negative; entries are then differences, good to `error()` times E_ν[|h c_i c_j|].
+        may be negative; entries are then differences (`pair_error`).
         """
         k = self.steps.n_attributes
         if self.steps.of_changed:
@@ -279,7 +304,7 @@ class SumLaw:
             stay, up = self._split(i, window, back, back_low)
             at = int(self.steps.order[i])
             signed = if_kept[at] * up + if_changed[at] * stay
-            pairs[at, rows] = pairs[rows, at] = signed[1:] @ window.mass
+            pairs[at, rows] = pairs[rows, at] = self._dot_rows(signed[1:], window.mass)
             pairs[at, at] = if_kept[at] ** 2 * (up[0] @ window.mass) + if_changed[at] ** 2 * (
                 stay[0] @ window.mass
             )

@@ -134,8 +134,13 @@ class VoteLaw(BoundedLaw):
         how far it may be off, in nats."""
 
     @abstractmethod
+    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
+        """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and how far any may be off,
+        drawing apart."""
+
     def pair_attenuations(self) -> FloatArray:
         """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN."""
+        return self.bounded_pair_attenuations()[0]
 
     @property
     def n_attributes(self) -> int:
@@ -275,13 +280,11 @@ class VoteLaw(BoundedLaw):
         """φ_ij/(φ_i φ_j) of the law as drawn, rounded down, (k, k); the diagonal is NaN."""
         single = self.attenuations()
         pairs, wrong = self.bounded_pair_attenuations()
-        # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1.
-        ratios = (pairs - wrong - self.drawing_slack) / np.outer(single, single)
-        return np.asarray(ratios * (1.0 - float(self.drawing_slack / single.min())))
-
-    def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
-        """Return φ({i, j}) for all pairs, (k, k), and how far one of them may be off."""
-        return self.pair_attenuations(), self.moments().relative_error
+        # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1. A φ_i is a
+        # difference of probabilities, each with the relative error of all moments.
+        drawn = 1.01 * self.drawing_slack
+        most = single + self.moments().relative_error + drawn + 8 * UNIT
+        return np.asarray((pairs - wrong - drawn - 8 * UNIT) / np.outer(most, most))
 
 
 def after_response(

@@ -12,11 +12,13 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
+from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes import vote_law
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.votes.sums import BLOCK, UNIT, SumLaw
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism import privacy
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
@@ -127,6 +129,38 @@ def test_the_least_pair_ratio_equals_the_enumerated_law(
     assert least == pytest.approx(min(ratios, default=1.0), rel=1e-6, abs=1e-6)
     assert law.keeps_pair_floor(least - 1e-6)
     assert not law.keeps_pair_floor(least + 1e-6)
+
+
+WIDE = GatedSum(
+    (2, 3, 5, 4, 2),
+    np.array([4001, 5003, 3999, 6007, 4507]),
+    np.zeros(5),
+    "ramp",
+    6000.0,
+    15_000.0,
+    4.0,
+    np.ones(5),
+)
+
+
+@pytest.mark.parametrize("law", [WIDE, oracle.random_blend(4, 5)])
+def test_a_floor_counts_as_kept_only_if_no_rounding_could_have_lifted_a_pair_above_it(
+    law: VoteLaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rounded_up(_: SumLaw, rows: FloatArray, mass: FloatArray) -> FloatArray:
+        """As far up as products added in any order, block by block, may end."""
+        exact = np.array([math.fsum(row) for row in rows * mass])
+        return exact + (BLOCK + len(mass) / BLOCK) * UNIT * (np.abs(rows) @ mass)
+
+    monkeypatch.setattr(SumLaw, "_dot_rows", rounded_up)
+    a, q = law.n_categories, oracle.pattern_law(law)
+    single = [oracle.attenuation(a, q, (i,)) for i in range(law.n_attributes)]
+    places = list(itertools.combinations(range(law.n_attributes), 2))
+    exact = [oracle.attenuation(a, q, (i, j)) / (single[i] * single[j]) for i, j in places]
+    floors = law.pair_ratio_floors
+    assert all(floors[at] <= ratio for at, ratio in zip(places, exact, strict=True))
+    assert law.keeps_pair_floor(min(exact) - 1e-8)
+    assert not law.keeps_pair_floor(min(exact))
 
 
 def test_attributes_that_hardly_change_keep_a_floor_without_a_look_at_their_pairs(
