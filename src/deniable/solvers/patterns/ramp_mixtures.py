@@ -18,8 +18,8 @@ in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where nothing is cha
   same with one attribute left out: at the cone's edges f falls by e^γ_i or not at all;
 * the uniform law, which is the bottom of these, and the product law, which keeps every floor.
 
-It is the same for every floor, and has what is mixed for stricter caps, so that no looser request
-ends higher.
+It is the same for every floor, but for one ramp with its top where that keeps the floor, and has
+what is mixed for stricter caps, so that no looser request ends clearly higher.
 """
 
 import math
@@ -49,6 +49,9 @@ _EXACTLY, _NEARLY = 1e-12, 1e-5
 _CAP_ROUNDING, _PART_OF_CAP = 1e-7, 1e-3
 """What is left of a cap to rounding, in nats, and at most as a part of it: of a table's weights the
 likeliest takes what is left over from all others, and may be one that a cap holds for."""
+
+_DEPENDENT = 1e-6
+"""Ramps that meet the levels are the same to these rows: so little tells them apart."""
 
 _BROKEN, _EXACT = 1e-10, 2e-10
 """By how much a floor is broken when its row is added, and how many nats a level may miss."""
@@ -111,7 +114,7 @@ class Mixing:
             shares[used] = answer.x[used]
             scaled = equal[:, used] / scale[used]
             left = lower[: len(equal)] - scaled @ shares[used]
-            shares[used] += np.linalg.lstsq(scaled, left, rcond=None)[0]
+            shares[used] += np.linalg.lstsq(scaled, left, rcond=_DEPENDENT)[0]
             shares = np.asarray(np.maximum(shares, 0.0) / scale)
             if floor is None:
                 return shares
@@ -170,6 +173,10 @@ def mixed(
             pool.add_about(fit, steepest)
             for raised in search.raised(fit):
                 pool.add_fit(raised, steepest)
+            if floor is not None and search.least_ratio(fit) < floor:
+                kept = search.keeping(floor, fit)
+                if kept is not None:
+                    pool.add_fit(kept, steepest)
     return pool.mixture(floor, best)
 
 

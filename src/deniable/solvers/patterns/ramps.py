@@ -69,7 +69,7 @@ _LIFT, _LIFTS = 1.15, 8
 _STEEP = 0.1
 """A fall of the last unknown with the top at which the top is moved on the way."""
 
-_RAISED, _RAISES = 1.3, 12
+_RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
 _FLOOR_ROOM = 2e-3

@@ -126,3 +126,16 @@ def test_a_program_that_is_not_solved_or_a_level_that_is_missed_gives_no_mixture
 
 
 FIELDS = ("x", "multipliers", "basic", "at_upper", "row_basic")
+
+
+def test_ramps_that_differ_little_are_not_told_apart_by_rounding() -> None:
+    # Twelve attributes in five groups: ramps that meet the levels have the same columns up to
+    # rounding, along which a correction of 1e-15 once moved shares by a tenth.
+    counts = [2, 5, 7, 16, 41] * 2 + [2, 5]
+    levels = ([0.6436, 0.8885, 0.9994, 1.1954, 1.5406] * 3)[:12]
+    problem = checked_problem(counts, levels)
+    sums = OrbitRamps(orbits(problem))
+    level = sums.orbits.groups.attribute_epsilon
+    found = mixed(sums, [2.0 * level], 3.8, 0.5, None)
+    assert found is not None
+    assert found.epsilon < 4.0001  # what one ramp that keeps the floor costs
