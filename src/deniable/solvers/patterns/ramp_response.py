@@ -253,8 +253,9 @@ class _CostSums:
         below = unit * (spent - t)  # in nats: the ramp where it is negative
         weight = tilt * (t - spent)
         self.above = factor * np.exp(weight - ramp.height)
-        self.on_ramp = np.where(below < 0.0, factor * np.exp(weight + below), 0.0)
-        self.excess = factor * np.exp(weight + np.minimum(below, 0.0)) - self.above
+        fallen = factor * np.exp(weight + np.minimum(below, 0.0))
+        self.on_ramp = np.where(below < 0.0, fallen, 0.0)
+        self.excess = fallen - self.above
 
     def moments(self, values: FloatArray) -> FloatArray:
         """Return E[h] and E[h C_i] of functions h of t, shape (n, 1 + k)."""

@@ -319,7 +319,8 @@ class _Step:
         if not np.isfinite(bound).any():
             bound = np.full_like(caps, _SLACK * self.asked.height)
         # The largest of c_i/γ_i is in nats of a logarithm, from which no power overflows.
-        used = np.log(slopes) - np.log(bound)
+        with np.errstate(invalid="ignore"):  # a step to a height below 0 comes to nothing
+            used = np.log(slopes) - np.log(bound)
         power = size * np.exp(_NORM * (used - used.max()))
         self._parts = power / power.sum()
         over = float(used.max()) + math.log(float(power.sum())) / _NORM

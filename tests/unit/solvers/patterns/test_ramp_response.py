@@ -112,3 +112,10 @@ def test_pairs_of_faint_attributes_are_told_on_the_grid_too() -> None:
     pairs = np.triu_indices(10, 1)
     got = grid.pair_ratios(fit.ramp, change)
     np.testing.assert_allclose(got[pairs], exact[pairs], atol=0.02)
+
+
+def test_a_top_of_more_nats_than_a_double_holds_is_summed_without_a_warning() -> None:
+    # A search tried one of them on the way: e^710 there, and thrown away again.
+    grid, change = GridRamps(np.full(4, 2.0)), np.full(4, 0.5)
+    ratios = grid.pair_ratios(Ramp(np.full(4, 500.0), 1.0, 30.0), change)
+    assert ratios.shape == (4, 4)

@@ -151,3 +151,9 @@ def test_a_total_starts_from_independent_responses_that_spend_it() -> None:
     total = AtTotal(np.full(3, 4.0), ratios, at_most, 2.0, np.full(3, np.inf), 5.0)
     w = total.independent(np.array([2.0, 1.0, 1.0]))
     assert (np.minimum(math.exp(w) * ratios, at_most) @ [2.0, 1.0, 1.0]) == pytest.approx(5.0)
+
+
+def test_a_step_to_a_height_below_0_comes_to_nothing() -> None:
+    problem, sums, _ = request(1, 5)
+    fit = RampFit(sums, AtLevels(problem, 2.0 * problem.attribute_epsilon), 1e-12)
+    assert fit.at(problem.attribute_epsilon, -0.1, 0.05, 1.0) is None
