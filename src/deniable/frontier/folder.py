@@ -24,10 +24,12 @@ from deniable.frontier.proofs import certificate_from_plain, certificate_to_plai
 from deniable.frontier.tracing import Frontier, Request, Row
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
+from deniable.mechanism.privacy import finite_or_none
 from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
+from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES
 
 FORMAT = "deniable frontier"
 FORMAT_VERSION = 1
@@ -45,6 +47,9 @@ _FILES = {
 
 # Read back on another machine, sums may be added up in another order.
 _AGREE = 1e-6
+
+_OF_MATRIX = (*("privacy", "mse", "worst_posterior", "epsilon", "condition", "outputs", "ratio"),)
+"""What a row states of its matrix; nothing where there is none."""
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:
@@ -252,7 +257,8 @@ class StoredFrontier:
         local: whether its levels are ε.
         most_posterior: δ, or None.
         n_records: N.
-        rows: as ``frontier.json`` lists them; not checked until one is loaded.
+        rows: as ``frontier.json`` lists them. :func:`read` checks all; what was simulated
+            (``iterative_mse``) is stated, not checked.
     """
 
     path: Path
@@ -266,40 +272,80 @@ class StoredFrontier:
         """Return the matrix of a row, M[y, x] = Pr[y | x], after checking what its row states.
 
         Raises:
-            InputError: if a file is missing, a number is not what the matrix gives, or the
-                certificate does not prove the bound.
+            InputError: if there is none, or as :func:`read`.
         """
-        if row.matrix is None or row.mse is None:
+        matrix = self.check(row)
+        if matrix is None:
             raise InputError(f"{self.path}: method {row.method} has a bound there, but no matrix")
-        rows = _read(self.path / row.matrix, list[list[float]])
-        n = len(self.prior.shares)
-        if len({len(each) for each in rows}) != 1:
-            raise InputError(f"{self.path / row.matrix}: its rows differ in length")
-        try:
-            matrix = response.checked_response(np.array(rows).T, n)
-        except InputError as error:
-            raise InputError(f"{self.path / row.matrix}: {error}") from None
-        prior = np.array(self.prior.shares)
-        epsilon = float(response.epsilon(matrix))
-        true = {
-            "privacy": float(response.privacy(matrix, prior)),
-            "mse": float(response.record_mse(matrix, prior)) / self.n_records,
-            "worst_posterior": float(response.worst_posterior(matrix, prior)),
-            "epsilon": epsilon if math.isfinite(epsilon) else None,
-        }
+        return matrix
+
+    def check(self, row: StoredRow) -> FloatArray | None:
+        """Check what a row states, and return its matrix, if it has one.
+
+        Raises:
+            InputError: if a file is missing, a number is not what the matrix gives, the matrix is
+                not within the limits of its level, or nothing proves the bound.
+        """
+        self._check_bound(row)
+        matrix = None if row.matrix is None else self._matrix(self.path / row.matrix)
+        true: dict[str, float | None] = dict.fromkeys(_OF_MATRIX)
+        if matrix is not None:
+            true = self._measured(matrix, row.lower_bound)
+            if not self._within(matrix, row.level):
+                raise self._altered(row, "the matrix is not within the limits")
         for key, value in true.items():
             stated = getattr(row, key)
-            if (value is None) != (stated is None) or not _close(value, stated):
-                raise InputError(
-                    f"{self.path}: it has been altered: {key} of {row.method} at {row.level:g} is "
-                    f"stated as {stated}, and its matrix gives {value}"
+            if not _close(value, stated, true["condition"] if key == "condition" else None):
+                raise self._altered(
+                    row, f"{key} is stated as {stated}, and its matrix gives {value}"
                 )
-        self._check_bound(row)
+        if row.method not in METHODS:
+            raise self._altered(row, "there is no such method")
+        if row.bound != "proven" and len(self.prior.shares) > MAX_EXACT_CATEGORIES:
+            raise self._altered(row, "the bound of so many categories is not exact")
         return matrix
+
+    def _measured(self, matrix: FloatArray, bound: float) -> dict[str, float | None]:
+        prior = np.array(self.prior.shares)
+        mse = float(response.record_mse(matrix, prior)) / self.n_records
+        return {
+            "privacy": float(response.privacy(matrix, prior)),
+            "mse": mse,
+            "worst_posterior": float(response.worst_posterior(matrix, prior)),
+            "epsilon": finite_or_none(float(response.epsilon(matrix))),
+            "condition": finite_or_none(float(response.condition(matrix))),
+            "outputs": len(matrix),
+            "ratio": mse / bound if bound > 0 else None,
+        }
+
+    def _within(self, matrix: FloatArray, level: float) -> bool:
+        """Whether a matrix keeps what the bound of its level is for."""
+        if self.local:
+            return float(response.epsilon(matrix)) <= level + _AGREE
+        prior = np.array(self.prior.shares)
+        surest = 1.0 if self.most_posterior is None else self.most_posterior
+        return (
+            float(response.privacy(matrix, prior)) >= level - _AGREE
+            and float(response.worst_posterior(matrix, prior)) <= surest + _AGREE
+        )
+
+    def _altered(self, row: StoredRow, why: str) -> InputError:
+        return InputError(
+            f"{self.path}: it has been altered: of {row.method} at {row.level:g} {why}"
+        )
+
+    def _matrix(self, file: Path) -> FloatArray:
+        rows = _read(file, list[list[float]])
+        if len({len(each) for each in rows}) != 1:
+            raise InputError(f"{file}: its rows differ in length")
+        try:
+            return response.checked_response(np.array(rows).T, len(self.prior.shares))
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from None
 
     def _check_bound(self, row: StoredRow) -> None:
         if row.certificate is None:
-            return
+            raise self._altered(row, "nothing proves the bound")
         file = self.path / row.certificate
         try:
             certificate = certificate_from_plain(read_json(file))
@@ -318,10 +364,10 @@ class StoredFrontier:
 
 
 def read(path: Path) -> StoredFrontier:
-    """Read a frontier's folder.
+    """Read a frontier's folder, and check every row.
 
     Raises:
-        InputError: if it is not one.
+        InputError: if it is not one, or a row states what its matrix or its proof does not give.
     """
     try:
         current = upgraded(read_json(path / ABOUT), FORMAT, FORMAT_VERSION, {})
@@ -331,7 +377,7 @@ def read(path: Path) -> StoredFrontier:
     rows = _read(path / TABLE, list[StoredRow])
     attribute = Schema.from_plain({"attribute": [about.attribute]}).attributes[0]
     prior = Prior(attribute, tuple(about.prior), about.prior_source, about.disclosure)
-    return StoredFrontier(
+    stored = StoredFrontier(
         path,
         prior,
         about.levels_are == "epsilon",
@@ -339,6 +385,9 @@ def read(path: Path) -> StoredFrontier:
         about.records,
         tuple(rows),
     )
+    for row in stored.rows:
+        stored.check(row)
+    return stored
 
 
 def _read(file: Path, kind: Any) -> Any:
@@ -350,7 +399,9 @@ def _read(file: Path, kind: Any) -> Any:
         raise InputError(f"{file}: it has been altered ({error})") from None
 
 
-def _close(true: float | None, stated: float | None) -> bool:
+def _close(true: float | None, stated: float | None, condition: float | None = None) -> bool:
+    """Whether two numbers agree; a condition as far as it itself lets rounding grow."""
     if true is None or stated is None:
         return true is stated
-    return math.isclose(true, stated, rel_tol=_AGREE, abs_tol=1e-12)
+    tolerance = max(_AGREE, 1e-13 * (condition or 0.0))
+    return math.isclose(true, stated, rel_tol=tolerance, abs_tol=1e-12)

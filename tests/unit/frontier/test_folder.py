@@ -3,9 +3,11 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -94,19 +96,37 @@ def change(file: Path, key: str, value: object, place: int | None = None) -> Non
     file.write_text(json.dumps(plain))
 
 
-@pytest.mark.parametrize("key", ["mse", "privacy", "worst_posterior", "epsilon"])
-def test_a_number_that_the_matrix_does_not_bear_out_is_refused(path: Path, key: str) -> None:
-    change(path / "frontier.json", key, 0.123, 0)
-    stored = folder.read(path)
-    with pytest.raises(InputError, match=f"altered: {key}"):
-        stored.load(stored.rows[0])
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        *((key, 0.123, f"{key} is stated as 0.123, and its matrix gives") for key in (
+            "mse", "privacy", "worst_posterior", "epsilon", "condition", "ratio")),
+        ("outputs", 2, "outputs is stated as 2"),
+        ("mse", None, "mse is stated as None"),
+        ("matrix", None, "and its matrix gives None"),
+        ("method", "wizard", "there is no such method"),
+        ("certificate", None, "nothing proves the bound"),
+        ("lower_bound", 1e-9, "proves something else"),
+    ],
+)  # fmt: skip
+def test_a_row_that_states_what_its_matrix_and_proof_do_not_give_is_refused(
+    path: Path, key: str, value: object, problem: str
+) -> None:
+    last = len(json.loads((path / "frontier.json").read_text())) - 1
+    change(path / "frontier.json", key, value, last)
+    with pytest.raises(InputError, match=problem):
+        folder.read(path)
 
 
-def test_a_bound_that_its_certificate_does_not_prove_is_refused(path: Path) -> None:
-    change(path / "frontier.json", "lower_bound", 1e-9, 0)
-    stored = folder.read(path)
-    with pytest.raises(InputError, match="proves something else"):
-        stored.load(stored.rows[0])
+def test_a_matrix_of_a_less_private_level_is_refused(path: Path) -> None:
+    rows = json.loads((path / "frontier.json").read_text())
+    lower, upper = (row for row in rows if row["method"] == "bound")
+    assert lower["privacy"] < upper["level"]
+    kept = {key: upper[key] for key in ("level", "lower_bound", "certificate")}
+    upper |= lower | kept | {"ratio": lower["mse"] / upper["lower_bound"]}
+    (path / "frontier.json").write_text(json.dumps(rows))
+    with pytest.raises(InputError, match=r"bound at 0\.333333 the matrix is not within the limits"):
+        folder.read(path)
 
 
 def test_a_nudged_certificate_a_wrong_matrix_and_a_missing_file_are_refused(path: Path) -> None:
@@ -118,18 +138,34 @@ def test_a_nudged_certificate_a_wrong_matrix_and_a_missing_file_are_refused(path
     original = proof.read_text()
     change(proof, "claim", json.loads(original)["claim"] * 1.001)
     with pytest.raises(InputError, match="proves only"):
-        stored.load(row)
+        folder.read(path)
     proof.write_text(original)
-    assert stored.load(row).shape == (3, 3)
+    assert folder.read(path).load(row).shape == (3, 3)
     (path / row.matrix).write_text("[[0.5, 0.5], [1], [1]]")
     with pytest.raises(InputError, match="differ in length"):
-        stored.load(row)
+        folder.read(path)
     (path / row.matrix).write_text("[[0.5, 0.6], [0.5, 0.5], [0.5, 0.5]]")
     with pytest.raises(InputError, match="column 1 does not sum to 1"):
-        stored.load(row)
+        folder.read(path)
     (path / row.matrix).unlink()
     with pytest.raises(InputError, match="cannot be read"):
-        stored.load(row)
+        folder.read(path)
+
+
+def test_a_bound_beyond_sixteen_categories_is_not_called_exact(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = folder.read(path)
+    many = Prior(Attribute("many", tuple("abcdefghijklmnopq")), (1 / 17,) * 17, "a test")
+    row = stored.rows[0]
+    bound_only = msgspec.structs.replace(
+        row, matrix=None, **dict.fromkeys(("privacy", "mse", "worst_posterior", "epsilon")),
+        **dict.fromkeys(("condition", "outputs", "ratio")),
+    )  # fmt: skip
+    assert stored.check(bound_only) is None
+    monkeypatch.setattr(folder.StoredFrontier, "_check_bound", lambda *_: None)
+    with pytest.raises(InputError, match="so many categories is not exact"):
+        replace(stored, prior=many).check(bound_only)
 
 
 def test_only_a_frontier_is_read_and_only_a_frontier_is_replaced(
