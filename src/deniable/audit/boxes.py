@@ -1,5 +1,6 @@
 """What is audited: something that takes rows and gives rows back."""
 
+import io
 import os
 import subprocess
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.counting import released_codes
 from deniable.mechanism.mechanism import Mechanism
-from deniable.tables.trials import csv_bytes, csv_table, trial_table
+from deniable.tables.trials import csv_bytes, trial_table
 
 Box = Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]
 """Codes in, one array of shape (n,) per attribute; codes of the released values out, in the same
@@ -23,7 +24,7 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
 
     Args:
         mechanism: what it claims to be; says only how values are written.
-        randomize: a table of texts in, a table out, with the same rows.
+        randomize: a table of texts in, a table out, or an open file with one, with the same rows.
     """
 
     def box(codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -36,6 +37,12 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
         return [np.asarray(column) for column in released]
 
     return box
+
+
+class _Output(io.BytesIO):
+    """CSV that a program has written, as an open file."""
+
+    name = "what the program has written"
 
 
 def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
@@ -66,6 +73,6 @@ def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
             messages = done.stderr.decode(errors="replace").strip().splitlines()
             last = f": {messages[-1][:200]}" if messages else ""
             raise InputError(f"{words[0]}: failed with status {done.returncode}{last}")
-        return csv_table(done.stdout)
+        return _Output(done.stdout)
 
     return rows_box(mechanism, randomize)

@@ -468,7 +468,9 @@ def open_unit(
     opened: Source
     try:
         if hasattr(source, "read"):
-            opened = CsvSource(source, "the input", file_format, expected)
+            name = getattr(source, "name", None)
+            table = name if isinstance(name, str) else "the input"
+            opened = CsvSource(source, table, file_format, expected)
         elif not isinstance(source, str | os.PathLike):
             from deniable.tables.frames import open_frame
 

@@ -1,4 +1,4 @@
-"""Tables whose rows are chosen, for a program that is audited, and what it answers."""
+"""Tables whose rows are chosen, for a program that is audited."""
 
 import io
 import math
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.schema.attribute import edge_text
 
@@ -64,21 +63,3 @@ def csv_bytes(table: Any) -> bytes:
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
     pyarrow.csv.write_csv(table, text, options)
     return text.getvalue()
-
-
-def csv_table(content: bytes) -> Any:
-    """Return CSV with a header as a pyarrow table of texts; an empty field is a missing value.
-
-    Raises:
-        InputError: if it is no such table.
-    """
-    try:
-        names = pyarrow.csv.open_csv(pa.BufferReader(content)).schema.names
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            strings_can_be_null=True,
-            null_values=[""],
-        )
-        return pyarrow.csv.read_csv(pa.BufferReader(content), convert_options=convert)
-    except pa.ArrowException:
-        raise InputError("what the program has written is not CSV with a header") from None
