@@ -117,6 +117,33 @@ def test_a_design_is_stored_inspected_and_used_on_one_row(deniable, people):
     assert rows[0]["blood"] in ("A", "B", "AB", "0", "NA")
 
 
+def test_a_design_goes_to_standard_output_alone(deniable, people):
+    words = ["design", "--schema", "people.toml", *LEVELS]
+    deniable(*words, "--output", "m.json")
+    written = deniable(*words, "--output", "-")
+    assert written.out == (people / "m.json").read_text()
+    refused = deniable(*words, "--output", "-", "--json")
+    assert refused.status == 2
+    assert "takes either the mechanism" in refused.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["design", "--categories", "3,3", "--epsilon", "1"],
+        ["schema", "init", "people.csv"],
+        ["randomize", "people.csv", "--mechanism", "m.json"],
+        ["ledger", "export", "l"],
+    ],
+)
+def test_an_option_is_no_name_of_an_output(deniable, people, words):
+    before = set(people.iterdir())
+    refused = deniable(*words, "--output", "--force")
+    assert refused.status == 2
+    assert "--force is no output" in refused.err
+    assert set(people.iterdir()) == before
+
+
 def test_randomize_writes_the_kind_of_file_it_is_asked_for(deniable, people):
     deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
     done = deniable("randomize", "people.csv", "--mechanism", "m.json", "--output", "o.csv.gz")

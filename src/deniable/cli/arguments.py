@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -155,6 +155,16 @@ Curve = Annotated[
     ),
 ]
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON for scripts.")]
+
+
+def _check_output(_kind: Any, name: Any) -> None:
+    if isinstance(name, str) and name.startswith("-") and name != "-":
+        raise ValueError(f"{name} is no output: name a file, or - for standard output")
+
+
+FileOrStream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_check_output)]
+"""An output that may be standard output, as ``-``."""
+
 Force = Annotated[
     bool,
     Parameter(

@@ -15,6 +15,7 @@ from deniable.cli.arguments import (
     Curve,
     DesignOptions,
     FileOptions,
+    FileOrStream,
     Force,
     SchemaPath,
     collected,
@@ -39,7 +40,10 @@ def design(
         int | None, Parameter(help="Also what can be read from a release of so many rows.")
     ] = None,
     curve: Curve = False,
-    output: Annotated[Path | None, Parameter(help="Where to write the mechanism.")] = None,
+    output: Annotated[
+        FileOrStream | None,
+        Parameter(help="Where to write the mechanism; with -, nothing else is on standard output."),
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,13 +56,22 @@ def design(
     from deniable.design.worth import outlook_to_plain, worth
     from deniable.outputs import write_file
 
+    if output == "-" and as_json:
+        raise InputError(
+            "standard output takes either the mechanism (--output -) or what --json says of it; "
+            "write the mechanism to a file"
+        )
     result = find_design(_schema(schema, categories), request)
+    if output == "-":
+        sys.stdout.write(record.to_json(record.mechanism_to_plain(result)).decode())
+        return
     with console.working("Working out what can be read"):
         expected = None if rows is None else worth(result.account).to_plain(rows)
         statements = record.design_to_plain(result)
         outlook = {} if result.budget is None else outlook_to_plain(result)
     if output is not None:
-        write_file(output, record.to_json(record.mechanism_to_plain(result)), overwrite=force)
+        content = record.to_json(record.mechanism_to_plain(result))
+        write_file(Path(output), content, overwrite=force)
     comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
         shown = {"comparison": comparison} if curve else {}
@@ -387,8 +400,7 @@ def init(
     /,
     *,
     output: Annotated[
-        str,
-        Parameter(allow_leading_hyphen=True, help="Schema file to write, or - for the screen."),
+        FileOrStream, Parameter(help="Schema file to write, or - for the screen.")
     ] = "-",
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
     file: FileOptions | None = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, Force
+from deniable.cli.arguments import AsJson, FileOrStream, Force
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def export(
     /,
     *,
     output: Annotated[
-        str, Parameter(allow_leading_hyphen=True, help="CSV file to write, or - for the screen.")
+        FileOrStream, Parameter(help="CSV file to write, or - for the screen.")
     ] = "-",
     force: Force = False,
     as_json: AsJson = False,

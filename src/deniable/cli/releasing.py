@@ -20,6 +20,7 @@ from deniable.cli.arguments import (
     DesignOptions,
     DropOthers,
     FileOptions,
+    FileOrStream,
     Force,
     InsecureSeed,
     Jobs,
@@ -371,8 +372,7 @@ def randomize(
     *,
     mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],
     output: Annotated[
-        str,
-        Parameter(allow_leading_hyphen=True, help="Output table, or - for CSV on standard output."),
+        FileOrStream, Parameter(help="Output table, or - for CSV on standard output.")
     ] = "-",
     drop_other_columns: DropOthers = False,
     accept_drafted: AcceptDrafted = False,
