@@ -75,7 +75,7 @@ def share_parts(
         account: of the design, if it has more than the design's own.
 
     Returns:
-        All that is told of the release (:func:`~deniable.release.record.told`).
+        All that is told of the release (:func:`~deniable.release.record.explained`).
 
     Raises:
         InputError: as :func:`~deniable.release.release.share`.

@@ -84,8 +84,8 @@ def share_by(
         sign, ledger, population, asked: see :class:`Asked`.
 
     Returns:
-        All that is told of the release (:func:`~deniable.release.record.told`). What was released
-        is read from the folder, as often as one likes.
+        All that is told of the release (:func:`~deniable.release.record.explained`). What was
+        released is read from the folder, as often as one likes.
 
     Raises:
         InputError: as :func:`deniable.share`. What was begun by then is continued by ``deniable

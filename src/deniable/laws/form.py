@@ -175,11 +175,11 @@ class Form(PatternLaw):
 
     def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
-        deviations the answers show at certain hits: the product of :attr:`SetAnswers.told`."""
+        deviations the answers show at certain hits: products of :attr:`SetAnswers.information`."""
         values = np.ones(())
         for place in subset:
             sets = self.sets_of(place)
-            values = np.multiply.outer(values, [1.0, 1.0 if sets is None else sets.told])
+            values = np.multiply.outer(values, [1.0, 1.0 if sets is None else sets.information])
         return np.asarray(values)
 
     def asked_of(self, places: Sequence[int]) -> list[int]:
@@ -249,7 +249,7 @@ class Form(PatternLaw):
             values[at] += probability * form.table.eigenvalues(places)
         return values
 
-    def told(self, subset: Sequence[int]) -> NDArray[np.float64]:
+    def information(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return the mean over what is drawn of φ(T)², times what the answers show, for every set T
         of the attributes in ``subset``, shape (2,)·m."""
         values = np.zeros((2,) * len(subset))

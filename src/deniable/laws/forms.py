@@ -202,7 +202,7 @@ class PublishedForms(Law):
         (2,)·m: what a row tells of an interaction, 1 if it were released as it is."""
         information = np.zeros((2,) * len(subset))
         for share, form in zip(self.probabilities, self.forms, strict=True):
-            information += share * form.told(subset)
+            information += share * form.information(subset)
         return information
 
     def pair_information(self) -> NDArray[np.float64]:

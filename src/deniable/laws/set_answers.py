@@ -60,7 +60,7 @@ class SetAnswers:
             2^bits, or the lists are not balanced.
 
     >>> sets = SetAnswers(7, 3, 1, (2,), ((0, 1, 3),))
-    >>> sets.members(5), sets.n_answers, round(sets.told, 4)
+    >>> sets.members(5), sets.n_answers, round(sets.information, 4)
     ((5, 6, 1), 7, 0.2222)
     """
 
@@ -106,7 +106,7 @@ class SetAnswers:
         return len(self.lists) * self.n_categories
 
     @property
-    def told(self) -> float:
+    def information(self) -> float:
         """(a − s)/(s (a − 1)): what of a category's deviations the sets show, at certain hits."""
         a, s = self.n_categories, self.breadth
         return (a - s) / (s * (a - 1))

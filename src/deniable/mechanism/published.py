@@ -224,7 +224,9 @@ class PublishedChannel:
         for fraction, forward, sets in zip(self.rows, self._forwards, self._sets, strict=True):
             shown = np.ones(())
             for axis in forward.pattern_axes:
-                shown = np.multiply.outer(shown, [1.0, sets[axis].told if axis in sets else 1.0])
+                shown = np.multiply.outer(
+                    shown, [1.0, sets[axis].information if axis in sets else 1.0]
+                )
             information += fraction * forward.eigenvalues**2 * shown
         return information
 

@@ -175,7 +175,7 @@ class TableMap:
         eigenvalues = self.eigenvalues * first.eigenvalues
         for place, axis in enumerate(self.pattern_axes):
             if axis in self.sets:  # what the sets show of what is spread over them
-                shown = np.array([1.0, self.sets[axis].told])
+                shown = np.array([1.0, self.sets[axis].information])
                 eigenvalues = np.moveaxis(np.moveaxis(eigenvalues, place, -1) * shown, -1, place)
         return replace(self, eigenvalues=eigenvalues, matrices=matrices, joint=joint, sets={})
 

@@ -297,7 +297,7 @@ def finish(
         signer: the key to sign the release with, if it is to be signed.
 
     Returns:
-        All that is told of the release (:func:`~deniable.release.record.told`).
+        All that is told of the release (:func:`~deniable.release.record.explained`).
 
     Raises:
         InputError: if a part is missing, or is not what was drawn, or another file is among them;

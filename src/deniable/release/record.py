@@ -1,7 +1,7 @@
 """What a release's `record.json` states, and the check that it is true.
 
 A record states numbers; people are told sentences, which are a function of them
-(:func:`told`) and are nowhere compared as text.
+(:func:`explained`) and are nowhere compared as text.
 """
 
 import hashlib
@@ -140,7 +140,7 @@ def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
     }
 
 
-def told(
+def explained(
     record: Mapping[str, Any], designs: Designs, released: Released, account: Account | None = None
 ) -> dict[str, Any]:
     """Return a record with all that people are told of it: sentences, what was asked for, and what

@@ -38,7 +38,7 @@ from deniable.outputs import (
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
-from deniable.release.record import Released, release_to_plain, told
+from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
@@ -221,10 +221,10 @@ def write_statements(
     from all that is told of it, and the signature over everything, if there is a key.
 
     Returns:
-        All that is told (:func:`~deniable.release.record.told`).
+        All that is told (:func:`~deniable.release.record.explained`).
     """
     record = release_to_plain(designs, released)
-    page = told(record, designs, released, account)
+    page = explained(record, designs, released, account)
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(

@@ -34,7 +34,7 @@ def test_every_two_categories_are_together_as_often_as_any_other_two(sets: SetAn
         assert together[i, j] == pytest.approx(s * (s - 1) / (a - 1))
     # What spreading what is gathered, by the lists' shares, does to deviations.
     kept = together / s**2
-    assert np.allclose(kept - kept.mean(axis=0), sets.told * (np.eye(a) - 1 / a))
+    assert np.allclose(kept - kept.mean(axis=0), sets.information * (np.eye(a) - 1 / a))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
