@@ -61,7 +61,6 @@ audits:
 # The solvers far from ordinary levels, and 300 designs of every kind: half an hour; fails on a miss.
 hard:
     {{bin}}/python benchmarks/bench_optimal.py --hard
-    {{bin}}/python benchmarks/bench_design.py --balanced
     {{bin}}/python benchmarks/bench_design.py --random 300
 
 # Build the site into site/; a warning is an error.

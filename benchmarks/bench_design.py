@@ -1,7 +1,6 @@
 """Finding a law: seconds per method as the number of attributes grows.
 
     python benchmarks/bench_design.py
-    python benchmarks/bench_design.py --balanced     # the default method on shapes of real tables
     python benchmarks/bench_design.py --random 300   # designs of every kind; exit 1 on a miss
 
 For the linear program and the heuristic, the times that Yamamoto and Shibuya print in Table I
@@ -19,6 +18,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from hard import CLASSES, SLOWEST
 from measured import Measured
 
 from deniable.design.design import design
@@ -48,17 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--largest", type=int, default=1_000_000)
-    parser.add_argument("--balanced", action="store_true")
     parser.add_argument("--random", type=int, metavar="N", help="so many designs of every kind")
     parser.add_argument("--first", type=int, default=0, help="seed of the first random design")
     measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.random:
         raise SystemExit(random_designs(range(arguments.first, arguments.first + arguments.random)))
-    if arguments.balanced:
-        misses = balanced_totals(measured) + balanced_levels()
-        measured.write(arguments)
-        raise SystemExit(misses)
     repeats = arguments.repeats
     print(
         f"{'method':>10} {'k':>9} {'solver':>10} {'design':>10} {'paper, theirs':>14}   seconds, "
@@ -96,84 +91,6 @@ def main() -> None:
     measured.write(arguments)
 
 
-SHAPES = {
-    "Adult": (5, 9, 5, 16, 16, 7, 15, 6, 5, 2, 5, 5, 5, 42, 2),
-    "VietNamI": (22, 5, 5, 2, 2, 11, 9, 2, 32, 22, 2, 5),
-    "insurance": (2, 2, 2, 2, 6, 6, 3, 5, 3, 4, 7, 4),
-    "12 mixed": (2, 5, 7, 16, 41, 2, 5, 7, 16, 41, 2, 5),
-    "16 mixed": (2, 5, 7, 16, 41, 2, 5, 7, 16, 41, 2, 5, 7, 16, 41, 2),
-}
-CLASSES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
-    "0.3 to 3": lambda random, k: random.uniform(0.3, 3, k),
-    "1 to 10": lambda random, k: random.uniform(1, 10, k),
-    "one of 20": lambda random, k: np.append(20.0, random.uniform(0.2, 1.5, k - 1)),
-    "0.001 to 12": lambda random, k: np.exp(random.uniform(np.log(0.001), np.log(12), k)),
-}
-
-
-def balanced_totals(measured: Measured) -> int:
-    """Divide totals over real shapes under several caps and floors; return how many rows miss.
-
-    The mean over attributes of 1/φ², to which the variance of a share is proportional, should never
-    rise by more than a hundredth where the cap or the floor is loosened.
-    """
-    misses = 0
-    print("shape      total  floor   cap: CPU s, mean 1/φ² over its value at the tightest cap")
-    for name, counts in SHAPES.items():
-        schema = Schema.anonymous(counts)
-        for total in (0.5, 1.0, 2.0, 4.0, 6.0, 8.0):
-            tighter: list[float] = []
-            for floor in (0.5, 0.4, 0.0):
-                cells, variances = [], []
-                for cap in ("1.25x", "1.5x", "2x", "3x", "none"):
-                    start = time.process_time()
-                    made = design(schema, epsilon=total, given_rest=cap, pair_floor=floor)
-                    seconds = time.process_time() - start
-                    phi = np.array(made.account.strength.attenuation, dtype=float)
-                    variances.append(float((1 / phi**2).mean()))
-                    spent = total * (1 - 1e-6) <= made.epsilon <= total
-                    bound = min([*variances, *tighter[len(variances) - 1 : len(variances)]])
-                    missed = not spent or seconds > 4.0 or variances[-1] > 1.01 * bound
-                    misses += missed
-                    shown = f"{cap} {seconds:.2f} {variances[-1] / variances[0]:.3f}"
-                    cells.append(shown + (" MISSED" if missed else ""))
-                    measured.add(
-                        "the default design",
-                        shape=name,
-                        total=total,
-                        floor=floor,
-                        cap=cap,
-                        CPU_s=seconds,
-                    )
-                tighter = variances
-                print(f"{name:<10} {total:>5g}  {floor:>5g}   " + "   ".join(cells), flush=True)
-    return misses
-
-
-def balanced_levels() -> int:
-    """Design at levels under the default cap and floor; return how many rows miss."""
-    misses = 0
-    print("\nlevels        k   CPU s   above the bound, nats (5 categories each, three draws)")
-    for name, draw in CLASSES.items():
-        for k in (11, 13, 20, 30, 50):
-            cells = []
-            for seed in range(3):
-                levels = draw(np.random.default_rng(seed), k).tolist()
-                start = time.process_time()
-                made = design(Schema.anonymous([5] * k), attribute_epsilon=levels)
-                seconds = time.process_time() - start
-                above = made.gap if made.gap is not None else float("inf")
-                missed = above > (0.6 if name in ("0.3 to 3", "1 to 10") else 1.0) or seconds > 4.0
-                misses += missed
-                cells.append(f"{seconds:.2f} {above:.3f}" + (" MISSED" if missed else ""))
-            print(f"{name:<12} {k:>3}   " + "   ".join(cells), flush=True)
-    return misses
-
-
-SLOWEST = 15.0
-"""CPU seconds that a random design may take."""
-
-
 def random_request(seed: int) -> tuple[list[int], dict[str, object]]:
     """Return category counts and a request: any class of levels, or a total, 2 to 60 attributes."""
     random = np.random.default_rng(seed)
@@ -184,14 +101,12 @@ def random_request(seed: int) -> tuple[list[int], dict[str, object]]:
         counts[:] = int(categories)
     elif categories == "one of 10,000":
         counts[0] = 10_000
-    kind = random.choice([*CLASSES, "equal", "total", "8 to 20"])
+    kind = random.choice([*CLASSES, "total"])
     request: dict[str, object] = {"method": str(random.choice(["balanced", "balanced", "optimal"]))}
     if kind == "total":
         request["epsilon"] = float(random.choice([0.5, 1, 2, 4, 8]))
     elif kind == "equal":
         request["attribute_epsilon"] = [float(random.choice([0.01, 0.3, 1, 4]))] * k
-    elif kind == "8 to 20":
-        request["attribute_epsilon"] = random.uniform(8, 20, k).tolist()
     else:
         request["attribute_epsilon"] = CLASSES[kind](random, k).tolist()
     if request["method"] == "balanced":

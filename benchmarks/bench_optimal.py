@@ -1,7 +1,8 @@
 """The optimum, the balanced law and their draws: seconds and gaps as the attributes grow.
 
     python benchmarks/bench_optimal.py
-    python benchmarks/bench_optimal.py --hard    # far from ordinary levels; exit 1 on a miss
+    python benchmarks/bench_optimal.py --hard                # far from ordinary; exit 1 on a miss
+    python benchmarks/bench_optimal.py --hard --only tables  # one row of it
 
 Everything is included: search, landing on the levels, account of the law as drawn, certificate.
 The gap is what is proved: ε as drawn, rounded up, less the lower bound, rounded down. Category
@@ -15,102 +16,35 @@ import sys
 import time
 
 import numpy as np
+from hard import ORDINARY, ROWS, print_rows
+from hard import ordinary_instance as instance
 from measured import Measured
 
 from deniable.randomness import SystemRandomness
 from deniable.solvers.patterns import balanced, linear, optimal
 
-OPTIMAL = [
-    # attributes, levels, largest gap (nats), most seconds
-    (2, (0.1, 3.0), 1e-8, 0.2),
-    (5, (0.1, 3.0), 1e-8, 0.2),
-    (8, (0.05, 6.0), 1e-8, 0.2),
-    (12, (0.1, 3.0), 1e-8, 0.2),
-    (20, (0.1, 3.0), 1e-6, 3.0),
-    (30, (0.1, 3.0), 1e-4, 3.0),
-    (40, (0.1, 3.0), 1e-4, 3.0),
-    (60, (0.1, 3.0), 1e-4, 3.0),
-    (100, (0.2, 1.0), 1e-3, 3.0),
-    (200, (0.15, 0.6), 1e-3, 3.0),
-    (1000, (0.13, 0.26), 1e-2, 10.0),
-    (1000, (1.0, 5.0), math.inf, 10.0),  # its target is a part of ε, printed beside
-]
 BALANCED = [(10, (0.2, 2.0)), (60, (0.3, 1.0)), (200, (0.3, 0.8)), (1000, (0.13, 0.26))]
 DRAWS = [(20, (0.3, 1.5), 200_000), (100, (0.2, 1.0), 131_072), (1000, (0.13, 0.26), 65_536)]
-
-
-def instance(k: int, levels: tuple[float, float], seed: int) -> tuple[list[int], list[float]]:
-    """Return category counts and levels."""
-    random = np.random.default_rng(seed)
-    return random.integers(2, 10, k).tolist(), random.uniform(*levels, k).tolist()
-
-
-CATEGORIES = ("2", "5", "2…50", "10,000")
-HARD = [
-    # classes of levels, categories, attributes, largest gap as a part of ε, most seconds of CPU
-    (("large", "spread", "giant", "equal"), CATEGORIES, (21, 30, 50), 2e-4, 6.0),
-    (("large", "spread", "giant", "equal"), CATEGORIES, (100,), 2e-4, 8.0),
-    (("large", "spread", "giant"), CATEGORIES, (300,), 2e-4, 14.0),
-    (("large",), ("2",), (1000,), 2e-4, 12.0),  # others would need more than a law's 640 nats
-]
-
-
-def hard_instance(levels: str, categories: str, k: int, seed: int) -> tuple[list[int], list[float]]:
-    """Return category counts and levels of a class far from ordinary ones."""
-    random = np.random.default_rng(seed)
-    if categories in ("2", "5"):
-        counts = np.full(k, int(categories))
-    else:
-        counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), k))).astype(int)
-        counts[0] = 10_000 if categories == "10,000" else counts[0]
-    asked = {
-        "large": lambda: random.uniform(1.0, 10.0, k),
-        "spread": lambda: np.exp(random.uniform(math.log(1e-3), math.log(12.0), k)),
-        "giant": lambda: np.append(random.uniform(0.2, 1.5, k - 1), 20.0),
-        "equal": lambda: np.full(k, 0.3),
-    }[levels]()
-    return counts.tolist(), asked.tolist()
-
-
-def hard(seeds: range) -> int:
-    """Print every hard draw with its gap and CPU seconds; return how many missed a target."""
-    print(f"{'k':>4} {'levels':>7} {'categories':>10} {'seed':>4} {'ε':>10} {'gap':>8} {'s':>6}")
-    misses = 0
-    for classes, kinds, sizes, part, most in HARD:
-        for k in sizes:
-            for levels in classes:
-                for categories in kinds:
-                    for seed in seeds:
-                        start = time.process_time()
-                        solution = optimal.solve(*hard_instance(levels, categories, k, seed))
-                        took = time.process_time() - start
-                        missed = solution.gap > part * solution.epsilon or took > most
-                        misses += missed
-                        print(
-                            f"{k:>4} {levels:>7} {categories:>10} {seed:>4} "
-                            f"{solution.epsilon:>10.5f} {solution.gap:>8.1e} {took:>6.2f}"
-                            f"{'  MISS' if missed else ''}",
-                            flush=True,
-                        )
-    print(f"{misses} missed")
-    return misses
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--hard", action="store_true", help="levels far from ordinary ones")
-    parser.add_argument("--seeds", type=int, default=6, help="draws of every hard class")
+    parser.add_argument("--hard", action="store_true", help="designs far from ordinary ones")
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=ROWS, help="rows of --hard")
+    parser.add_argument("--seeds", type=int, default=6, help="draws of everything in --hard")
     measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.hard:
-        sys.exit(1 if hard(range(arguments.seeds)) else 0)
+        misses = print_rows(arguments.only, range(arguments.seeds), measured)
+        measured.write(arguments)
+        sys.exit(1 if misses else 0)
     repeats = arguments.repeats
     print(
         f"{'optimal k':>10} {'levels':>12} {'ε':>9} {'gap':>9} {'target':>8} {'s':>7} {'most':>5}"
     )
     previous: tuple[int, float] | None = None
-    for k, levels, target, most in OPTIMAL:
+    for k, levels, target, most in [*ORDINARY, (1000, (1.0, 5.0), math.inf, 10.0)]:
         seconds, gaps, epsilons = [], [], []
         for seed in range(repeats):
             counts, asked = instance(k, levels, seed)

@@ -1,16 +1,24 @@
-"""The report of the benchmarks: tables, plots, and the README's rows on speed."""
+"""The benchmarks: hard designs and what is demanded of them; the report and the README's rows."""
 
+import itertools
 import json
+import math
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from unit.laws.votes import whole_law as oracle
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-import report  # noqa: E402 - it is found now
+import bench_optimal  # noqa: E402 - it is found now
+import hard  # noqa: E402
+import report  # noqa: E402
 
 MACHINE = {"processor": "a processor", "cores": 2, "load": 3.0, "python": "3.11"}
 
@@ -55,3 +63,69 @@ def test_a_benchmark_writes_the_rows_that_the_report_looks_for(tmp_path: Path) -
     for title in report.GROWTH:
         for row in tables.get(title, []):
             assert {report.GROWTH[title][0], report.GROWTH[title][1]} <= set(row)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("row", "case"),
+    [(name, case) for name, row in hard.ROWS.items() for case in row.small],
+    ids=str,
+)
+def test_far_from_ordinary_designs_what_is_demanded_holds(
+    row: str, case: tuple[object, ...]
+) -> None:
+    # All but the seconds, which are for a machine that does nothing else.
+    for line in hard.ROWS[row].measure(*case):
+        assert all(demand.held for demand in line.demands), line
+
+
+def a_line(figure: float = 0.5, seconds: float = 1.0) -> hard.Line:
+    return hard.Line(
+        2, "", "5", 0, 1.0, 0.1, (hard.Demand("gap", figure, 0.6),), seconds, 4.0, "total 1"
+    )
+
+
+def breaks(seed: int) -> Iterator[hard.Line]:
+    yield a_line()
+    raise ValueError("no law")
+
+
+@pytest.mark.parametrize(
+    ("measure", "misses"),
+    [
+        (lambda _: [a_line()], 0),
+        (lambda _: [a_line(0.7), a_line()], 1),
+        (lambda _: [a_line(math.nan)], 1),
+        (lambda _: [a_line(seconds=4.1)], 1),
+        (breaks, 1),
+    ],
+)
+def test_the_hard_benchmark_fails_on_a_miss(
+    measure: Callable[..., Iterator[hard.Line]],
+    misses: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    planted = hard.Row(measure, lambda seeds: ((seed,) for seed in seeds), ())
+    monkeypatch.setitem(hard.ROWS, "few", planted)
+    options = ["--hard", "--only", "few", "--seeds", "256"]
+    monkeypatch.setattr(sys, "argv", ["bench_optimal.py", *options])
+    with pytest.raises(SystemExit) as end:
+        bench_optimal.main()
+    assert end.value.code == min(misses, 1)
+    shown = capsys.readouterr().out
+    assert shown.count("MISS") == 256 * misses
+    assert f"{256 * misses} of " in shown
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_pairs_of_the_hard_benchmark_are_those_of_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_sum(seed, 5)
+    single, both = hard.attenuations(law)
+    q = oracle.pattern_law(law)
+    single, both = single * law.retention, both * np.outer(law.retention, law.retention)
+    for i, j in itertools.combinations(range(law.n_attributes), 2):
+        expected = oracle.attenuation(law.n_categories, q, (i, j))
+        assert both[i, j] == pytest.approx(expected, abs=1e-11)
+        alone = oracle.attenuation(law.n_categories, q, (i,))
+        assert single[i] == pytest.approx(alone, abs=1e-11)

@@ -2,9 +2,7 @@
 
 import functools
 import math
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,8 +51,6 @@ def fitted(problem: Problem, *, gap: float = 1e-9, newton: bool = True) -> VoteF
 def _each_vote_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimal, "fit_vote", fitted)
 
-
-ROOT = Path(__file__).parents[4]
 
 ONE_FAR_ABOVE = [*np.linspace(0.5, 1.5, 20).tolist(), 12.0]
 """One level far above 20 others, of four categories each: a blend is needed, and found."""
@@ -410,32 +406,6 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     check_levels(solution, levels)
     assert solution.method == "vote"
     assert solution.gap > 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("levels", "categories", "k", "seed"),
-    [
-        ("large", "5", 21, 5),
-        ("spread", "2…50", 30, 1),
-        ("large", "10,000", 50, 0),
-        ("giant", "2…50", 50, 3),
-        ("equal", "2…50", 50, 4),
-        ("equal", "10,000", 100, 1),
-        ("spread", "10,000", 100, 4),
-        ("giant", "5", 300, 5),
-    ],
-)
-def test_far_from_ordinary_levels_the_gap_is_small(
-    levels: str, categories: str, k: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Some of what `benchmarks/bench_optimal.py --hard` prints; the last once ended 1 nat above.
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    bench = runpy.run_path(str(ROOT / "benchmarks" / "bench_optimal.py"))
-    counts, asked = bench["hard_instance"](levels, categories, k, seed)
-    solution = optimal.solve(counts, asked)
-    check_levels(solution, asked)
-    assert solution.gap <= 2e-4 * solution.epsilon
 
 
 @pytest.mark.parametrize(("seed", "k", "largest"), [(3, 24, 3), (27, 22, 50)])
