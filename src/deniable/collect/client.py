@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -156,8 +157,13 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
     Raises:
         InputError: if the answers do not fit, the study does not take them, or does not answer.
     """
-    study = fetch_study(url)
-    sent = draw(study, answers, urlsplit(url).fragment, bits or SystemRandomness())
+    study, token = fetch_study(url), urlsplit(url).fragment
+    if not (study.open_to_all or re.fullmatch("[0-9a-f]{32}", token)):
+        raise InputError(
+            "this study is by invitation; give the whole link, which ends in # and a code of 32 "
+            "characters (nothing was drawn)"
+        )
+    sent = draw(study, answers, token, bits or SystemRandomness())
     for wait in (*WAITS, None):
         try:
             status, content, _ = fetch(url, "submissions", sent.body)
@@ -167,7 +173,10 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
         if status in (200, 201):
             return sent
         if 0 < status < 500 and status != 429:
-            raise InputError(f"the study did not take the record: {problem}")
+            raise InputError(
+                f"the study did not take the record: {problem}; it was drawn and sent all the "
+                "same, and answering again draws another, which adds to it"
+            )
         if wait is not None:
             time.sleep(wait)
     raise InputError(

@@ -1,10 +1,12 @@
 """Invitations: links that appear whole or not at all, and of which the store keeps hashes."""
 
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 
+from deniable.collect.collector import today
 from deniable.collect.folder import StudyFolder
 from deniable.errors import InputError
 from deniable.outputs import refuse_existing, refuse_foreign_folder, replaced_folder, write_file
@@ -35,8 +37,9 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
         qr: a folder for an image of each, if wanted.
 
     Raises:
-        InputError: if the number is no number of people, anyone may answer, an output exists that
-            is not what an interrupted run has left, or it or the store cannot be written.
+        InputError: if the number is no number of people, anyone may answer, the study is closed, an
+            output exists that is not what an interrupted run has left, or it or the store cannot be
+            written.
     """
     if not 1 <= count <= MOST:
         raise InputError("--count: from one person to a million are invited at a time")
@@ -46,13 +49,18 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
             "the address"
         )
     with study.opened() as store:
+        if store.is_closed() or today() > study.study.closes:
+            raise InputError(f"{study.path}: the study is closed; nobody can answer it any more")
         start = f"{url.rstrip('/')}/#"
         tokens = _left(output, start, count)
         if tokens is None or store.knows(tokens):
             tokens = new_tokens(count)
-            refuse_existing(output, overwrite=False)
-            if qr is not None:
-                refuse_existing(qr, overwrite=False)
+            for path in (output, *([] if qr is None else [qr])):
+                if os.path.lexists(path):
+                    raise InputError(
+                        f"{path} exists already, and its links may be in use; name another one"
+                    )
+                refuse_existing(path, overwrite=False)
             lines = "".join(f"{start}{token}\n" for token in tokens)
             write_file(output, f"link\n{lines}".encode(), overwrite=False)
         if qr is not None:

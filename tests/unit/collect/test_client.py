@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import pytest
 
@@ -37,6 +37,19 @@ def test_an_answer_is_drawn_sent_and_can_be_checked_from_outside(folder: StudyFo
         assert is_page_of(page_at(url), folder.study)
     with pytest.raises(InputError, match="cannot be reached"):
         fetch_study(url)
+
+
+def test_without_a_whole_link_nothing_is_drawn(tmp_path: Path) -> None:
+    class Untouched(SeededRandomness):
+        def bits(self, *_: object) -> NoReturn:
+            raise AssertionError("something was drawn")
+
+    with served(example_folder(tmp_path, respondents='"invited"')) as url:
+        for link in (url, f"{url}#", f"{url}#{'0' * 31}", f"{url}#{'A' * 32}"):
+            with pytest.raises(InputError, match="the whole link"):
+                answer(link, ANSWERS, Untouched(1))
+        with pytest.raises(InputError, match="not known; it was drawn and sent all the same"):
+            answer(f"{url}#{'0' * 32}", ANSWERS)
 
 
 def test_a_page_that_is_another_is_told(folder: StudyFolder, tmp_path: Path) -> None:

@@ -62,3 +62,11 @@ def test_nobody_is_invited_where_the_links_cannot_be_written(
     with pytest.raises(InputError, match="exists already"):
         invite(study, 3, URL, links, images)
     assert number(study) == 0
+
+
+def test_nobody_is_invited_to_a_closed_study(study: StudyFolder, tmp_path: Path) -> None:
+    with study.opened() as store:
+        store.close()
+    with pytest.raises(InputError, match="the study is closed"):
+        invite(study, 3, URL, tmp_path / "links.csv")
+    assert not (tmp_path / "links.csv").exists()
