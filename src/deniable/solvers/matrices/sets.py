@@ -3,8 +3,8 @@
 Whether an extreme row helps is told by its excess (`certificate`): a local search over sets of
 categories, flipping one or exchanging two, finds rows of large excess. The weights of least error
 over the rows found so far come from a primal–dual interior-point method on the weights themselves,
-whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and X = G E Eᵀ G (`frontier`). What
-comes out is a mechanism with a known error; how good it is, the certificate says.
+whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and X = G E Eᵀ G (`frontier`); it has
+no more rank than K has entries, so that thousands of rows cost little. What comes out is a mechanism with a known error; how good it is, the certificate says.
 """
 
 from dataclasses import dataclass
@@ -226,14 +226,21 @@ def _search(
 def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | None:
     """The weights of least error; None if no mechanism within the limits is made of these rows."""
     program = _Weights(limits, rows)
+    best: tuple[float, Weighted] | None = None
     for _ in range(_MOST_STEPS):
+        before = program.read()
         try:
             gap = program.step(tolerance)
         except np.linalg.LinAlgError:
             break
+        # `gap` and `infeasible` are those of the weights before the step.
+        if program.infeasible < 1e-6 and (best is None or gap < best[0]):
+            best = gap, before
+        elif best is not None:
+            break  # rounding: from here on it gets worse
         if gap < tolerance and program.infeasible < 1e-9:
             break
-    return program.read() if program.infeasible < 1e-6 else None
+    return None if best is None else best[1]
 
 
 class _Weights:
@@ -293,32 +300,25 @@ class _Weights:
         gap = float(w @ z)
         if gap < tolerance * self.value and self.infeasible < 1e-9:
             return gap / self.value
-        F = self.features
-        system = np.zeros((len(w), len(w)))
-        system[:m, :m] = 2.0 * (F @ self.inverse @ F.T) * (F @ self.second @ F.T)
-        system *= w[:, None]
-        system *= w
-        on = np.diag_indices(len(w))
-        system[on] += z * w
-        damped = system.copy()
-        damped[on] += 1e-12 * system[on].max()
-        factor = linalg.cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
-        border = (self.sums * w).T
-        solved = linalg.cho_solve(factor, border, check_finite=False)
-        schur = border.T @ solved
-        schur[np.diag_indices(len(schur))] += 1e-14 * np.trace(schur)
+        factor, scale, lifted = self._factor()
+        across = (self.sums * (w / z)) @ self.sums.T
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
-            right = (target / w - z - dual) * w
+            left, below = target / w - z - dual, primal
             move, change = np.zeros(len(w)), np.zeros(len(primal))
-            left, below = right, primal
             for _ in range(3):  # iterative refinement
-                first = linalg.cho_solve(factor, left, check_finite=False)
-                more = np.linalg.solve(schur, border.T @ first - below)
-                move, change = move + first - solved @ more, change + more
-                left = right - system @ move - border @ change
-                below = primal - border.T @ move
-            return move * w, change, target / w - z - z * move
+                ahead = w / z * left
+                right = np.append(ahead[:m] @ lifted, self.sums @ ahead - below)
+                solved = scale * linalg.cho_solve(factor, scale * right, check_finite=False)
+                curve, change = solved[: lifted.shape[1]], change + solved[lifted.shape[1] :]
+                step = left - solved[lifted.shape[1] :] @ self.sums
+                step[:m] -= lifted @ curve
+                move = move + w / z * step
+                left = target / w - z - dual - z / w * move - change @ self.sums
+                left[:m] -= lifted @ (move[:m] @ lifted)
+                below = primal - self.sums @ move
+            move = move + w / z * (np.linalg.lstsq(across, below, rcond=1e-12)[0] @ self.sums)
+            return move, change, target / w - z - z / w * move
 
         dw, _, dz = direction(0.0)
         reach_w, reach_z = _reach(w, dw), _reach(z, dz)
@@ -332,6 +332,34 @@ class _Weights:
         self.equal = self.equal + reach_z * change
         self._evaluate()
         return gap / self.value
+
+    def _factor(self) -> tuple[tuple[FloatArray, bool], FloatArray, FloatArray]:
+        """What one step solves with: a Cholesky factor, its scale, and Φ.
+
+        In coordinates where G is the identity and X diagonal, 2 (F G Fᵀ)∘(F X Fᵀ) is Φ Φᵀ with a
+        column for each pair of coordinates. The steps are then solved in as many unknowns as K has
+        (Woodbury), however many the rows are: the matrix is Bᵀ W Z⁻¹ B, B = (Φ, sums), plus the
+        identity in the places of Φ.
+        """
+        lower = np.linalg.cholesky(self.inverse)
+        values, vectors = np.linalg.eigh(lower.T @ self.square @ lower)
+        turned = self.features @ (lower @ vectors)
+        i, j = np.triu_indices(turned.shape[1])
+        twice = np.where(i == j, 1.0, 2.0) * (values[i] + values[j])
+        lifted = turned[:, i] * turned[:, j] * np.sqrt(twice)
+        m, n_lifted = lifted.shape
+        both = np.zeros((len(self.w), n_lifted + len(self.sums)))
+        both[:m, :n_lifted], both[:, n_lifted:] = lifted, self.sums.T
+        both *= np.sqrt(self.w / self.z)[:, None]
+        system = linalg.blas.dsyrk(1.0, both.T, lower=1)
+        on = np.arange(n_lifted)
+        system[on, on] += 1.0
+        scale = 1.0 / np.sqrt(np.diag(system))
+        system *= scale[:, None]
+        system *= scale
+        system[np.diag_indices(len(system))] += 1e-13
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        return factor, scale, lifted
 
     def read(self) -> Weighted:
         n = self.limits.n_categories
