@@ -28,13 +28,15 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     multipliers: list[float]
     claim: float
     splits: list[list[float]] | None = None
+    squares: list[list[float]] | None = None
 
 
 def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values; JSON's shortest decimals keep every bit."""
     limits = certificate.limits
-    splits = {} if certificate.splits is None else {"splits": certificate.splits.tolist()}
-    return splits | {
+    helps = {"splits": certificate.splits, "squares": certificate.squares}
+    stored = {name: table.tolist() for name, table in helps.items() if table is not None}
+    return stored | {
         "statement": "n N MSE is at least the claim for every mechanism within these limits "
         "(docs/proofs/frontier.md, Theorem 5)",
         "prior": limits.prior.tolist(),
@@ -63,6 +65,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         np.array(stored.multipliers),
         stored.claim,
         None if stored.splits is None else _table(stored.splits),
+        None if stored.squares is None else _table(stored.squares),
     )
     verify(certificate)
     return certificate
@@ -79,5 +82,5 @@ def _limits(stored: StoredCertificate) -> Limits:
 
 def _table(rows: list[list[float]]) -> Any:
     if len({len(row) for row in rows}) != 1:
-        raise InputError("certificate: its directions or splits are no matrix")
+        raise InputError("certificate: its directions, splits or squares are no matrix")
     return np.array(rows)

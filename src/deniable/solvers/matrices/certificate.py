@@ -31,7 +31,7 @@ so that tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²) is a lower bound.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -278,6 +278,7 @@ class Certificate:
         claim: the lower bound on n·N·MSE that is claimed.
         splits: beyond `MAX_EXACT_CATEGORIES`, what helps to bound the excess of all rows at once,
             shape (n, n); any numbers do, and None stands for zeros.
+        squares: further help there, shape (any, n + 1): ‖R (1, 1_B)‖² is added; None for none.
     """
 
     limits: Limits
@@ -285,6 +286,7 @@ class Certificate:
     multipliers: FloatArray
     claim: float
     splits: FloatArray | None = None
+    squares: FloatArray | None = None
 
     @property
     def record_mse(self) -> float:
@@ -297,14 +299,16 @@ def certify(
     directions: FloatArray,
     multipliers: FloatArray,
     splits: FloatArray | None = None,
+    squares: FloatArray | None = None,
 ) -> Certificate:
     """Return the certificate that claims all that Z and λ prove.
 
     Raises:
         InputError: if the shapes do not fit.
     """
-    proven = proven_bound(limits, directions, multipliers, splits)
-    return Certificate(limits, directions, multipliers, proven * (1.0 - _CLAIM_SLACK), splits)
+    proven = proven_bound(limits, directions, multipliers, splits, squares)
+    claim = proven * (1.0 - _CLAIM_SLACK)
+    return Certificate(limits, directions, multipliers, claim, splits, squares)
 
 
 def verify(certificate: Certificate) -> float:
@@ -314,7 +318,11 @@ def verify(certificate: Certificate) -> float:
         InputError: if that is less than the certificate claims.
     """
     proven = proven_bound(
-        certificate.limits, certificate.directions, certificate.multipliers, certificate.splits
+        certificate.limits,
+        certificate.directions,
+        certificate.multipliers,
+        certificate.splits,
+        certificate.squares,
     )
     if not proven >= certificate.claim:
         raise InputError(
@@ -329,6 +337,7 @@ def proven_bound(
     directions: FloatArray,
     multipliers: FloatArray,
     splits: FloatArray | None = None,
+    squares: FloatArray | None = None,
 ) -> float:
     """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously; 0 if none.
 
@@ -346,7 +355,7 @@ def proven_bound(
     if limits.n_categories <= MAX_EXACT_CATEGORIES:
         return bound_over(limits, extreme_rows(limits), directions, multipliers)
     Z, multiplier = _checked(limits, directions, multipliers)
-    return _bound_by(limits, most_excess(limits, Z, multiplier, splits), Z, multiplier)
+    return _bound_by(limits, most_excess(limits, Z, multiplier, splits, squares), Z, multiplier)
 
 
 def bound_over(
@@ -403,60 +412,139 @@ def _bound_by(limits: Limits, excess: float, Z: FloatArray, multiplier: FloatArr
 
 
 def most_excess(
-    limits: Limits, Z: FloatArray, multiplier: FloatArray, splits: FloatArray | None = None
+    limits: Limits,
+    Z: FloatArray,
+    multiplier: FloatArray,
+    splits: FloatArray | None = None,
+    squares: FloatArray | None = None,
 ) -> float:
     """An upper bound on m of the certificate for any number of categories, rounded up.
 
     Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2. With q = b + a∘1_B that is
     c₀ + Σ_{x ∈ B} (c(x) + Σ_{x' ∈ B, x' ≠ x} R(x, x')), R(x, x') = a(x) a(x') P(x, x') + S(x, x'),
     for any S with S(x', x) = −S(x, x'). Given |B| = k, each inner sum is at most that of the k − 1
-    largest R(x, ·), and the outer at most that of the k largest of the results.
+    largest R(x, ·), and the outer at most that of the k largest of the results. Any square may be
+    added before; small sets are compared one by one (`listed_sizes`).
 
     Args:
         limits: the prior and the required privacy.
         Z: directions, shape (n, n).
         multiplier: λ, shape (n,).
         splits: S is half of what these differ from their transpose; None for none.
+        squares: R of the square ‖R (1, 1_B)‖² that is added for sets, shape (any, n + 1).
 
     Raises:
-        InputError: if the splits have another shape.
+        InputError: if the splits or the squares have another shape.
 
     Source: docs/proofs/frontier.md, Theorem 7.
     """
     n = limits.n_categories
-    skew = np.zeros((n, n))
-    if splits is not None:
-        given = np.asarray(splits, float)
-        if given.shape != (n, n) or not np.isfinite(given).all():
-            raise InputError(f"certificate: its splits must be a {n} x {n} matrix")
-        skew = (given - given.T) / 2.0
     theta = _theta(limits)
+    skew = _table(splits, n, n, "splits")
+    skew = (skew - skew.T) / 2.0
     size = np.abs(Z) @ np.abs(Z).T + (np.abs(multiplier)[:, None] + np.abs(multiplier)) / 2.0
+    # That much more of `size` than the product needs covers the sums of the entries below.
     P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
+    R = _table(squares, None, n + 1, "squares")
+    more = R.T @ R + theta * (1.0 + len(R)) * (np.abs(R).T @ np.abs(R))
+    least, part = shape_of_rows(limits)
+    largest = listed_sizes(n)[-1]
     if limits.epsilon is not None:
         # Rows p∘(1 + E 1_B), E at least e^ε − 1; of cost 1 they are divided by 1·q.
         gain = math.expm1(limits.epsilon) * (1.0 + theta)
         W = _up(P * np.outer(limits.prior, limits.prior), theta)
-        sums = _up(2.0 * gain * W.sum(axis=1), theta) + _up(gain**2 * np.diag(W), theta)
-        sizes = np.arange(1, n)
-        most = _up(W.sum() + _most_of_sets(sums, gain**2 * W, skew, sizes, theta), theta)
-        total = 1.0 + gain * np.cumsum(np.sort(limits.prior))[: n - 1]
-        return max(0.0, float(_up(most / total**2, theta).max()))
-    least, part = shape_of_rows(limits)
-    sizes = np.arange(least, n + 1)
-    most = _up(_most_of_sets(np.diag(P), P, skew, sizes, theta) / sizes, theta)
-    best = max(0.0, float(most.max()))
-    for x in range(n) if part > 0 else ():
+        constant = float(W.sum())
+        linear = _up(2.0 * gain * W.sum(axis=1), theta) + _up(gain**2 * np.diag(W), theta)
+        pairs = _up(gain**2 * W, theta)
+        totals = 1.0 + gain * np.cumsum(np.sort(limits.prior))
+    else:
+        constant, linear, pairs = 0.0, np.diag(P), P
+        totals = np.sqrt(np.arange(1.0, n + 1.0))
+    best = 0.0
+    for k in range(least, min(largest, n) + 1):
+        members = sets_of(n, k)
+        some = constant + _most_listed(linear, pairs, members, theta)
+        total = totals[k - 1]
+        if limits.epsilon is not None:
+            total = 1.0 + gain * limits.prior[members].sum(axis=1)
+        best = max(best, float(_up(some / total**2, theta).max()))
+    sizes = np.arange(max(least, largest + 1), n + 1)
+    linear = _up(linear + _up(2.0 * more[0, 1:] + np.diag(more)[1:], theta), theta)
+    rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, sizes, theta)
+    rest = _up(constant + more[0, 0] + rest, theta)
+    best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
+    return max(best, _most_of_parts(P, skew, least - 1, part, theta))
+
+
+_MAX_SETS = 150_000
+_MAX_PARTS = 4_000_000
+
+
+def parts_are_listed(n_categories: int, whole: int) -> bool:
+    """Whether the rows 1_S + φ 1_x with |S| = `whole` are few enough to be compared one by one."""
+    return whole <= 4 and n_categories * math.comb(n_categories - 1, whole) <= _MAX_PARTS
+
+
+def listed_sizes(n_categories: int) -> range:
+    """Sizes of sets that are few enough to be compared one by one: up to 4, and 1 and 2 always.
+
+    >>> listed_sizes(41), listed_sizes(200)
+    (range(1, 5), range(1, 3))
+    """
+    few = [k for k in (3, 4) if math.comb(n_categories, k) <= _MAX_SETS]
+    return range(1, 3 + len(few))
+
+
+def sets_of(n_categories: int, size: int) -> npt.NDArray[np.intp]:
+    """All sets of one size, shape (number of sets, size)."""
+    every = np.fromiter(chain.from_iterable(combinations(range(n_categories), size)), np.intp)
+    return every.reshape(-1, size)
+
+
+def _table(given: FloatArray | None, n_rows: int | None, width: int, name: str) -> FloatArray:
+    table = np.zeros((n_rows or 1, width)) if given is None else np.asarray(given, float)
+    fits = table.ndim == 2 and table.shape[1] == width and len(table) == (n_rows or len(table))
+    if not fits or not np.isfinite(table).all():
+        raise InputError(
+            f"certificate: its {name} must be a {n_rows or 'm'} x {width} matrix of finite numbers"
+        )
+    return table
+
+
+def _most_listed(
+    linear: FloatArray, pairs: FloatArray, members: npt.NDArray[np.intp], theta: float
+) -> FloatArray:
+    """Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) of each set B, rounded up."""
+    some, size = linear[members].sum(axis=1), np.abs(linear)[members].sum(axis=1)
+    for a, b in combinations(range(members.shape[1]), 2):
+        entry = pairs[members[:, a], members[:, b]]
+        some, size = some + 2.0 * entry, size + 2.0 * np.abs(entry)
+    return np.asarray(some + theta * size)
+
+
+def _most_of_parts(P: FloatArray, skew: FloatArray, whole: int, part: float, theta: float) -> float:
+    """At least the most of qᵀPq/(1·q) over the rows 1_S + φ 1_x with |S| = ⌊1/δ⌋."""
+    n = len(P)
+    if part == 0.0:
+        return 0.0
+    one_by_one = parts_are_listed(n, whole)
+    members = sets_of(n - 1, whole) if one_by_one else np.empty((0, whole), dtype=np.intp)
+    best = 0.0
+    for x in range(n):
         rest = np.flatnonzero(np.arange(n) != x)
-        linear = np.diag(P)[rest] + _up(2.0 * part * P[rest, x], theta)
+        linear = _up(np.diag(P)[rest] + _up(2.0 * part * P[rest, x], theta), theta)
         within = P[np.ix_(rest, rest)]
-        some = _most_of_sets(linear, within, skew[np.ix_(rest, rest)], np.array([least - 1]), theta)
+        if one_by_one:
+            some = _most_listed(linear, within, members, theta).max()
+        else:
+            split, sizes = skew[np.ix_(rest, rest)], np.array([whole])
+            some = _most_of_sets(linear, within, split, sizes, theta)[0]
         some = _up(some + _up(part**2 * P[x, x], theta), theta)
-        best = max(best, float(_up(some / (least - 1 + part), theta)[0]))
+        best = max(best, float(_up(some / (whole + part), theta)))
     return best
 
 
-def _up(value: FloatArray, theta: float) -> FloatArray:
+def _up(value: FloatArray | float, theta: float) -> FloatArray:
     return np.asarray(value + theta * np.abs(value))
 
 
@@ -479,10 +567,6 @@ def _most_of_sets(
     ordered = -np.sort(-each, axis=0)
     most = np.array([ordered[:k, at].sum() for at, k in enumerate(sizes)])
     most += theta * np.abs(each).sum(axis=0)
-    if 2 in sizes:  # all of them, one by one
-        once = _up(pairs, theta)
-        both = _up(linear, theta)[:, None] + _up(linear, theta) + once + once.T
-        most[list(sizes).index(2)] = _up(both[~np.eye(n, dtype=bool)], theta).max()
     return np.asarray(most)
 
 
