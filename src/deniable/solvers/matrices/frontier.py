@@ -38,12 +38,13 @@ from deniable.solvers.matrices.certificate import (
     closed_form_bound,
     extreme_rows,
 )
+from deniable.solvers.matrices.pricing import Pricing
 from deniable.solvers.matrices.response import record_mse
 
 _TOLERANCE = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
-_SEARCHES = 6
+_SEARCHES = 16
 _CLOSE = 1e-4
 
 MAX_SEARCHED_CATEGORIES = 100
@@ -135,18 +136,31 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
 def _beyond(limits: Limits) -> FrontierPoint:
     """A proven bound, and the best mechanism that a search finds, for any number of categories."""
-    certificate = relaxed.bound(limits)
     nothing = np.empty(0, dtype=np.intp)
+    if limits.n_categories <= relaxed.MOST_GROUPS:
+        certificate = relaxed.in_closed_form(limits)
+    else:
+        certificate = merged_bound(limits)
     if limits.n_categories > MAX_SEARCHED_CATEGORIES:
         return FrontierPoint(limits, None, np.inf, certificate, nothing)
     found, certificate = sets.mechanism(limits, certificate, _SEARCHES, _CLOSE)
     if found is None:
-        return FrontierPoint(limits, None, np.inf, certificate, nothing)
+        best = max(certificate, merged_bound(limits), key=lambda proof: proof.claim)
+        return FrontierPoint(limits, None, np.inf, best, nothing)
     heavy = found.weights > _NEGLIGIBLE * found.weights.sum()
     weights = _repair(limits, found.rows[heavy], found.weights[heavy])
     matrix = _matrix(limits, found.rows[heavy], weights)
     error = float(record_mse(matrix, limits.prior))
     return FrontierPoint(limits, matrix, error, certificate, nothing)
+
+
+def merged_bound(limits: Limits, most: int = relaxed.MOST_GROUPS) -> Certificate:
+    """A proven bound with categories of like shares taken alike, in so many groups at most.
+
+    The directions come from `relaxed`, and `pricing` completes the proof.
+    """
+    divided = relaxed.groups(limits.prior, most)
+    return Pricing(limits, divided).prove(relaxed.bound(limits, divided))
 
 
 def _batch(n_categories: int) -> int:

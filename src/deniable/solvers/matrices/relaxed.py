@@ -82,7 +82,7 @@ def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
     >>> round(certificate.record_mse, 6), verify(certificate) >= certificate.claim
     (0.346306, True)
     """
-    simple = _in_closed_form(limits)
+    simple = in_closed_form(limits)
     try:
         found = _Relaxed(limits, groups(limits.prior) if divided is None else divided).certificate()
     except InputError:
@@ -90,7 +90,7 @@ def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
     return max(simple, found, key=lambda certificate: certificate.claim)
 
 
-def _in_closed_form(limits: Limits) -> Certificate:
+def in_closed_form(limits: Limits) -> Certificate:
     """The bound of Theorem 6 for average privacy as a certificate: Z = 1, and λ and m such that
     λ·p + m A is the concave envelope at A of what Σ q²/(1·q) can be."""
     n = limits.n_categories

@@ -4,7 +4,8 @@ Whether an extreme row helps is told by its excess (`certificate`): a local sear
 categories, flipping one or exchanging two, finds rows of large excess. The weights of least error
 over the rows found so far come from a primal–dual interior-point method on the weights themselves,
 whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and X = G E Eᵀ G (`frontier`); it has
-no more rank than K has entries, so that thousands of rows cost little. What comes out is a mechanism with a known error; how good it is, the certificate says.
+no more rank than K has entries, so that thousands of rows cost little. What comes out is a
+mechanism with a known error; how good it is, the certificate says.
 """
 
 from dataclasses import dataclass
@@ -20,10 +21,14 @@ from deniable.solvers.matrices.certificate import (
     certify,
     shape_of_rows,
 )
+from deniable.solvers.matrices.pricing import Pricing
+from deniable.solvers.matrices.relaxed import MOST_GROUPS
 
 Sets = npt.NDArray[np.bool_]
 
-_STARTS = 120
+_STARTS = 300
+_DIVISIONS = 20
+_LIGHT = 1e-7
 _MOST_ROWS = 900
 _MOST_FLIPS = 80
 _TO_BOUNDARY = 0.95
@@ -39,6 +44,7 @@ class Weighted:
         weights: shape (m,).
         directions: Z of the dual solution, shape (n, n).
         multipliers: λ, shape (n,).
+        budget: m.
         error: n·N·MSE at the prior.
     """
 
@@ -46,7 +52,13 @@ class Weighted:
     weights: FloatArray
     directions: FloatArray
     multipliers: FloatArray
+    budget: float
     error: float
+
+    def excess(self, rows: FloatArray) -> FloatArray:
+        """‖Zᵀq‖²/(1·q) − λ·q − m."""
+        spread = ((rows @ self.directions) ** 2).sum(axis=1) / rows.sum(axis=1)
+        return np.asarray(spread - rows @ self.multipliers - self.budget)
 
 
 def mechanism(
@@ -54,53 +66,72 @@ def mechanism(
 ) -> tuple[Weighted | None, Certificate]:
     """Return rows and weights of small error, and the better of two proofs of the bound.
 
-    The dual of the weights may prove more than the certificate that the search began with.
+    The other proof is that of the directions of the last weights, which `pricing` completes up to
+    `MOST_GROUPS` categories.
 
     Args:
         limits: the prior and the required privacy.
         certificate: of the bound; its dual says which rows to look for first.
         rounds: of searching for rows and weighing them, at most.
-        close: stop once the error is so near the bound, as a fraction of it, or a round brings it
-            little nearer.
+        close: stop once the error is so near the bound, as a fraction of it, or no row is found
+            that would bring it nearer.
 
     Returns:
         The rows, None if those found make no mechanism within the limits; and a certificate.
     """
     generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
-    dual, splits = (certificate.directions, certificate.multipliers), certificate.splits
+    prices = Pricing(limits)
+    n = limits.n_categories
+    most = max(_MOST_ROWS, n * (n - 1))
     rows = _first(limits, generator)
-    rows = _joined(rows, _search(limits, *dual, rows, generator))
+    rows = _joined(rows, *_priced(limits, prices, certificate, rows, generator))
     best: Weighted | None = None
-    before = np.inf
+    tolerance = 1e-3
     for step in range(rounds):
-        found = _weigh(limits, rows, max(0.1 * close, 1e-3 * 0.1**step))
+        found = _weigh(limits, rows, tolerance)
         if found is None:
             break
         if best is None or found.error < best.error:
             best = found
-        own = found.directions, found.multipliers
-        proofs = [certificate, certify(limits, *own), certify(limits, *own, splits)]
-        certificate = max(proofs, key=lambda proof: proof.claim)
-        gap = best.error / certificate.claim - 1.0
-        if gap <= close or gap > 0.9 * before:
-            break
-        before = gap
-        heavy = found.weights > 1e-7 * found.weights.sum()
-        kept = rows[heavy][np.argsort(-found.weights[heavy])]
-        near = _search(limits, *dual, kept, generator)
-        rows = _joined(kept, near, _search(limits, *own, kept, generator), _nearly(limits, *own))
+        own = certify(limits, found.directions, found.multipliers)
+        heaviest = rows[np.argsort(-found.weights, kind="stable")]
+        new = _joined(*_priced(limits, prices, own, heaviest, generator))
+        left = limits.budget * float(found.excess(new).max()) / found.error
+        near = best.error / certificate.claim - 1.0 <= close
+        if near or (left < 0.3 * close and tolerance < 0.3 * close) or step == rounds - 1:
+            proofs = [certificate, prices.prove(own) if n <= MOST_GROUPS and not near else own]
+            certificate = max(proofs, key=lambda proof: proof.claim)
+            if best.error / certificate.claim - 1.0 <= close or left < 0.03 * close:
+                break
+        tolerance = max(0.05 * close, min(0.3 * tolerance, 0.1 * left))
+        excess = found.excess(rows)
+        kept = (found.weights > _LIGHT * found.weights.sum()) | (excess > -0.02 * found.error)
+        order = np.argsort(-excess[kept], kind="stable")[: 2 * most]
+        rows = _joined(rows[kept][order], new)
     return best, certificate
 
 
-def _nearly(limits: Limits, Z: FloatArray, multipliers: FloatArray) -> FloatArray:
-    """The rows 1_x + φ 1_x' of largest excess, if there are such rows."""
+def _priced(
+    limits: Limits,
+    prices: Pricing,
+    proof: Certificate,
+    known: FloatArray,
+    generator: np.random.Generator,
+) -> list[FloatArray]:
+    """Rows of large excess: of those that can be listed, and as far as a search finds them."""
     n = limits.n_categories
-    least, part = shape_of_rows(limits)
-    if part == 0.0 or least != 2:
-        return np.empty((0, n))
-    rows = _nearly_single(n, part)
-    excess = ((rows @ Z) ** 2).sum(axis=1) / (1.0 + part) - rows @ multipliers
-    return np.asarray(rows[np.argsort(-excess, kind="stable")[: _MOST_ROWS // 2]])
+    dual = proof.directions, proof.multipliers
+    most = min(_MOST_ROWS, n * (n + 1) // 2)
+    listed = prices.largest(*dual, 0.0, most)[0]
+    return [_inside(limits, listed), _search(limits, *dual, known, generator)]
+
+
+def _inside(limits: Limits, rows: FloatArray) -> FloatArray:
+    """The same rows, moved by rounding so that ε is kept."""
+    if limits.epsilon is None:
+        return rows
+    ratio = rows / limits.prior
+    return _as_rows(limits, ratio > 0.999 * ratio.max(axis=1, keepdims=True))
 
 
 def _joined(*some: FloatArray) -> FloatArray:
@@ -112,7 +143,7 @@ def _joined(*some: FloatArray) -> FloatArray:
 def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
     """Rows that some mechanism within the limits is made of, and enough others."""
     n = limits.n_categories
-    least, part = shape_of_rows(limits)
+    least = shape_of_rows(limits)[0]
     if limits.epsilon is not None:
         size = max(1, min(n - 1, round(n / (1.0 + np.exp(limits.epsilon)))))
         sets = [np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)]
@@ -129,18 +160,45 @@ def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
     chosen = generator.permutation(len(pairs))[:_MOST_ROWS]
     sets = [above, single, np.array(pairs)[chosen]]
     rows = _as_rows(limits, np.unique(_filled(np.concatenate(sets), least, n, generator), axis=0))
-    if part > 0 and least == 2:
-        return np.concatenate([rows, _nearly_single(n, part)])
-    return rows
+    if limits.most_posterior is None:
+        return rows
+    return _joined(rows, *(_pieces(limits, generator) for _ in range(_DIVISIONS)))
 
 
-def _nearly_single(n: int, part: float) -> FloatArray:
-    """All rows 1_x + φ 1_x'."""
-    x, other = np.nonzero(~np.eye(n, dtype=bool))
-    rows = np.zeros((len(x), n))
-    rows[np.arange(len(x)), x] = 1.0
-    rows[np.arange(len(x)), other] = part
-    return rows
+def _pieces(limits: Limits, generator: np.random.Generator) -> FloatArray:
+    """Extreme rows that the prior is a mixture of, at a cost within the limits, if it is δ at most.
+
+    p/A is in the polytope of the u with 0 ≤ u ≤ 1 and Σ u = 1/A. A vertex 1_S + ψ 1_x is taken off,
+    at random but with all x that must be in it, until it is itself one. Of each, extreme rows are
+    the corners 1_S, 1_S + φ 1_x and 1_S + 1_x that are allowed.
+    """
+    assert limits.success is not None
+    assert limits.most_posterior is not None
+    least, part = shape_of_rows(limits)
+    left = limits.prior / min(limits.success, limits.most_posterior)
+    total = left.sum()
+    whole = int(total * (1.0 + 1e-9))
+    rest = max(0.0, total - whole)
+    scale = 1.0
+    corners: list[FloatArray] = []
+    while scale > 1e-9 and len(corners) < 8 * len(left):
+        now = left / scale
+        order = np.argsort(-np.where(now > 1.0 - 1e-9, 2.0 + now, now ** generator.random()))
+        vertex = np.zeros(len(left))
+        vertex[order[:whole]], vertex[order[whole : whole + 1]] = 1.0, rest
+        allowed = [value for value in (0.0, 1.0) if whole + value >= least]
+        for value in [*allowed, *[part] * (part > 0 and whole == least - 1)]:
+            corner = (vertex == 1.0).astype(float)
+            corner[order[whole : whole + 1]] = value
+            corners.append(corner)
+        # As far as left − t vertex stays above 0 and below scale − t.
+        down = np.divide(left, vertex, out=np.full(len(left), np.inf), where=vertex > 0)
+        up = np.divide(
+            scale - left, 1.0 - vertex, out=np.full(len(left), np.inf), where=vertex < 1.0
+        )
+        step = max(1e-6 * scale, min(down.min(), up.min(), scale))
+        left, scale = np.maximum(left - step * vertex, 0.0), scale - step
+    return np.array(corners)
 
 
 def _filled(sets: Sets, least: int, most: int, generator: np.random.Generator) -> Sets:
@@ -219,8 +277,11 @@ def _search(
         sets = np.unique(moved, axis=0)
     every, value = np.concatenate(seen), np.concatenate(values)
     every, first_of = np.unique(every, axis=0, return_index=True)
-    order = np.argsort(-value[first_of], kind="stable")[: min(_MOST_ROWS, n * (n + 1) // 2)]
-    return _as_rows(limits, every[order])
+    order = np.argsort(-value[first_of], kind="stable")
+    most = min(_MOST_ROWS, n * (n + 1) // 2)
+    # Rows of largest excess are much alike: as many others are drawn.
+    others = generator.permutation(order[most // 2 : 4 * most])[: most // 2]
+    return _as_rows(limits, every[np.concatenate([order[: most // 2], others])])
 
 
 def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | None:
@@ -236,7 +297,7 @@ def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | Non
         # `gap` and `infeasible` are those of the weights before the step.
         if program.infeasible < 1e-6 and (best is None or gap < best[0]):
             best = gap, before
-        elif best is not None:
+        elif best is not None and best[0] < 1e-4:
             break  # rounding: from here on it gets worse
         if gap < tolerance and program.infeasible < 1e-9:
             break
@@ -366,7 +427,8 @@ class _Weights:
         directions = (self.basis / self.root[:, None]) @ (self.inverse @ self.error)
         weights = self.w[: len(self.rows)]
         multipliers = self.equal[:n] / self.limits.prior
-        return Weighted(self.rows, weights, directions, multipliers, self.value)
+        budget = 0.0 if self.budget is None else float(self.equal[n])
+        return Weighted(self.rows, weights, directions, multipliers, budget, self.value)
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from deniable.solvers.matrices import certificate, frontier, relaxed, sets
 from deniable.solvers.matrices.certificate import (
@@ -49,7 +50,7 @@ def test_where_the_relaxed_rows_lose_the_weights_prove_more(
 def test_rows_that_the_search_lacks_leave_a_bound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = average_limits(SKEWED, 0.3)
     monkeypatch.setattr(sets, "_first", lambda *_: np.eye(4))
-    monkeypatch.setattr(sets, "_search", lambda *_: np.eye(4))
+    monkeypatch.setattr(sets, "_priced", lambda *_: [np.eye(4)])
     before = relaxed.bound(limits)
     assert sets.mechanism(limits, before, 4, 1e-6) == (None, before)
 
@@ -86,6 +87,20 @@ def test_the_search_finds_the_row_of_largest_excess() -> None:
         found = sets._search(limits, Z, multipliers, rows[:5], generator)
         best = ((found @ Z) ** 2).sum(axis=1) / found.sum(axis=1) - found @ multipliers
         assert best[0] == pytest.approx(excess.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.42, 0.45, 0.6, 0.8])
+def test_pieces_of_the_prior_are_extreme_rows_and_make_a_mechanism(delta: float) -> None:
+    generator = np.random.default_rng(4)
+    for privacy in (0.1, 0.5):
+        limits = average_limits(SKEWED, privacy, delta)
+        pieces = sets._pieces(limits, generator)
+        listed = extreme_rows(limits)
+        assert all(np.abs(listed - row).max(axis=1).min() < 1e-9 for row in pieces)
+        sums = np.vstack([pieces.T, np.ones(len(pieces))])
+        wanted = np.append(limits.prior, limits.budget)
+        slack = np.append(np.zeros(4), 1.0)[:, None]
+        assert nnls(np.hstack([sums, slack]), wanted)[1] < 1e-6
 
 
 def test_rows_that_make_no_mechanism_have_no_weights() -> None:
