@@ -143,7 +143,7 @@ def changed_sum(
     order = np.argsort(costs, kind="stable")
     n, theta, r = np.minimum(costs, ceiling + 1)[order], dither[order], uniform_keep[order]
     change = np.where(n > ceiling, 0.0, 1.0 - r)
-    reached = np.minimum(n, ceiling)  # a cost beyond it has a change of 0 already
+    reached = np.where(n > ceiling, 0, n)
     if tilt * float(reached.max()) > 650:
         raise ValueError("the tilt is too strong for double precision")
     low = change * (1.0 - theta) * np.exp(-tilt * reached)
