@@ -275,6 +275,8 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         height = math.exp(-whole.log_normalizer) * (change / whole.change - keep / whole.keep)
         slopes = np.column_stack([shares * (kept - changed), height])[rows]
         move = np.linalg.lstsq(slopes, -miss[rows], rcond=1e-13)[0]
+        if not np.abs(move).max() < 1.0:  # as far as that the levels are not near
+            break
         alpha = law.alpha * np.exp(move[:-1])
         trial = replace(
             law.at_height(law.height - move[-1] * math.expm1(-law.height)),

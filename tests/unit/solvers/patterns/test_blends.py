@@ -1,12 +1,15 @@
 """Several votes where one is not near enough: bounds in order, levels met, and far closer."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from deniable.solvers.patterns.blends import fit_blend
+from deniable.laws.votes.blend import VoteBlend
+from deniable.solvers.patterns.blends import _settled, fit_blend
 from deniable.solvers.patterns.columns import solve_columns
+from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import fit_vote
 from deniable.solvers.problem import Problem, checked_problem
 
@@ -48,3 +51,23 @@ def test_an_attribute_that_wins_alone_leaves_the_grid_to_the_others() -> None:
     problem = checked_problem([10_000, *random.integers(2, 9, 23).tolist()], levels)
     blend = fit_blend(problem, fit_vote(problem), gap=1e-5)
     assert blend.upper_bound - blend.lower_bound < 1e-5
+
+
+def test_a_blend_settles_on_the_levels_that_it_nearly_meets_and_stays_where_it_is_far_off() -> None:
+    levels = np.array([16.0, 17.0, 0.7, 0.5])
+    law = VoteBlend(
+        tuple(
+            vote_of(checked_problem([3] * 4, levels.tolist()), np.array(weights), start, 1.0, 21.0)
+            for weights, start in (([4.0, 5, 1, 0], 8.0), ([3.0, 3, 0, 1], 5.0), ([4.0, 4, 1, 1], 8))
+        ),
+        np.array([0.5, 0.3, 0.2]),
+        np.ones(4),
+    )
+    got = law.moments().levels(law.counts)
+    other = replace(law.at_height(21.0 + 1e-7), alpha=law.alpha * [1.0, 1.0 + 1e-7, 1.0])
+    near = checked_problem([3] * 4, other.moments().levels(law.counts).tolist())
+    assert np.abs(got - near.attribute_epsilon).max() > 1e-9
+    settled = _settled(near, law).moments().levels(law.counts)
+    np.testing.assert_allclose(settled, near.attribute_epsilon, rtol=0, atol=1e-11)
+    far = checked_problem([3] * 4, (got + 20.0).tolist())
+    assert _settled(far, law) is law
