@@ -45,7 +45,7 @@ from deniable.solvers.problem import Problem
 LARGEST_NEWTON = 1500
 """Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""
 
-GOOD_ENOUGH = 2e-5
+GOOD_ENOUGH = 3e-6
 """A gap, as a part of ε, at which Newton steps end."""
 
 
