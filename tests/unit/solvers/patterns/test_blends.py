@@ -54,15 +54,10 @@ def test_an_attribute_that_wins_alone_leaves_the_grid_to_the_others() -> None:
 
 
 def test_a_blend_settles_on_the_levels_that_it_nearly_meets_and_stays_where_it_is_far_off() -> None:
-    levels = np.array([16.0, 17.0, 0.7, 0.5])
-    law = VoteBlend(
-        tuple(
-            vote_of(checked_problem([3] * 4, levels.tolist()), np.array(weights), start, 1.0, 21.0)
-            for weights, start in (([4.0, 5, 1, 0], 8.0), ([3.0, 3, 0, 1], 5.0), ([4.0, 4, 1, 1], 8))
-        ),
-        np.array([0.5, 0.3, 0.2]),
-        np.ones(4),
-    )
+    problem = checked_problem([3] * 4, [16.0, 17.0, 0.7, 0.5])
+    votes = [([4, 5, 1, 0], 8.0), ([3, 3, 0, 1], 5.0), ([4, 4, 1, 1], 8.0)]
+    parts = (vote_of(problem, np.array(n, dtype=float), at, 1.0, 21.0) for n, at in votes)
+    law = VoteBlend(tuple(parts), np.array([0.5, 0.3, 0.2]), np.ones(4))
     got = law.moments().levels(law.counts)
     other = replace(law.at_height(21.0 + 1e-7), alpha=law.alpha * [1.0, 1.0 + 1e-7, 1.0])
     near = checked_problem([3] * 4, other.moments().levels(law.counts).tolist())
