@@ -116,6 +116,7 @@ class GatedSum(VoteLaw):
     """
 
     family: ClassVar[str] = "gated-sum"
+    of_votes: ClassVar[tuple[str, ...]] = ("tilted", "excess", "rise")
     Plain = PlainGatedSum
 
     n_categories: tuple[int, ...]

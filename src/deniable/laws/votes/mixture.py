@@ -70,6 +70,7 @@ class VoteMixture(VoteLaw):
 
     family: ClassVar[str] = "mixed-votes"
     Plain = PlainMixture
+    of_votes: ClassVar[tuple[str, ...]] = ("density", "_parts")
 
     n_categories: tuple[int, ...]
     votes: IntArray

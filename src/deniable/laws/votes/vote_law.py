@@ -16,7 +16,7 @@ The proofs are in docs/proofs/optimal.md, Theorem 10, and docs/proofs/clipped.md
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -94,6 +94,8 @@ class VoteLaw(BoundedLaw):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    of_votes: ClassVar[tuple[str, ...]] = ()
+    """Cached properties that do not depend on the retention."""
     retention: FloatArray
 
     @property
@@ -119,6 +121,14 @@ class VoteLaw(BoundedLaw):
     @abstractmethod
     def at_height(self, height: float) -> Self:
         """Return the law with another `ideal_epsilon`, its votes and their proportions kept."""
+
+    def with_retention(self, retention: FloatArray) -> Self:
+        """Return the law with other own responses, its votes as they are."""
+        other = replace(self, retention=retention)
+        # What a law has found of its votes knows nothing of its own responses.
+        kept = {name: self.__dict__[name] for name in self.of_votes if name in self.__dict__}
+        other.__dict__.update(kept)
+        return other
 
     @abstractmethod
     def moments(self) -> Moments:

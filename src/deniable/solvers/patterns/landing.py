@@ -8,7 +8,6 @@ double near 1, reaches seven digits.
 """
 
 import math
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -94,7 +93,7 @@ def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> L
     blur = (aim.change_probability - moments.change) / (flip - moments.change)
     near_one = np.nextafter(1.0 - blur, 0.0)
     retention = np.where(target > 1.0, near_one, np.minimum(aim.keep_excess / moments.gain, 1.0))
-    return replace(law, retention=np.where(over > 0, retention, 1.0))
+    return law.with_retention(np.where(over > 0, retention, 1.0))
 
 
 def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -343,3 +344,18 @@ def test_pairs_agree_however_they_are_asked_for() -> None:
     rest = (0,) * (len(law.n_categories) - 2)
     for index in np.ndindex(2, 2):
         assert pair[index] == pytest.approx(every[(index[1], index[0], *rest)], abs=1e-13)
+
+
+@pytest.mark.parametrize("law", THREE)
+def test_other_own_responses_leave_what_is_known_of_the_votes(law: VoteLaw) -> None:
+    law.moments()
+    retention = np.linspace(0.5, 1.0, law.n_attributes)
+    other, fresh = law.with_retention(retention), replace(law, retention=retention)
+    assert other == fresh
+    assert set(law.of_votes) >= set(other.__dict__) & set(law.__dict__) - set(fresh.__dict__)
+    for mine, its in zip(
+        (*other.attribute_bounds(), other.moments().gain),
+        (*fresh.attribute_bounds(), fresh.moments().gain),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, its)
