@@ -112,15 +112,18 @@ def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteMixture:
 @st.composite
 def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
     k, n_votes = len(n), draw(st.integers(1, 3))
-    height = draw(st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0]))
+    heights = st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0])
+    height, several = draw(heights), draw(st.booleans())
     parts = []
     for _ in range(n_votes):
+        gate = draw(st.sampled_from(["vote", "ramp"])) if several else "vote"
+        height = draw(heights) if several else height
         weights = np.array([draw(st.integers(0, 60)) for _ in n])
         weights[draw(st.integers(0, k - 1))] += 1
         dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.999])) for _ in n])
         start = draw(st.floats(0.0, 0.95, allow_subnormal=False)) * float(weights.sum())
         width = draw(st.sampled_from([1.0, 20.0]))
-        parts.append(GatedSum(tuple(n), weights, dither, "vote", start, width, height, np.ones(k)))
+        parts.append(GatedSum(tuple(n), weights, dither, gate, start, width, height, np.ones(k)))
     shares = np.array([draw(st.sampled_from([1e-9, 0.5, 1.0])) for _ in range(n_votes)])
     return VoteBlend(tuple(parts), shares, draw(retentions(k)))
 

@@ -46,6 +46,7 @@ def laws() -> dict[str, Law]:
     steep = GatedSum(n, np.array([1, 1, 1]), np.zeros(3), "vote", 2, 1, 599.0, ones)
     wide = np.array([1 << 52, (1 << 52) - 1, (1 << 52) - 3])
     k12 = np.arange(7, 19)
+    ramp = GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, ones)
     return {
         "product, few bits": ProductLaw(n, 3, (5, 4, 7)),
         "product, many bits": ProductLaw.from_levels(n, (1.0, 0.25, 40.0)),
@@ -68,7 +69,7 @@ def laws() -> dict[str, Law]:
             n, np.array([3, 0, 4]), theta, "vote", 3.25, 1.5, 0.7, half
         ),
         "vote, steep": steep,
-        "ramp": GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, half),
+        "ramp": replace(ramp, retention=half),
         "ramp, twelve": GatedSum(
             (5,) * 12, k12, np.linspace(0, 0.9, 12), "ramp", 20.0, 90.0, 6.0, np.ones(12)
         ),
@@ -79,6 +80,7 @@ def laws() -> dict[str, Law]:
             n, np.array([wide]), np.array([(1 << 53) - 1]), np.array([3.0]), ones
         ),
         "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
+        "blend, of several heights": VoteBlend((ramp, vote), np.array([0.5, 2.0]), half),
         "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
     }
 

@@ -1,18 +1,19 @@
-"""A mixture of several votes for any number of attributes, each with weights of its own.
+"""A mixture of several votes or ramps for any number of attributes, each with weights of its own.
 
-    f(S) ∝ Σ_c α_c g_c(S),   α_c > 0,  g_c a soft vote from 1 up to e^E, the same E for all,
+    f(S) ∝ Σ_c α_c e^{−E_c/2} g_c(S),   α_c > 0,  g_c a gate from 1 up to e^{E_c},
 
 then an optional independent k-ary response per attribute (retention). Where a few attributes have
 levels far above the others', many patterns lie on the optimum's threshold, and no single vote is
-near it: a mixture is (docs/proofs/optimal.md). f lies between 1 and e^E times Σ α_c, so the
-record's level is E at most; every part falls when one more attribute is changed, and so does f.
+near it: a mixture is (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below
+every one of them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and
+so does f: the record's level is that of its two ends, E where all E_c are E.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -34,13 +35,15 @@ MOST_STATES_OF_PARTS = 1 << 28
 """The most doubles that `sums` holds for all parts together."""
 
 
-class PlainVote(msgspec.Struct, forbid_unknown_fields=True):
-    """One vote of a blend in a record."""
+class PlainVote(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One vote of a blend in a record; of ramps, and of gates of several heights, with these."""
 
     start: HexDouble
     width: HexDouble
     weights: list[HexInteger]
     dither: list[HexDouble]
+    gate: Literal["vote", "ramp"] | None = None
+    height: HexDouble | None = None
 
 
 class PlainBlend(PlainLaw, tag="blended-votes"):
@@ -54,14 +57,14 @@ class PlainBlend(PlainLaw, tag="blended-votes"):
 
 @dataclass(frozen=True, eq=False)
 class VoteBlend(VoteLaw):
-    """A uniform record, reweighted by several votes over which attributes it keeps.
+    """A uniform record, reweighted by several votes or ramps over which attributes it keeps.
 
     Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote; for more attributes
     than :class:`~deniable.laws.votes.mixture.VoteMixture` can hold. The formulas are in the
     module's heading.
 
     Args:
-        parts: votes over the same attributes, of one height, without retention of their own.
+        parts: gates over the same attributes, without retention of their own.
         alpha: α_c > 0, shape (C,).
         retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
 
@@ -97,8 +100,8 @@ class VoteBlend(VoteLaw):
         first = self.parts[0]
         object.__setattr__(self, "n_categories", first.n_categories)
         for part in self.parts:
-            if part.gate != "vote" or part.height != first.height or np.any(part.retention != 1.0):
-                raise InputError("the parts of a blend are votes of one height, without retention")
+            if np.any(part.retention != 1.0):
+                raise InputError("the parts of a blend are gates without retention")
             if part.n_categories != first.n_categories:
                 raise InputError("the parts of a blend of votes are over the same attributes")
         fits = len(self.retention) == first.n_attributes
@@ -107,13 +110,28 @@ class VoteBlend(VoteLaw):
 
     @property
     def height(self) -> float:
-        """E in nats."""
-        return self.parts[0].height
+        """The largest E_c in nats."""
+        return max(part.height for part in self.parts)
+
+    @property
+    def _one_height(self) -> bool:
+        return len({part.height for part in self.parts}) == 1
 
     @property
     def ideal_epsilon(self) -> float:
-        """E."""
-        return self.height
+        """ln(Σ α_c e^{E_c/2}/Σ α_c e^{−E_c/2})."""
+        if self._one_height:
+            return self.height
+        half = np.array([0.5 * part.height for part in self.parts])
+        most = float(half.max())
+        # Where everything is changed the lowest gates are most of f.
+        high = math.fsum((self.alpha * np.exp(half - most)).tolist())
+        low = math.fsum((self.alpha * np.exp(most - half)).tolist())
+        return 2.0 * most + math.log(high) - math.log(low)
+
+    @property
+    def drawing_slack(self) -> float:
+        return 2.0 * (path_slack(self.n_attributes, self.height) + self.density_slack)
 
     @property
     def opens(self) -> bool:
@@ -121,48 +139,63 @@ class VoteBlend(VoteLaw):
 
     @property
     def density_slack(self) -> float:
-        # The weights of the parts: two products; what a part is divided by first cancels.
-        return 1.01 * (STEP_ROUNDINGS + 4) * UNIT
+        # The weights of the parts: two products; what a part is divided by first cancels. Where
+        # heights differ the level itself is worked out: exponents, exponentials, a product and a
+        # logarithm at either end.
+        ends = 0.0 if self._one_height else 4.0 * self.height + 32.0
+        return 1.01 * (STEP_ROUNDINGS + 4 + ends) * UNIT
 
     @property
     def attribute_weights(self) -> FloatArray:
         return np.asarray(self.alpha @ np.array([part.attribute_weights for part in self.parts]))
 
     def at_height(self, height: float) -> "VoteBlend":
+        if not self._one_height:
+            raise InputError("a blend of gates of several heights has no other height")
         return replace(self, parts=tuple(part.at_height(height) for part in self.parts))
 
     @cached_property
+    def _logs(self) -> FloatArray:
+        """ln E_μ[e^{−E_c/2} g_c], shape (C,)."""
+        return np.array([part.moments().log_normalizer - 0.5 * part.height for part in self.parts])
+
+    @cached_property
     def _normalizers(self) -> FloatArray:
-        """Fractions of the parts in the law, α_c E_μ[g_c]/Σ, shape (C,)."""
-        logs = np.array([part.moments().log_normalizer for part in self.parts])
-        masses = self.alpha * np.exp(logs - logs.max())
+        """Fractions of the parts in the law, α_c E_μ[e^{−E_c/2} g_c]/Σ, shape (C,)."""
+        masses = self.alpha * np.exp(self._logs - self._logs.max())
         return np.asarray(masses / masses.sum())
 
     def moments(self) -> Moments:
         # Sums over parts of non-negative numbers. E_μ[g_c] is good to half a part's error bound and
-        # the roundings of its logarithm and exponential, at most (2 |ln E_μ[g_c]| + 8) u; twice,
-        # for numerator and denominator, and C + 8 roundings of products and sums.
+        # the roundings of its logarithm and exponential, (2 (|ln E_μ[g_c]| + E_c) + 8) u at most;
+        # twice, for numerator and denominator, and C + 8 roundings of products and sums.
         parts = [part.moments() for part in self.parts]
         logs = [abs(one.log_normalizer) for one in parts]
-        top = max(one.log_normalizer for one in parts)
+        if not self._one_height:
+            logs = [log + part.height for log, part in zip(logs, self.parts, strict=True)]
         mass = self._normalizers
         keep = mass @ np.array([one.keep for one in parts])
         change = mass @ np.array([one.change for one in parts])
         gain = mass @ np.array([one.gain for one in parts])
         r, blur = self.uniform_keep, 1.0 - self.retention
-        scale = float(self.alpha @ np.exp(np.array([one.log_normalizer for one in parts]) - top))
+        # f is 1 where everything is changed.
+        ends = -0.5 * np.array([part.height for part in self.parts])
+        top, bottom = float(self._logs.max()), float(ends.max())
+        scale = float(self.alpha @ np.exp(self._logs - top))
+        lowest = math.fsum((self.alpha * np.exp(ends - bottom)).tolist())
         return Moments(
             self.retention * keep + blur * r,
             self.retention * change + blur * (1.0 - r),
             self.retention * gain,
-            top + math.log(scale / math.fsum(self.alpha.tolist())),
+            top - bottom + math.log(scale / lowest),
             2 * max(one.relative_error for one in parts)
             + (8 * max(logs) + 4 * len(parts) + 64) * UNIT,
         )
 
     def given_rest(self) -> FloatArray:
-        live = np.any([(part.weights > 0) | (part.dither > 0) for part in self.parts], axis=0)
-        return after_response(np.where(live, self.height, 0.0), self.uniform_keep, self.retention)
+        # A quotient of two sums of positive numbers is at most the largest of their quotients.
+        level = np.max([part.given_rest() for part in self.parts], axis=0)
+        return after_response(level, self.uniform_keep, self.retention)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
@@ -218,10 +251,14 @@ class VoteBlend(VoteLaw):
         return VoteSampler(self.n_categories, self.retention, patterns)
 
     def to_plain(self) -> dict[str, Any]:
+        votes = [part.gate_to_plain() for part in self.parts]
+        if not self._one_height or any(part.gate != "vote" for part in self.parts):
+            for vote, part in zip(votes, self.parts, strict=True):
+                vote |= {"gate": part.gate, "height": float(part.height).hex()}
         return {
             "family": self.family,
             "height": float(self.height).hex(),
-            "votes": [part.gate_to_plain() for part in self.parts],
+            "votes": votes,
             "shares": [value.hex() for value in self.alpha.tolist()],
             "retention": [value.hex() for value in self.retention.tolist()],
         }
@@ -229,10 +266,13 @@ class VoteBlend(VoteLaw):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteBlend":
         votes = plain["votes"]
-        (height,) = floats_from_plain([plain["height"]], "height", 1).tolist()
+        heights = [vote.get("height") or plain["height"] for vote in votes]
         ones = np.ones(len(n_categories))
         parts = [
-            GatedSum.gate_from_plain(vote, n_categories, "vote", height, ones) for vote in votes
+            GatedSum.gate_from_plain(vote, n_categories, vote.get("gate") or "vote", height, ones)
+            for vote, height in zip(
+                votes, floats_from_plain(heights, "height", len(votes)).tolist(), strict=True
+            )
         ]
         retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
         return cls(

@@ -34,6 +34,8 @@ from deniable.solvers.patterns.optimal import (
     record_level,
 )
 from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramp_blends import MOST_ATTRIBUTES as MOST_BLENDED
+from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
@@ -334,11 +336,22 @@ def _with_room(
         if mixed is not None and mixed[0].account.epsilon < product.account.epsilon:
             return [mixed[0]], "ramp", mixed[1]
 
+    def alone(apart: list[int]) -> list[Part]:
+        return [independent(problem, sorted(apart))] if apart else []
+
     def common(apart: list[int], height: float, near: Fit | None) -> _Common:
         """Solve for all but these; and without more, as long as their pairs break the floor."""
         broken = False
         while True:
             together = sorted(set(range(problem.n_attributes)) - set(apart))
+            if floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED:
+                blend, ramp = blended(
+                    problem.counts[together], aimed[together], caps[together], height, floor, near
+                )
+                if blend is not None:
+                    part = replace(blend, attributes=tuple(together))
+                    return _Common([part, *alone(apart)], None if apart else ramp, True)
+                near = ramp or near
             best: tuple[Part, Fit] | None = None
             apart_costs = math.fsum(level[together].tolist())
             worse, cover = 0, list[int]()
@@ -359,8 +372,7 @@ def _with_room(
                     break
             if best is not None:
                 part = replace(best[0], attributes=tuple(together))
-                parts = [part, independent(problem, sorted(apart))] if apart else [part]
-                return _Common(parts, None if apart else best[1], broken)
+                return _Common([part, *alone(apart)], None if apart else best[1], broken)
             apart = apart + [together[place] for place in cover]
             if not cover or problem.n_attributes - len(apart) < 2:
                 return _Common([product], None, broken)

@@ -162,7 +162,7 @@ def mixed(
     pool.add(orbits.groups.attribute_epsilon, 0.0)
     best: Fit | None = None
     for place, limits in enumerate(caps):
-        steepest = limits - np.minimum(_CAP_ROUNDING, _PART_OF_CAP * limits)
+        steepest = below_caps(limits)
         pool.add_steepest(steepest, each_left_out=few or not place)
         if place and not few:
             continue
@@ -178,6 +178,11 @@ def mixed(
                 if kept is not None:
                     pool.add_fit(kept, steepest)
     return pool.mixture(floor, best)
+
+
+def below_caps(caps: FloatArray) -> FloatArray:
+    """Return the steepest slopes that keep caps in a law as drawn, shape (m,)."""
+    return np.asarray(caps - np.minimum(_CAP_ROUNDING, _PART_OF_CAP * caps))
 
 
 def _search(sums: OrbitRamps, caps: FloatArray, height: float, few: bool) -> RampSearch:

@@ -496,11 +496,11 @@ class RampSearch:
                 low, below, step = new, ratio, 1.5 * step
         return kept or next(_settled(self._ending_unchanged(low)), None)
 
-    def raised(self, fit: Fit) -> Iterator[Fit]:
+    def raised(self, fit: Fit, times: float = _RAISED) -> Iterator[Fit]:
         """Yield ramps with the top moved up step by step, and one without a plateau."""
         for _ in range(_RAISES):
             end = float((fit.ramp.slopes * self._fit.sums.size) @ _change(fit))
-            top = _RAISED * fit.ramp.top + 0.02
+            top = times * fit.ramp.top + 0.02
             new = self._moved(fit, top) if top < end else None
             if new is None:
                 break

@@ -1,6 +1,7 @@
 """Every answer of a blend of votes against the enumerated law."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
 from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
 from unit.laws.votes import whole_law as oracle
 
 
@@ -59,6 +61,22 @@ def test_another_height_keeps_votes_and_alpha() -> None:
     np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-13)
 
 
+def test_gates_of_several_heights_have_the_level_of_their_two_ends() -> None:
+    low = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, np.ones(2))
+    high = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "ramp", 0, 2, 3.0, np.ones(2))
+    law = VoteBlend((low, high), np.array([2.0, 0.5]), np.ones(2))
+    ends = [2.0 * math.exp(sign * 0.5) + 0.5 * math.exp(sign * 1.5) for sign in (1, -1)]
+    assert law.ideal_epsilon == pytest.approx(math.log(ends[0] / ends[1]), rel=1e-14)
+    assert law.record_level() == pytest.approx(law.ideal_epsilon, abs=1e-12)
+    # A ramp of 3 nats over two attributes falls by 1.5 with each.
+    np.testing.assert_allclose(law.given_rest(), 1.5, rtol=1e-12)
+    plain = law.to_plain()
+    assert [vote["gate"] for vote in plain["votes"]] == ["vote", "ramp"]
+    assert VoteBlend.from_plain(plain, (2, 2)) == law
+    with pytest.raises(InputError, match="no other height"):
+        law.at_height(2.0)
+
+
 def test_what_does_not_fit_together_is_refused() -> None:
     law = oracle.random_blend(1)
     first, ones = law.parts[0], np.ones(law.n_attributes)
@@ -66,7 +84,6 @@ def test_what_does_not_fit_together_is_refused() -> None:
         ((), [], ones, "one α per vote"),
         ((first,), [0.5, 0.5], ones, "one α per vote"),
         ((first,), [0.0], ones, "lie between"),
-        ((first, first.at_height(0.77)), [1, 1], ones, "one height"),
         ((replace(first, retention=0.5 * ones),), [1], ones, "without retention"),
         ((first, replace(first, n_categories=tuple(first.counts + 1))), [1, 1], ones, "same attri"),
         ((first,), [1], 0 * ones, "retention"),

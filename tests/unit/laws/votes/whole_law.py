@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ def gate(law: GatedSum, s: float) -> float:
 def density(law: VoteLaw) -> FloatArray:
     """f(S), not normalised, before retention, by enumerating the dither, shape (2^k,)."""
     if isinstance(law, VoteBlend):
-        shares = law.alpha / law.alpha.sum()
-        parts = zip(shares.tolist(), law.parts, strict=True)
+        shares = law.alpha * np.exp([-0.5 * part.height for part in law.parts])
+        parts = zip((shares / shares.sum()).tolist(), law.parts, strict=True)
         return np.asarray(sum(share * density(part) for share, part in parts))
     table = patterns(law.n_attributes)
     if isinstance(law, VoteMixture):
@@ -135,20 +136,25 @@ def random_mixture(seed: int, largest: int = 6) -> VoteMixture:
 
 
 def random_blend(seed: int, largest: int = 6) -> VoteBlend:
-    """A blend of one to four votes, with dither, soft or sharp, and some retention."""
+    """A blend of one to four gates, with dither, soft or sharp, and some retention: of every five
+    two are of votes of one height."""
     random = np.random.default_rng(seed)
     k, n_votes = int(random.integers(1, largest + 1)), int(random.integers(1, 5))
     n_categories = tuple(random.integers(2, 9, k).tolist())
     height = float(random.choice([0.1, 1.0, 4.0, 30.0]))
     parts = []
-    for _ in range(n_votes):
+    for number in range(n_votes):
+        several = seed % 5 > 1
+        gate: Literal["vote", "ramp"] = "ramp" if several and (seed + number) % 4 else "vote"
+        if several:
+            height /= 1.0 + 0.3 * number
         weights = random.integers(0, 40, k)
         weights[0] += 3
         dither = np.where(random.random(k) < 0.4, 0.0, random.random(k))
         top = float((weights + dither).sum())
         start, width = float(random.uniform(0.0, 0.8) * top), float(random.choice([1.0, 0.4 * top]))
         parts.append(
-            GatedSum(n_categories, weights, dither, "vote", start, width, height, np.ones(k))
+            GatedSum(n_categories, weights, dither, gate, start, width, height, np.ones(k))
         )
     return VoteBlend(
         tuple(parts),
