@@ -7,6 +7,7 @@ of a bracket.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from deniable.solvers.problem import SolverError
 
 _LEAST_PART = 1e-5
 """How near an end of its bracket a secant may lead, as a part of it."""
+
+_BEYOND = 1.25
+"""ε rises at least about as the scale to the power of the inverse."""
 
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
@@ -90,13 +94,8 @@ def _by_ratio(
     """Return the design with the largest common scale of the levels, cut off at their caps."""
     # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so without caps the scale lies between these
     # two; and beyond the scale at which every level is capped nothing changes any more.
-    low = budget / float(ratios.sum())
-    high = budget / float(ratios.max())
-    high = min(high, plan.method.largest_level / float(ratios.max()))
-    low = min(low, high)
-    if np.any(caps < math.inf):
-        high = float(np.max(np.minimum(caps, budget) / ratios))
-        low = min(low, high)
+    high = _largest_scale(plan, budget, ratios, caps)
+    low = min(budget / float(ratios.sum()), high)
 
     def levels(scale: float) -> list[float]:
         return [float(level) for level in np.minimum(scale * ratios, caps)]
@@ -114,7 +113,7 @@ def _by_ratio(
     elif plan.method.division == "grid":
         result = _largest_on_a_grid(lambda scale: plan.at(levels(scale)), fits, low, high)
     else:
-        result = _largest(plan, levels, budget, low, high, within=1e-10)
+        result = _largest(plan, levels, budget, low, high, high, within=1e-10)
     if result is None:
         raise InputError(
             f"the {plan.method.name} method keeps no levels in these ratios within ε = {budget:g};"
@@ -159,13 +158,15 @@ def _by_importance(
     spent = _at_once(plan, budget, levels, caps, 1.0)
     if spent is not None:
         return _unrequested(spent)
-    # At these levels the optimum spends the budget already, so that a capped law spends more.
+    # At these levels the optimum spends about the budget, and a capped law more.
+    scale = min(1.0, _largest_scale(plan, budget, levels, caps))
     scaled = _largest(
         plan,
         lambda scale: np.minimum(scale * levels, caps).tolist(),
         budget,
-        0.9,
-        1.0,
+        0.9 * scale,
+        scale,
+        _largest_scale(plan, budget, levels, caps),
         within=_NEAR * budget,
     )
     if scaled is None:
@@ -203,12 +204,22 @@ def _at_once(
     return None if spent is None else plan.with_levels(spent[1], spent[0])
 
 
+def _largest_scale(
+    plan: Plan, budget: float, ratios: NDArray[np.float64], caps: NDArray[np.float64]
+) -> float:
+    """Return a scale beyond which no law keeps the budget, or nothing changes any more."""
+    if np.any(caps < math.inf):
+        return float(np.max(np.minimum(caps, budget) / ratios))
+    return min(budget, plan.method.largest_level) / float(ratios.max())
+
+
 def _largest(
     plan: Plan,
     levels: Callable[[float], list[float]],
     budget: float,
     low: float,
     high: float,
+    most: float,
     within: float,
 ) -> Design | None:
     """Return the design at the largest scale that keeps the budget, for a total that rises with it.
@@ -216,12 +227,12 @@ def _largest(
     Args:
         plan: everything but the levels.
         levels: by scale.
-        budget, low, high: as for :func:`_largest_monotone`.
+        budget, low: as for :func:`_largest_monotone`.
+        high: a scale about where the budget is spent; made larger until it is.
+        most: the largest scale that is tried.
         within: how far below the budget the total may be, in nats.
     """
-    first = plan.at(levels(high))
-    if first.epsilon <= budget:
-        return first
+    at = cache(lambda scale: plan.at(levels(scale)))
 
     def unsure(design: Design) -> float:
         # What the search finds at two scales may differ by a part of what is left to prove.
@@ -229,7 +240,13 @@ def _largest(
             return within
         return max(within, design.gap)
 
-    return _largest_monotone(lambda scale: plan.at(levels(scale)), budget, low, high, first, unsure)
+    first = at(high)
+    while first.epsilon <= budget:
+        if high >= most or first.epsilon >= budget - unsure(first):
+            return first
+        low, high = high, min(most, high * (budget / first.epsilon) ** _BEYOND * (1 + 1e-9))
+        first = at(high)
+    return _largest_monotone(at, budget, low, high, first, unsure)
 
 
 def _largest_monotone(

@@ -108,3 +108,10 @@ def test_a_search_ends_where_its_totals_are_found_no_more_exactly() -> None:
     result = _largest_monotone(at, 2.0, 0.9, 1.0, at(1.0), lambda found: found.gap / 4)
     assert 2.0 - 2.5e-4 <= result.epsilon <= 2.0
     assert len(scales) < 8
+
+
+@pytest.mark.parametrize(("k", "size", "total"), [(28, 2, 2.4638), (46, 2, 0.32865)])
+def test_a_total_over_attributes_that_are_alike_is_spent(k: int, size: int, total: float) -> None:
+    made = design(Schema.anonymous((size,) * k), epsilon=total, method="optimal")
+    assert total * (1 - 1e-6) <= made.epsilon <= total
+    assert not made.notes
