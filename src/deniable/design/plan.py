@@ -57,7 +57,7 @@ class Plan:
         """Return the design around the laws that solve these levels.
 
         Raises:
-            InputError: if a cap is not kept.
+            InputError: if a cap or the floor is not kept.
         """
         protected = self.schema.protected
         design = self.of(solution)
@@ -75,7 +75,11 @@ class Plan:
         )
 
     def of(self, solution: Solution) -> Design:
-        """Return the design around a solution's laws, with no levels requested."""
+        """Return the design around a solution's laws, with no levels requested.
+
+        Raises:
+            InputError: if the floor on pairs is not kept as drawn.
+        """
         protected = self.schema.protected
         blocks = [
             Block(tuple(protected[place] for place in places), law)
@@ -90,6 +94,11 @@ class Plan:
         bound = lower_bound(mechanism, solution.weights)
         floor, all_pairs = self.task.pair_floor, len(protected) <= MAX_ALL_PAIRS
         unchecked = []
+        if floor is not None and not all(law.keeps_pair_floor(floor) for _, law in solution.parts):
+            raise InputError(
+                f"the floor {floor:g} on pairs was missed by a rounding error of the solver; ask "
+                "for a slightly larger one"
+            )
         if floor is not None and not all_pairs:
             unchecked = [
                 f"Of {len(protected)} attributes not all pairs are looked at: those of extreme and "

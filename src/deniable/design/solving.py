@@ -266,12 +266,11 @@ def solve_linear_program(task: Task, levels: Sequence[float]) -> Solution:
             None if cap is None else max(cap - _AIM, aim) if cap >= level else cap
             for cap, level, aim in zip(caps, levels, aimed, strict=True)
         )
-    solution = _solved(
-        lambda: linear.solve(
+    law, solution = _solved(
+        lambda: linear.drawn(
             task.n_categories, aimed, given_rest_cap=caps, pair_floor=task.pair_floor
         )
     )
-    law = PatternTable.from_probabilities(task.n_categories, solution.pattern_probability)
     return Solution.one(law, list(solution.weights))
 
 

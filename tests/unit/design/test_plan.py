@@ -89,3 +89,13 @@ def test_nothing_is_bounded_where_the_proofs_do_not_apply() -> None:
     matrix = MatrixChannel((2,), 3, ((7, 2), (1, 6)))
     assert lower_bound(Mechanism(one, (Block((0,), matrix),)), None) is None
     assert lower_bound(plan().at([1.0, 1.0, 1.01 * MAX_LEVEL]).mechanism, None) is None
+
+
+def test_a_law_that_misses_the_floor_on_pairs_is_not_returned() -> None:
+    solution = plan(METHODS["lp"]).solve([0.1, 0.5, 4.0])
+    ratio = min(law.least_pair_ratio() for _, law in solution.parts)
+    assert 0.0 < ratio < 1.0
+    made = plan(task=Task(SIZES, pair_floor=ratio - 1e-9)).of(solution)
+    assert made.pair_floor == ratio - 1e-9
+    with pytest.raises(InputError, match="on pairs was missed by a rounding error"):
+        plan(task=Task(SIZES, pair_floor=ratio + 1e-9)).of(solution)

@@ -20,7 +20,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account
 from deniable.solvers.patterns import linear, optimal
@@ -39,7 +38,6 @@ from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
-    FLOOR_MARGIN,
     RampLaws,
     at_levels,
     keep_floor,
@@ -444,16 +442,15 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
         for cap, aim in zip(limits.tolist(), aimed.tolist(), strict=True)
     ]
     try:
-        solution = linear.solve(
+        law, solution = linear.drawn(
             problem.counts.tolist(),
             aimed.tolist(),
             given_rest_cap=caps,
-            pair_floor=None if floor is None else min(floor + 2 * FLOOR_MARGIN, 1.0),
+            pair_floor=floor,
             max_gap=_PROGRAM_GAP,
         )
     except (SolverError, InputError, ArithmeticError):
         return None
-    law = PatternTable.from_probabilities(problem.counts.tolist(), solution.pattern_probability)
     account = Account(
         solution.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, solution.epsilon)
     )

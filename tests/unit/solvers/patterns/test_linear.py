@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -403,3 +404,36 @@ def test_nine_attributes_of_up_to_ten_thousand_categories_keep_caps_and_floor() 
     found = linear.solve(counts, levels, given_rest_cap=caps, pair_floor=0.5)
     assert found.epsilon - found.epsilon_lower_bound <= linear.MAX_GAP * found.epsilon
     assert found.epsilon < 6.43
+
+
+@pytest.mark.parametrize("floor", [0.5, 0.9, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_floor_on_pairs_is_kept_by_the_integers_that_are_drawn_from(
+    seed: int, floor: float
+) -> None:
+    """Of levels near 0 a rounding of 10^−16 is a part of φ_i φ_j that counts."""
+    rng = np.random.default_rng(seed)
+    k = 4 + seed
+    levels = np.exp(rng.uniform(math.log(1e-6), 0.0, k))
+    counts = rng.integers(2, 6, k).tolist()
+    law, solution = linear.drawn(
+        counts, levels.tolist(), given_rest_cap=(2.0 * levels).tolist(), pair_floor=floor
+    )
+    assert solution.epsilon - solution.epsilon_lower_bound <= linear.MAX_GAP * solution.epsilon
+    total = sum(law.weights)
+    phi: dict[tuple[int, ...], Fraction] = {}
+    for places in itertools.chain(
+        itertools.combinations(range(k), 1), itertools.combinations(range(k), 2)
+    ):
+        phi[places] = sum(
+            (
+                Fraction(weight, total)
+                * math.prod(Fraction(-1, counts[i] - 1) if pattern[i] else 1 for i in places)
+                for pattern, weight in zip(
+                    itertools.product((0, 1), repeat=k), law.weights, strict=True
+                )
+            ),
+            Fraction(0),
+        )
+    for i, j in itertools.combinations(range(k), 2):
+        assert phi[i, j] >= Fraction(floor) * phi[i,] * phi[j,]
