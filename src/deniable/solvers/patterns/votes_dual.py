@@ -45,8 +45,11 @@ from deniable.solvers.problem import Problem
 LARGEST_NEWTON = 1500
 """Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""
 
-GOOD_ENOUGH = 3e-6
-"""A gap, as a part of ε, at which Newton steps end."""
+GOOD_ENOUGH = 2e-5
+"""A gap, as a part of ε, at which Newton steps end, up to `CHEAP_PAIRS` attributes."""
+
+NEARER = 3e-6
+"""The same beyond, where steps come near so quickly that little time is saved by fewer."""
 
 
 CHEAP_PAIRS = 64
@@ -478,12 +481,12 @@ def fit_vote(
     if newton and not settled and k <= LARGEST_NEWTON:
         for weights in starts(problem):
             search.prove(weights, _COARSE)
-        enough = max(gap, GOOD_ENOUGH * search.lower_bound)
+        few = k <= CHEAP_PAIRS
+        enough = max(gap, (GOOD_ENOUGH if few else NEARER) * search.lower_bound)
         if search.gap > enough:
             # The law's own grid may be too coarse for the last gates, or fine enough for a
             # narrower one.
             # Up to 64 attributes several votes close what is left, from the narrowest.
-            few = k <= CHEAP_PAIRS
             for vote in search.follow(enough)[: -2 if few else -1 - WIDER : -1]:
                 gates = linear(vote.softness), mixed(vote.softness)
                 if any(search.polish(vote, gate, enough) for gate in gates):
