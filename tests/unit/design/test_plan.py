@@ -92,7 +92,7 @@ def test_nothing_is_bounded_where_the_proofs_do_not_apply() -> None:
 
 
 def test_a_law_that_misses_the_floor_on_pairs_is_not_returned() -> None:
-    solution = plan(METHODS["lp"]).solve([0.1, 0.5, 4.0])
+    solution = plan(METHODS["lp"]).solve([0.5, 1.0, 1.5])
     ratio = min(law.least_pair_ratio() for _, law in solution.parts)
     assert 0.0 < ratio < 1.0
     made = plan(task=Task(SIZES, pair_floor=ratio - 1e-9)).of(solution)
