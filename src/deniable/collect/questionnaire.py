@@ -63,7 +63,10 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
     except msgspec.ValidationError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(
+            f"{path}: this is not a questionnaire as it should be ({error}); deniable collect demo "
+            "--files FOLDER writes one to compare with"
+        ) from None
     except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists
         raise InputError(f"{path}: a value in it is too long or too deep") from None
     try:

@@ -88,7 +88,7 @@ def test_several_languages_are_told_apart(tmp_path: Path) -> None:
         ('attribute = "a"', 'attribute = "b"', "two questions for 'b'"),
         ("2026-12-31", "2026-11-21", "closes on 2026-11-21, which is past"),
         ('"open"', '"everyone"', "Invalid enum value 'everyone'"),
-        ("title", "headline", "unknown field `headline`"),
+        ("title", "headline", "not a questionnaire .*`headline`.*collect demo --files"),
         ("{yes =", "{maybe =", "labels 'maybe', which is not one of its categories"),
         ('text = "A?"', 'text = ""', "the question for 'a' has no text in 'en'"),
         ("closes", 'languages = ["en", "en"]\ncloses', "lists each language once"),
