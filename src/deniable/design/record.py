@@ -267,8 +267,9 @@ def _check_method(design: Design) -> None:
 _BESIDE_ANY = {"identity", "matrix", "designed matrix"}
 """Families of kept columns and of attributes with a matrix of their own, whatever the method."""
 
-_SMALLEST = 1e-6
-"""Part of ε by which rounding to integers can end above the smallest (10⁻¹⁰ was the most seen)."""
+_SMALLEST = 1e-5
+"""Part of ε by which a law may lie above the smallest: the linear program accepts 10⁻⁶ (`MAX_GAP`),
+and rounding to integers comes on top (10⁻¹⁰ in all was the most seen)."""
 
 _LIMIT_ROUNDING = 1e-5
 """Caps are written with six digits, and multiples are of requested levels."""
