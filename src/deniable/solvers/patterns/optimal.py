@@ -149,13 +149,8 @@ def solve(
 
 def _by_search(problem: Problem, gap: float) -> OptimalSolution:
     """Fit one soft vote, several where one is too far from the optimum, or answer in blocks."""
-    level = problem.attribute_epsilon
     tried: list[OptimalSolution] = []
-    if (
-        problem.n_attributes <= blends.MAX_ATTRIBUTES
-        and np.median(level) >= level @ problem.change_probability
-    ):
-        # Most changes lose by themselves: few patterns matter, and votes are mixed at once.
+    if blends.few_patterns(problem):  # votes are mixed at once
         with suppress(SolverError):
             tried.append(_landed(problem, fit_vote(problem, gap=gap, newton=False), gap))
     if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
@@ -186,7 +181,8 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
         )
     enough = _enough(gap, fit.lower_bound)
     near = bool(candidates) and candidates[0].gap <= enough
-    if problem.n_attributes <= blends.MAX_ATTRIBUTES and not near:
+    mixed = problem.n_attributes <= blends.MAX_ATTRIBUTES or blends.few_patterns(problem)
+    if mixed and not near:
         aimed = _a_hair_below(problem)
         for near_enough in (enough, 1e-3 * enough):
             with suppress(SolverError, InputError):  # too large to be held is no answer either

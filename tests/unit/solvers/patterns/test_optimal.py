@@ -363,6 +363,7 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
     [
         ([2] * 22, [20.0, 20.0, *np.random.default_rng(1).uniform(0.2, 1.5, 20).tolist()]),
         ([5] * 40, np.random.default_rng(0).uniform(8.0, 20.0, 40).tolist()),
+        ([2] * 100, np.random.default_rng(0).uniform(8.0, 20.0, 100).tolist()),
     ],
 )
 def test_several_levels_of_many_nats_are_met_to_the_last_digit(
