@@ -4,6 +4,7 @@ Every search returns a design that has been accounted for and keeps the budget, 
 of a bracket.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +17,19 @@ from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
 from deniable.design.methods import DEFAULT_METHOD, methods_taking
 from deniable.design.plan import Plan
-from deniable.design.solving import Solution
+from deniable.design.solving import Solution, resolve_caps, solve_apart
 from deniable.errors import InputError
-from deniable.solvers.problem import SolverError
+from deniable.laws import PatternLaw
+from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
 
 _LEAST_PART = 1e-5
 """How near an end of its bracket a secant may lead, as a part of it."""
 
 _BEYOND = 1.25
 """ε rises at least about as the scale to the power of the inverse."""
+
+_STEPS_TO_APART = 2
+"""Divisions that are tried between the best for shares and that of independent responses."""
 
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
@@ -157,7 +162,10 @@ def _by_importance(
     levels = _alike(solution.attribute_epsilon, sizes, np.asarray(importance), caps)
     spent = _at_once(plan, budget, levels, caps, 1.0)
     if spent is not None:
-        return _unrequested(spent)
+        rest = resolve_caps(plan.task.given_rest, (math.inf,) * len(caps)) or (None,)
+        limits = np.array([math.inf if cap is None else cap for cap in rest])
+        apart = _apart(budget, sizes, np.asarray(importance), np.minimum(caps, limits))
+        return _unrequested(_not_worse_than_apart(plan, budget, spent, levels, apart, costs, caps))
     # At these levels the optimum spends about the budget, and a capped law more.
     scale = min(1.0, _largest_scale(plan, budget, levels, caps))
     scaled = _largest(
@@ -175,6 +183,111 @@ def _by_importance(
             "and floor; loosen them"
         )
     return _unrequested(scaled)
+
+
+def _apart(
+    budget: float,
+    sizes: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    caps: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the levels of independent responses that a total is compared with, shape (k,): even
+    ones where all importances are equal, else those of the smallest Σ importance · variance.
+
+    There the derivatives −2 c_i φ_i'/φ_i³ by ε_i are equal, but at caps. They fall with ε_i.
+    """
+    even = bool(np.all(importance == importance[0]))
+    largest = np.minimum(caps, min(budget, MAX_LEVEL))
+
+    def at(log_level: float) -> NDArray[np.float64]:
+        if even:
+            return np.minimum(math.exp(log_level), largest)
+        low, high = np.full(len(sizes), math.log(1e-12)), np.log(largest)
+        for _ in range(60):
+            level = np.exp(0.5 * (low + high))
+            lift = np.expm1(level)
+            falls = np.log(2.0 * importance * (1 - 1 / sizes)) + level + np.log1p(sizes / lift)
+            above = falls - 2.0 * np.log(lift) > -log_level
+            low, high = np.where(above, np.log(level), low), np.where(above, high, np.log(level))
+        return np.asarray(np.minimum(np.exp(low), largest))
+
+    low, high = -MAX_LEVEL, MAX_LEVEL
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        fits = math.fsum(at(middle).tolist()) <= budget * (1 - 1e-14)
+        low, high = (middle, high) if fits else (low, middle)
+    return at(low)
+
+
+def _not_worse_than_apart(
+    plan: Plan,
+    budget: float,
+    first: Design,
+    levels: NDArray[np.float64],
+    apart: NDArray[np.float64],
+    costs: Sequence[float],
+    caps: NDArray[np.float64],
+) -> Design:
+    """Return the design, or one nearer to independent responses that is not worse than they are.
+
+    Args:
+        plan: everything but the levels.
+        budget: in nats.
+        first: the design at ``levels`` but for their scale.
+        levels: ratios that are best for shares under a law of its own, shape (k,).
+        apart: ε_i of the independent responses, shape (k,).
+        costs: c_i of the sum Σ c_i/φ_i² that is to be small, shape (k,).
+        caps: largest levels, shape (k,).
+    """
+    if _loses_nothing(plan, first, apart, costs):
+        return first
+
+    def at(part: float) -> Design | None:
+        ratios = apart ** (1 - part) * levels**part
+        made = _at_once(plan, budget, ratios, caps, None)
+        return made if made is not None and _loses_nothing(plan, made, apart, costs) else None
+
+    low, high, best = 0.0, 1.0, None
+    for _ in range(_STEPS_TO_APART):
+        middle = 0.5 * (low + high)
+        made = at(middle)
+        low, high, best = (low, middle, best) if made is None else (middle, high, made)
+    if best is None:
+        best = at(0.0)
+    return best or plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
+
+
+def _loses_nothing(
+    plan: Plan, design: Design, apart: NDArray[np.float64], costs: Sequence[float]
+) -> bool:
+    """Whether Σ c_i/φ_i², the median variance of shares and, unless pairs are given up, that of
+    tables of two are no larger than under independent responses."""
+    sizes = np.array(plan.task.n_categories, dtype=np.float64)
+    alone = Problem(sizes, apart).keep_excess * sizes / (sizes - 1)
+    single = np.empty(len(sizes))
+    places = {position: i for i, position in enumerate(plan.schema.protected)}
+    laws = []
+    for block in design.mechanism.blocks:
+        if block.attributes[0] in places:
+            assert isinstance(block.law, PatternLaw)
+            laws.append(([places[position] for position in block.attributes], block.law))
+            single[laws[-1][0]] = block.law.attenuations()
+
+    def no_larger(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
+        return float(np.median(ours**-2.0)) <= float(np.median(theirs**-2.0)) * (1 + 1e-9)
+
+    cost = np.array(costs)
+    if cost @ single**-2.0 > cost @ alone**-2.0 * (1 + 1e-9) or not no_larger(single, alone):
+        return False
+    floor, upper = plan.task.pair_floor, np.triu_indices(len(sizes), 1)
+    product, pairs = np.outer(alone, alone)[upper], np.outer(single, single)
+    if floor is None or no_larger(floor * pairs[upper], product):
+        return True
+    for together, law in laws:
+        for i, j in itertools.combinations(range(len(together)), 2):
+            pair = law.eigenvalues((i, j))[1, 1]
+            pairs[together[i], together[j]] = pairs[together[j], together[i]] = pair
+    return no_larger(pairs[upper], product)
 
 
 def _unrequested(design: Design) -> Design:

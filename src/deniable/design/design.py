@@ -169,9 +169,9 @@ def design(
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
     _check_method(spec, len(n_categories), given_rest, pair_floor)
-    fair = pair_floor is None and len(n_categories) <= FAIR_UP_TO
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
+    fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO
     plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair))
     if epsilon is None:
         if importance or at_most:

@@ -23,7 +23,7 @@ _AIM = 2e-11
 """Solvers aim this far below the request, so that their rounding never ends above it."""
 
 FAIR_UP_TO = 5
-"""Attributes up to which a total's default floor on pairs is raised: so few gain little from being
+"""Attributes up to which a total's floor on pairs is raised: so few gain little from being
 randomized together, and their pairs can lose much of it."""
 
 GivenRest = str | float | Sequence[float | None] | None
@@ -252,6 +252,13 @@ def solve_independent(task: Task, levels: Sequence[float]) -> Solution:
     """Return the product of independent responses."""
     # Its weights are rounded down exactly; there is no rounding to keep clear of.
     return Solution.one(ProductLaw.from_levels(task.n_categories, levels))
+
+
+def solve_apart(task: Task, levels: Sequence[float]) -> Solution:
+    """Return independent responses where a common law was asked for, and say so."""
+    reason = "no common law was found under which shares and tables of two lose nothing"
+    independent = solve_independent(task, levels)
+    return replace(independent, weights=levels, apart=(tuple(range(len(levels))), reason))
 
 
 def solve_linear_program(task: Task, levels: Sequence[float]) -> Solution:

@@ -1,6 +1,8 @@
 """Dividing a total: it is spent, never exceeded, and not in a worse way than by brute force."""
 
+import itertools
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ from deniable.design.methods import METHODS
 from deniable.design.plan import Plan
 from deniable.design.solving import Task
 from deniable.errors import InputError
+from deniable.mechanism.channel import Channel
 from deniable.schema import Attribute, Schema
 
 
@@ -115,3 +118,72 @@ def test_a_total_over_attributes_that_are_alike_is_spent(k: int, size: int, tota
     made = design(Schema.anonymous((size,) * k), epsilon=total, method="optimal")
     assert total * (1 - 1e-6) <= made.epsilon <= total
     assert not made.notes
+
+
+def medians(made: Any) -> tuple[float, float]:
+    """Return the median variances of shares and of tables of two, but for a common factor."""
+    names = made.mechanism.schema.names
+    shares = [Channel(made.mechanism, (name,)).attenuation[1] for name in names]
+    pairs = [
+        Channel(made.mechanism, two).attenuation[1, 1] for two in itertools.combinations(names, 2)
+    ]
+    return float(np.median(np.array(shares) ** -2)), float(np.median(np.array(pairs) ** -2))
+
+
+def variance(made: Any, importance: Sequence[float]) -> float:
+    """Return Σ importance · averaged variance of shares, but for a common factor."""
+    sizes = np.array(made.mechanism.schema.n_categories)
+    phi = np.array(made.account.strength.attenuation)
+    return float(((1 - 1 / sizes) / sizes / phi**2) @ np.array(importance))
+
+
+@pytest.mark.parametrize(
+    ("counts", "total", "request_"),
+    [
+        ((25, 9), 0.25, {}),
+        ((2, 40), 0.25, {}),
+        ((10_000, 3), 1.0, {}),
+        ((10_000, 3, 3), 0.25, {}),
+        ((2, 2, 2, 40), 0.5, {}),
+        ((5, 5), 1.0, {}),
+        ((5, 5), 1.0, {"pair_floor": 0.5}),
+        ((25, 9), 4.0, {"pair_floor": 0.5}),
+        ((2, 3, 7), 1.0, {"given_rest": "3x"}),
+        ((2, 3, 5, 7, 9), 4.0, {}),
+        pytest.param((15, 4, 4, 6, 3, 10_000, 3, 16), 0.36, {}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_total_never_buys_less_than_independent_responses(counts, total, request_) -> None:
+    schema = Schema.anonymous(counts)
+    made = design(schema, epsilon=total, **request_)
+    apart = design(schema, epsilon=total, method="kronecker")
+    assert total * (1 - 1e-6) <= made.epsilon <= total
+    gained = np.array(medians(made)) / np.array(medians(apart))
+    assert (gained <= 1 + 1e-8).all()
+    equal = [1.0] * len(counts)
+    assert variance(made, equal) <= variance(apart, equal) * (1 + 1e-8)
+    if (gained > 1 - 1e-6).all():
+        assert "All attributes answer independently of each other" in made.notes[0]
+
+
+def test_with_importances_no_division_among_independent_responses_is_better() -> None:
+    schema, weight = Schema.anonymous((25, 9, 2)), {"a1": 5.0, "a3": 0.2}
+    importance = [5.0, 1.0, 0.2]
+    made = design(schema, epsilon=0.5, importance=weight)
+    for parts in itertools.product(range(1, 11), repeat=3):
+        if sum(parts) == 12:
+            levels = [part / 24 for part in parts]
+            apart = design(schema, attribute_epsilon=levels, method="kronecker")
+            assert variance(made, importance) <= variance(apart, importance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_totals_never_buy_less_than_independent_responses(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 17))
+    counts = np.rint(np.exp(rng.uniform(math.log(2), math.log(30), k))).astype(int)
+    if seed % 3 == 0:
+        counts[int(rng.integers(k))] = int(rng.choice([100, 1000, 10_000]))
+    total = float(np.exp(rng.uniform(math.log(0.25), math.log(8.0))))
+    test_a_total_never_buys_less_than_independent_responses(tuple(counts.tolist()), total, {})

@@ -509,15 +509,16 @@ class _TotalSearch:
 
     def best(self, scale: float) -> Spent:
         """Return the levels at the largest scale that was found, and their laws."""
-        most = self._at_most
-        if math.fsum(self._alone.tolist()) > self._total > float(most.max()):
+        most, product = self._at_most, self._independent()
+        binding = math.fsum(self._alone.tolist()) > self._total > float(most.max())
+        if binding and float(np.log(most).sum()) > _worth(product):
             counts, caps = self._problem.counts.tolist(), self._caps(most).tolist()
-            whole = solve(counts, most.tolist(), caps, self._floor)
+            whole = solve(counts, most.tolist(), caps, self._floor_at(most))
             if whole.epsilon <= self._total:
                 return Spent(most, whole)
-        best = self._independent()
-        ramps = self._by_ladder(scale)
-        if ramps is not None and _worth(ramps) > _worth(best) and not self._fair:
+        best = product
+        ramps = None if self._fair else self._by_ladder(scale)
+        if ramps is not None and _worth(ramps) > _worth(best):
             best = ramps
         most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
         if self._problem.n_attributes <= most_in_table:
@@ -525,7 +526,9 @@ class _TotalSearch:
             if len(grouped.chance) <= EXACT_IN_A_SEARCH:
                 start = best.scale if ramps is None else max(ramps.scale, best.scale)
                 program = self._by_program(start)
-                if program is not None and _worth(program) >= _worth(best) - 1e-6:
+                # A table is drawn faster than a ramp; independent responses are simpler than both.
+                gain = 1e-6 if best is product else -1e-6
+                if program is not None and _worth(program) >= _worth(best) + gain:
                     best = program
         _, levels, parts, method, ramp = best
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
@@ -675,13 +678,17 @@ class _TotalSearch:
     def _program_at(self, scale: float) -> Part | None:
         levels = self._levels(scale)
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        floor = self._floor
-        if self._fair:
-            # φ_ij ≥ φ'_i φ'_j, with φ' of independent responses that spend the same.
-            fair = Problem(problem.n_categories, self._apart(self._independent()[0]))
-            share = np.sort(fair.keep_excess / problem.keep_excess)[-2:]
-            floor = max(floor or 0.0, min(1.0, float(np.prod(share))))
         caps = self._caps(levels)
         if np.any(caps < levels):
             return None
-        return _program(problem, caps, floor, EXACT_IN_A_SEARCH)
+        return _program(problem, caps, self._floor_at(levels), EXACT_IN_A_SEARCH)
+
+    def _floor_at(self, levels: FloatArray) -> float | None:
+        """Return t, raised where that is asked for: φ_ij ≥ φ'_i φ'_j, with φ' of independent
+        responses that spend the same."""
+        if not self._fair:
+            return self._floor
+        counts = self._problem.n_categories
+        fair = Problem(counts, self._apart(self._independent().scale))
+        share = np.sort(fair.keep_excess / Problem(counts, levels).keep_excess)[-2:]
+        return max(self._floor or 0.0, min(1.0, float(np.prod(share))))

@@ -16,7 +16,6 @@ from deniable.laws.law import PatternLaw
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
-from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal
@@ -296,23 +295,6 @@ def test_a_total_is_spent_and_every_promise_kept(k: int, floor: float | None) ->
     # At these levels there is no law that costs clearly less.
     again = balanced.solve(counts, spent.levels.tolist(), (2.0 * spent.levels).tolist(), floor)
     assert again.epsilon == pytest.approx(3.0, rel=5e-3)
-
-
-@pytest.mark.parametrize("total", [0.25, 1.0, 4.0])
-@pytest.mark.parametrize("counts", [(5, 5), (2, 3, 7), (2, 3, 5, 7, 9)])
-def test_few_attributes_lose_nothing_against_independent_responses(
-    counts: tuple[int, ...], total: float
-) -> None:
-    k = len(counts)
-    spent = balanced.spend(counts, total, [1.0] * k, [math.inf] * k, 2.0, 0.5, fair=True)
-    assert total * (1 - 1e-6) <= spent.solution.epsilon <= total
-    assert (spent.levels >= total / k * (1 - 1e-6)).all()
-    (part,) = spent.solution.parts
-    q = law_of(part) if not isinstance(part.law, ProductLaw) else None
-    for i, j in itertools.combinations(range(k), 2):
-        singles = [attenuation(counts[place], total / k) for place in (i, j)]
-        if q is not None:
-            assert oracle.attenuation(counts, q, (i, j)) >= math.prod(singles) * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(
