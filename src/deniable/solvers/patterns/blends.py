@@ -289,6 +289,8 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         move = np.linalg.lstsq(slopes, -miss[rows], rcond=1e-13)[0]
         if not np.abs(move).max() < 1.0:  # as far as that the levels are not near
             break
+        if not np.abs(move).max() < 1.0:
+            break  # from so far steps do not settle
         alpha = law.alpha * np.exp(move[:-1])
         trial = replace(
             law.at_height(law.height - move[-1] * math.expm1(-law.height)),
