@@ -19,7 +19,8 @@ in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where nothing is cha
 * the uniform law, which is the bottom of these, and the product law, which keeps every floor.
 
 It is the same for every floor, but for one ramp with its top where that keeps the floor, and has
-what is mixed for stricter caps, so that no looser request ends clearly higher.
+what is mixed for stricter caps, so that no looser request ends clearly higher. Where the floor
+costs much, the program's multipliers say what else to mix.
 """
 
 import math
@@ -50,11 +51,37 @@ _CAP_ROUNDING, _PART_OF_CAP = 1e-7, 1e-3
 """What is left of a cap to rounding, in nats, and at most as a part of it: of a table's weights the
 likeliest takes what is left over from all others, and may be one that a cap holds for."""
 
+_MOST_PRICED = 8192
+"""Orbits up to which more ramps are looked for by the program's prices."""
+
+_DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 8, 20, 25, 1e-4
+"""Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
+many steps of a search each, as long as it gains."""
+
+_TOPS = 0.02
+"""Part of the caps that slopes of a top start at: at 0 nothing says where to."""
+
 _DEPENDENT = 1e-6
 """Ramps that meet the levels are the same to these rows: so little tells them apart."""
 
 _BROKEN, _EXACT = 1e-10, 2e-10
 """By how much a floor is broken when its row is added, and how many nats a level may miss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What a density is worth to a mixture: the multipliers of the linear program's rows.
+
+    Attributes:
+        top, total: of F where nothing is changed, and of E_μ[F].
+        changed: of E_μ[F C_i], shape (m,).
+        pairs: of E_μ[F h_i h_j], in the order of the pairs.
+    """
+
+    top: float
+    total: float
+    changed: FloatArray
+    pairs: FloatArray
 
 
 class Mixing:
@@ -70,6 +97,7 @@ class Mixing:
         self._change, self._about = problem.change_probability, about
         lift = problem.n_categories * problem.keep_excess / (problem.n_categories - 1.0)
         self._product = lift[first] * lift[second]
+        self.prices: Prices | None = None
         self._rows: list[FloatArray] = []
         self._ends: list[float] = []
 
@@ -86,10 +114,23 @@ class Mixing:
         levels = changed / self._change - total
         self._rows.append(np.concatenate([[1.0, total], levels, pairs / self._product]))
 
+    @property
+    def scale(self) -> float:
+        """What a density of 1 where everything is changed is worth."""
+        return math.exp(self._about)
+
+    def epsilon(self, shares: FloatArray) -> float:
+        """Return the record's ε of a mixture, in nats."""
+        return self._about - math.log(float(np.array(self._ends)[: len(shares)] @ shares))
+
     def shares(self, floor: float | None) -> FloatArray | None:
-        """Return the shares of the mixture of least ε that keeps a floor; None if none is found."""
+        """Return the shares of the mixture of least ε that keeps a floor; None if none is found.
+
+        From then on `prices` are those of its program.
+        """
         rows, ends = np.array(self._rows).T, np.array(self._ends)
-        rows[1:] /= np.median(rows[1])
+        typical = float(np.median(rows[1]))
+        rows[1:] /= typical
         total, m = rows[1], len(self._change)
         equal = np.concatenate([rows[:1], rows[2 : m + 2]])
         ratios = rows[m + 2 :]
@@ -108,6 +149,16 @@ class Mixing:
             answer = highs.run(program)
             if answer.status != "optimal":
                 return None
+            price, of_levels = answer.multipliers / typical, len(equal)
+            of_pairs = np.zeros(len(ratios))
+            of_pairs[looked_at] = price[of_levels:] / self._product[looked_at]
+            by_total = price[1:of_levels].sum() + (floor or 0.0) * price[of_levels:].sum()
+            self.prices = Prices(
+                float(answer.multipliers[0]),
+                -float(by_total),
+                price[1:of_levels] / self._change,
+                of_pairs,
+            )
             # Once more without the solver's tolerances.
             used = np.flatnonzero(answer.x > 0.0)
             shares = np.zeros(len(ends))
@@ -177,7 +228,7 @@ def mixed(
                 kept = search.keeping(floor, fit)
                 if kept is not None:
                     pool.add_fit(kept, steepest)
-    return pool.mixture(floor, best)
+    return pool.mixture(floor, best, below_caps(caps[0]))
 
 
 def below_caps(caps: FloatArray) -> FloatArray:
@@ -196,6 +247,11 @@ def _search(sums: OrbitRamps, caps: FloatArray, height: float, few: bool) -> Ram
     return RampSearch(GridRamps(a), target, height, _NEARLY, _NEARLY)
 
 
+_Ramp = tuple[FloatArray, float, float, FloatArray]
+"""Slopes c, where it starts to fall, a, height, and slopes d of its top: the density
+exp(max(min(a − Σ_{changed} c_i, −Σ_{changed} d_i), −height))."""
+
+
 class _OrbitPool:
     """What is mixed, over the orbits of patterns."""
 
@@ -212,13 +268,17 @@ class _OrbitPool:
         self._both = np.array(both).reshape(len(both), len(self._chance))
         first, second = (np.append(others, alike).astype(int) for others in self._others)
         self._mixing = Mixing(self._problem, first, second, about)
-        self._ramps: list[tuple[FloatArray, float, float]] = []
+        self._ramps: list[_Ramp] = []
+        self._none = np.zeros(len(size))
 
     def add(self, slopes: FloatArray, fall_from: float, height: float = math.inf) -> None:
         """Add exp(clip(fall_from − Σ_{changed} c_i, −height, 0)); slopes c, shape (m,)."""
-        mass = self._density((slopes, fall_from, height)) * self._chance
-        end = min(max(fall_from - float(slopes @ self._sums.size), -height), 0.0)
-        self._add(slopes, fall_from, height, end, self._sums_of(slice(None), mass))
+        self._add_one((slopes, fall_from, height, self._none))
+
+    def _add_one(self, ramp: "_Ramp") -> None:
+        density = self._density(ramp)
+        got = self._sums_of(slice(None), density * self._chance)
+        self._add(ramp, math.log(float(density[-1])), got)
 
     def _sums_of(self, here: IntArray | slice, mass: FloatArray) -> FloatArray:
         """Return sums of a mass over some orbits: of 1, of C_i, and of h_i h_j for the pairs."""
@@ -227,11 +287,9 @@ class _OrbitPool:
         changed = mass @ self._changed[here]
         return np.concatenate([[mass.sum()], changed, pairs, self._both[:, here] @ mass])
 
-    def _add(
-        self, slopes: FloatArray, fall_from: float, height: float, end: float, got: FloatArray
-    ) -> None:
-        m = len(slopes)
-        self._ramps.append((slopes, fall_from, height))
+    def _add(self, ramp: "_Ramp", end: float, got: FloatArray) -> None:
+        m = len(self._none)
+        self._ramps.append(ramp)
         self._mixing.add(end, float(got[0]), got[1 : m + 1], got[m + 1 :])
 
     def add_fit(self, fit: Fit, steepest: FloatArray) -> None:
@@ -279,11 +337,13 @@ class _OrbitPool:
         for number, place in enumerate(places):
             got = before[number] + math.exp(place) * after[number + 1]
             end = min(place - float(slopes @ self._sums.size), 0.0)
-            self._add(slopes, place, math.inf, end, got)
+            self._add((slopes, place, math.inf, self._none), end, got)
 
-    def mixture(self, floor: float | None, fit: Fit | None) -> Mixture | None:
+    def mixture(self, floor: float | None, fit: Fit | None, steepest: FloatArray) -> Mixture | None:
         """Return the best mixture; None if none is found that meets the levels."""
         shares = self._mixing.shares(floor)
+        if shares is not None and fit is not None and len(self._chance) <= _MOST_PRICED:
+            shares = self._priced(shares, floor, fit, steepest)
         if shares is None:
             return None
         density = np.zeros_like(self._chance)
@@ -297,11 +357,86 @@ class _OrbitPool:
             return None
         return Mixture(density, math.log(float(density.max() / density.min())), fit)
 
-    def _density(self, ramp: tuple[FloatArray, float, float]) -> FloatArray:
-        slopes, fall_from, height = ramp
-        cost = self._changed @ (slopes * self._sums.size)
-        density: FloatArray = np.exp(np.clip(fall_from - cost, -height, 0.0))
-        return density
+    def _priced(
+        self, shares: FloatArray, floor: float | None, fit: Fit, steepest: FloatArray
+    ) -> FloatArray | None:
+        """Return the shares after adding what the program's prices say it lacks.
+
+        From every ramp that is used, slopes of ramp and top are moved to where the reduced cost is
+        least. Only where the floor costs much: elsewhere there is little to gain.
+        """
+        for _ in range(min(_ROUNDS * _MOST_PRICED // len(self._chance), _MOST_ROUNDS)):
+            if self._mixing.epsilon(shares) < fit.w + _DEAR:
+                break
+            worth = self._worth()
+            used = np.flatnonzero(shares)
+            for place in used[np.argsort(-shares[used])]:
+                ramp = self._moved(self._ramps[place], worth, steepest)
+                if ramp is not None:
+                    self._add_one(ramp)
+            better = self._mixing.shares(floor)
+            if better is None:
+                break
+            gained = self._mixing.epsilon(shares) - self._mixing.epsilon(better)
+            shares = better
+            if gained < _GAINED:
+                break
+        return shares
+
+    def _worth(self) -> FloatArray:
+        """Return the reduced cost of a unit of density in every orbit, shape (n,)."""
+        prices = self._mixing.prices
+        assert prices is not None
+        worth = np.full(len(self._chance), prices.total) + self._changed @ prices.changed
+        count = len(self._others[0])
+        for i, j, price in zip(*self._others, prices.pairs[:count], strict=True):
+            if price:
+                worth += price * self._sign[:, i] * self._sign[:, j]
+        worth += prices.pairs[count:] @ self._both
+        worth *= -self._chance
+        worth[0] -= prices.top
+        worth[-1] -= self._mixing.scale
+        return worth
+
+    def _moved(self, ramp: "_Ramp", worth: FloatArray, steepest: FloatArray) -> "_Ramp | None":
+        """Return a ramp of least reduced cost near another; None if that is not below 0."""
+        from scipy.optimize import minimize
+
+        slopes, fall_from, height, tops = ramp
+        m, cost = len(slopes), self._changed * self._sums.size
+        highest = float(steepest @ self._sums.size)
+
+        def reduced(at: FloatArray) -> tuple[float, FloatArray]:
+            below, top = at[2 * m] - cost @ at[:m], -(cost @ at[m : 2 * m])
+            exponent = np.minimum(below, top)
+            each = np.exp(np.maximum(exponent, -at[-1])) * worth
+            rising = exponent > -at[-1]
+            on_ramp = np.where(rising & (below < top), each, 0.0)
+            on_top = np.where(rising & (below >= top), each, 0.0)
+            by_ends = np.array([on_ramp.sum(), -each[~rising].sum()])
+            return float(each.sum()), np.concatenate([-(on_ramp @ cost), -(on_top @ cost), by_ends])
+
+        start = np.concatenate(
+            [slopes, np.maximum(tops, _TOPS * steepest), [fall_from, min(height, highest)]]
+        )
+        bounds = [(0.0, float(most)) for most in [*steepest, *steepest, highest, highest]]
+        found = minimize(
+            reduced,
+            np.minimum(start, [most for _, most in bounds]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": _MOVES},
+        )
+        if not found.fun < -_GAINED:
+            return None
+        return found.x[:m], float(found.x[2 * m]), float(found.x[-1]), found.x[m : 2 * m]
+
+    def _density(self, ramp: "_Ramp") -> FloatArray:
+        slopes, fall_from, height, tops = ramp
+        below = fall_from - self._changed @ (slopes * self._sums.size)
+        top = -(self._changed @ (tops * self._sums.size))
+        return np.asarray(np.exp(np.maximum(np.minimum(below, top), -height)))
 
     def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
         """Return slopes of the groups, where the ramp starts to fall, and its height."""

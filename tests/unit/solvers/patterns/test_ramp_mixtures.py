@@ -10,7 +10,7 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.solvers import highs
 from deniable.solvers.patterns import linear, ramp_mixtures
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramp_laws import at_levels, mixture
+from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor, mixture
 from deniable.solvers.patterns.ramp_mixtures import Mixture, mixed
 from deniable.solvers.patterns.ramp_response import OrbitRamps
 from deniable.solvers.problem import Problem, checked_problem
@@ -62,7 +62,8 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(floor: float | None) -> No
     assert optimum - 1e-6 <= part.account.epsilon <= 1.05 * optimum
 
 
-def test_what_is_asked_for_less_never_costs_more() -> None:
+def test_what_is_asked_for_less_never_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ramp_mixtures, "_DEAR", math.inf)
     problem = request(1, 7)
     by_floor = [best(problem, floor).epsilon for floor in (None, 0.3, 0.6, 0.9, 1.0)]
     assert by_floor == sorted(by_floor)
@@ -139,3 +140,47 @@ def test_ramps_that_differ_little_are_not_told_apart_by_rounding() -> None:
     found = mixed(sums, [2.0 * level], 3.8, 0.5, None)
     assert found is not None
     assert found.epsilon < 4.0001  # what one ramp that keeps the floor costs
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_where_the_floor_costs_much_prices_tell_what_else_to_mix(
+    monkeypatch: pytest.MonkeyPatch, alike: bool
+) -> None:
+    # An attribute of many categories is hardly ever kept, and its pairs break the floor.
+    counts, levels = [10_000, 43, 3, 8, 8], [1.75, 1.19, 2.43, 1.66, 1.66 if alike else 1.39]
+    problem = checked_problem(counts, levels)
+    level = problem.attribute_epsilon
+    given = problem.counts, level - 4e-10, [2.0 * level], 4.0, 0.9, None
+    with monkeypatch.context() as patch:
+        patch.setattr(ramp_mixtures, "_DEAR", math.inf)
+        before = mixture(*given)
+    found = mixture(*given)
+    assert before is not None
+    assert found is not None
+    law = found[0].law
+    assert isinstance(law, PatternTable)
+    assert found[0].account.epsilon < before[0].account.epsilon - 0.02
+    q = np.array([weight / 2**law.bits for weight in law.weights])
+    assert (oracle.given_rest(counts, q) <= 2.0 * level).all()
+    kept = law.keep_probabilities()
+    delivered = np.log(kept * (problem.n_categories - 1) / (1 - kept))
+    np.testing.assert_allclose(delivered, level, atol=1e-9)
+    optimum = linear.solve(counts, levels, given_rest_cap=2.0 * level, pair_floor=0.9).epsilon
+    assert optimum - 1e-6 <= found[0].account.epsilon <= 1.1 * optimum
+    assert keep_floor([law], 0.9)
+
+
+def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = checked_problem([10_000, 43, 3, 5], [1.75, 1.19, 2.43, 1.52])
+    monkeypatch.setattr(ramp_mixtures, "_DEAR", -1.0)
+    shares, asked = ramp_mixtures.Mixing.shares, list[int]()
+
+    def failing(self: ramp_mixtures.Mixing, floor: float | None) -> object:
+        asked.append(len(self._rows))
+        return shares(self, floor) if len(asked) == 1 else None
+
+    monkeypatch.setattr(ramp_mixtures.Mixing, "shares", failing)
+    assert best(problem, 0.9).epsilon < problem.attribute_epsilon.sum()
+    assert len(asked) == 2
