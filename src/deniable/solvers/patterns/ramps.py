@@ -49,6 +49,10 @@ _FASTEST = 0.8
 _WORTH = 3e-5
 """Part of E, or of the scale, for which the top is not moved any more."""
 
+_AT_CAP = 3e-4
+"""What may be left of a cap, in its logarithm, where it counts as reached; more than what the norm
+of so many slopes blurs."""
+
 _ORDINARY = 4.0
 """Levels up to which there is one best top, wherever the search starts."""
 
@@ -67,7 +71,7 @@ _LIFT, _LIFTS = 1.15, 8
 """Times the top that it is moved up to on the way, and how often where no step leads on."""
 
 _STEEP = 0.1
-"""A fall of the last unknown with the top at which the top is moved on the way."""
+"""A change of the last unknown with the top at which the top is moved on the way."""
 
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
@@ -78,9 +82,9 @@ _FLOOR_ROOM = 2e-3
 _SAME_RATIO = 1e-6
 """Up to such differences neither ratio nor height answer to the top."""
 
-_SLACK = 8.0
-"""Slopes of so many E are a vote: where nothing is capped, the scale of the slopes is fixed there,
-since nothing depends on it."""
+_SLACK = 1.2
+"""Slopes of so many E are nearly a vote: where nothing is capped, the scale of the slopes is fixed
+there, since nearly nothing depends on it. Steeper ones fall between the points of a grid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,7 @@ class Fit:
         w: the last unknown; see :class:`Target`.
         asked: what was asked there.
         by_top: dw/d top along the solutions.
+        used_by_top: d ln (c/γ)/d top along them, shape (m,).
         miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
         veto: whether a slope could rest above b instead of a cap being reached.
         ends_unchanged: whether it ends where nothing is changed: no pair's ratio is below 1 then.
@@ -213,6 +218,7 @@ class Fit:
     w: float
     asked: Asked
     by_top: float
+    used_by_top: FloatArray
     miss: float
     veto: bool
     ends_unchanged: bool
@@ -228,6 +234,7 @@ class RampFit:
         tolerance: the miss at which a fit has settled.
         stalled: the miss up to which one is taken whose steps do not come nearer.
         relative: whether levels below one nat may miss only such a part of themselves.
+        steps: the most that are taken.
     """
 
     def __init__(
@@ -238,9 +245,10 @@ class RampFit:
         *,
         stalled: float = 0.0,
         relative: bool = True,
+        steps: int = _STEPS,
     ) -> None:
         self.sums, self.target, self.tolerance, self.relative = sums, target, tolerance, relative
-        self._stalled = stalled
+        self._stalled, self._steps = stalled, steps
 
     def at(
         self,
@@ -265,9 +273,9 @@ class RampFit:
         """
         now = _Step(self, slopes, w, top, share, veto)
         stalled, best = 0, now
-        for _ in range(_STEPS):
+        for _ in range(self._steps):
             if now.miss <= self.tolerance:
-                return now.fit()
+                return now.resting().fit()
             move = None if stalled > _STALLED else now.newton()
             if move is None or not math.isfinite(now.miss):
                 break
@@ -287,7 +295,7 @@ class RampFit:
             now = new
             stalled = 0 if now.miss < 0.7 * best.miss else stalled + 1
             best = min(best, now, key=lambda step: step.miss)
-        return best.fit() if best.miss <= self._stalled else None
+        return best.resting().fit() if best.miss <= self._stalled else None
 
 
 class _Step:
@@ -376,13 +384,28 @@ class _Step:
         longest = max(float(np.abs(move[:-1]).max()) / _FASTEST, abs(float(move[-1])) / reach)
         return move / max(1.0, longest)
 
+    def resting(self) -> "_Step":
+        """Return the same law with the slopes that are above b, and do what b does, just above it:
+        the mean of z moves with them, and the top is from there."""
+        slopes, size = self.slopes, self._fit.sums.size
+        rest = np.minimum(slopes, math.exp(_VETO) * max(self._bottom, 0.0))
+        if self._ends_unchanged or self._bottom <= 0.0 or np.array_equal(rest, slopes):
+            return self
+        change = self.asked.problem.change_probability
+        top = self.ramp.top - float(((slopes - rest) * size) @ change)
+        share = None if self._still else self._share
+        return _Step(self._fit, rest, self.w, top, share, True)
+
     def fit(self) -> Fit:
         """Return the point as a fit."""
         along = _solved(self._matrix(), np.append(-self._answer.by_top, 0.0))
-        by_top = math.nan if along is None else float(along[-1])
+        if along is None:
+            along = np.full(len(self.slopes) + 1, np.nan)
+        by_top = float(along[-1])
+        used_by_top = along[:-1] - self.asked.caps_move * by_top
         ends = self._ends_unchanged
         veto, share = self._veto_allowed, self._share
-        return Fit(self.ramp, self.w, self.asked, by_top, self.miss, veto, ends, share)
+        return Fit(self.ramp, self.w, self.asked, by_top, used_by_top, self.miss, veto, ends, share)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -439,7 +462,7 @@ class RampSearch:
         """Return a ramp where no start settles: from the product law, from looser caps, or one
         below which the mass is."""
         without = self._from_independent(share)
-        if without is not None and self._target.better * without.by_top < _STEEP:
+        if without is not None and abs(without.by_top) < _STEEP:
             return without
         result = None
         for looser in _LOOSER if self._loosened else ():
@@ -624,6 +647,7 @@ class RampSearch:
             slope = better * now.by_top
             if not math.isfinite(slope):
                 break
+            worth = _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1)
             ends[slope > 0.0] = now
             if len(ends) == 2:
                 low, high = ends[False].ramp.top, ends[True].ramp.top
@@ -632,11 +656,15 @@ class RampSearch:
                 top = low + min(max(part, 0.15), 0.85) * (high - low)
                 gain = abs(slope) * abs(top - now.ramp.top)
             else:
-                top = now.ramp.top + (-step if slope > 0.0 else step)
+                away = -1.0 if slope > 0.0 else 1.0
+                # Where another slope reaches its cap w has a bend: go there first.
+                bend = _to_next_cap(now, away)
+                there = abs(slope) * bend >= worth and bend < step
+                top = now.ramp.top + away * (bend if there else step)
                 top = max(top, 0.3 * now.ramp.top)
                 gain = abs(slope) * abs(top - now.ramp.top)
-                step *= 1.7
-            if gain < _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1):
+                step *= 1.0 if there else 1.7
+            if gain < worth:
                 break
             new = self._moved(now, top)
             if new is None:
@@ -657,6 +685,16 @@ def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:
 def _used(fit: Fit) -> float:
     """Return the largest part of a cap, or of E, that a slope is."""
     return float((fit.ramp.slopes / np.minimum(fit.asked.caps, fit.asked.height)).max())
+
+
+def _to_next_cap(fit: Fit, away: float) -> float:
+    """Return how far the top can go up (1) or down (−1) until a slope, which is not yet at its cap,
+    is about to reach it."""
+    with np.errstate(all="ignore"):
+        left = np.log(fit.share * fit.asked.caps / fit.ramp.slopes)
+        way = left / (away * fit.used_by_top)
+    way = way[(left > _AT_CAP) & (way > 0.0) & (fit.asked.caps < fit.asked.height)]
+    return float(way.min(initial=math.inf)) * (1.0 - _AT_CAP)
 
 
 def _change(fit: Fit) -> FloatArray:

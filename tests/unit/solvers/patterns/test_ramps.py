@@ -157,3 +157,34 @@ def test_a_step_to_a_height_below_0_comes_to_nothing() -> None:
     problem, sums, _ = request(1, 5)
     fit = RampFit(sums, AtLevels(problem, 2.0 * problem.attribute_epsilon), 1e-12)
     assert fit.at(problem.attribute_epsilon, -0.1, 0.05, 1.0) is None
+
+
+def test_a_slope_above_the_bottom_is_put_back_beside_it_and_the_law_stays_the_same() -> None:
+    problem = checked_problem([3] * 7, [9.0, 0.5, 0.8, 1.1, 0.4, 0.9, 1.0])
+    sums, change = OrbitRamps(orbits(problem)), problem.change_probability
+    fit = RampFit(sums, AtLevels(problem, np.full(7, np.inf)), 1e-12)
+    right = fit.at(1.5 * problem.attribute_epsilon, 11.0, 1.5, None, veto=False)
+    assert right is not None
+    bottom = right.ramp.slopes @ change - right.ramp.top + right.ramp.height
+    assert right.ramp.slopes[0] >= bottom
+    # The same law with a first slope three times as large, and the top where that puts it.
+    steep = right.ramp.slopes * np.where(np.arange(7) == 0, 3.0, 1.0)
+    top = right.ramp.top + float((steep - right.ramp.slopes) @ change)
+    again = fit.at(steep, 11.0, top, None, veto=False)
+    assert again is not None
+    np.testing.assert_allclose(again.ramp.slopes, right.ramp.slopes, rtol=1e-9)
+    assert again.ramp.top == pytest.approx(right.ramp.top, abs=1e-9)
+
+
+def test_the_search_ends_where_a_second_slope_reaches_its_cap() -> None:
+    # It once ended as much as a hundredth above that top, and of E.
+    counts = [3, 42, 5, 8, 29, 7, 12, 2, 23, 11, 6, 25, 5, 9, 3]
+    levels = [0.044, 0.007, 0.012, 1.15, 0.014, 0.095, 10.014, 8.371, 0.905, 0.161]
+    problem = checked_problem(counts, [*levels, 0.013, 0.005, 9.047, 0.127, 0.003])
+    caps = 1.2 * problem.attribute_epsilon
+    target = AtLevels(problem, caps)
+    best = RampSearch(GridRamps(problem.n_categories), target, 14.0, 1e-7, 1e-5).best(1.0)
+    assert best is not None
+    used = np.sort(best.ramp.slopes / caps)
+    assert used[-2] > 0.999
+    assert best.w < 13.93
