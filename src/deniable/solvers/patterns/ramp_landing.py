@@ -6,6 +6,7 @@ once more for the law itself, with the derivatives of the ramp, until every leve
 left over, an own response of the attribute brings down.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -16,7 +17,7 @@ from deniable.laws.patterns import FloatArray, other_outputs
 from deniable.laws.votes.gated import MOST_STATES, GatedSum, on_grid
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.patterns.ramp_response import GridRamps, Ramp, Response
+from deniable.solvers.patterns.ramp_response import COARSE, FINE, GridRamps, Ramp, Response
 from deniable.solvers.patterns.ramps import Fit, RampFit, Target
 
 MOST_IN_TABLE = 16
@@ -30,6 +31,11 @@ _MOST_BELOW = 60_000.0
 
 _AT_THE_END = 1e-12
 """Part of the largest sum within which a ramp ends there."""
+
+_STEPS = 60
+_RAISED = (1.0, 1.001, 1.01)
+"""Times the top at which a law is looked for: where two slopes reach their caps there may be none
+below, and with a shade less of the caps, none there."""
 
 _DITHERED = 2e-5
 _SAME = 0.02
@@ -57,27 +63,31 @@ def gated_sum_of(
     Returns:
         The law and its ramp; None if the steps do not settle.
     """
-    sums = _DrawnRamps(fit.asked.problem.n_categories, alike=alike)
-    again = RampFit(sums, target, tolerance, relative=False)
-    top, share = None if fit.ends_unchanged else fit.ramp.top, fit.share * (1.0 - _DITHERED)
-    try:
-        settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
-    except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
-        return None
-    if settled is None:
-        return None
-    return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
+    share = fit.share * (1.0 - _DITHERED)
+    for raised, states in itertools.product(_RAISED, (COARSE, FINE)):
+        top = None if fit.ends_unchanged else raised * fit.ramp.top
+        sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike=alike)
+        again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
+        try:
+            settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
+        except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
+            return None
+        if settled is not None:
+            return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
+        if fit.ends_unchanged and states == FINE:
+            break
+    return None
 
 
 class _DrawnRamps:
     """What a ramp delivers once it is on the grid of the law; derivatives of the ramp itself."""
 
-    def __init__(self, n_categories: FloatArray, *, alike: bool) -> None:
+    def __init__(self, n_categories: FloatArray, states: int, *, alike: bool) -> None:
         self.size = np.ones(len(n_categories))
         self._n_categories, self._alike = n_categories, alike
         self._counts = n_categories.astype(np.int64)
         self._resolution = 0.5 * default_resolution(len(n_categories))
-        self._coarse = GridRamps(n_categories)
+        self._coarse = GridRamps(n_categories, states)
         self._unit: float | None = None
         self._last: tuple[FloatArray, Response] | None = None
 

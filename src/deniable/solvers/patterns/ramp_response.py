@@ -42,7 +42,7 @@ _HIGH = 8.0
 COARSE = 700
 """States of the grid on which a ramp is searched for."""
 
-_FINE = 16 * COARSE
+FINE = 16 * COARSE
 """The same where pairs are looked at: those of two faint attributes, with slopes of less than a
 state of the coarse grid, lie at a bend of the ramp or beside it."""
 
@@ -210,7 +210,7 @@ class GridRamps:
         )
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
-        sums = self._sums(ramp, change, max(self._states, _FINE))
+        sums = self._sums(ramp, change, max(self._states, FINE))
         first, pairs = sums.moments(sums.excess[None]), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of f drops out.
         lie = 1.0 / (1.0 - 1.0 / self._a)
