@@ -6,9 +6,9 @@ estimated. Where the linear program is quick, and its table of patterns small, i
 the answer; elsewhere a clipped ramp (`ramps`), which is within about 2 % of it unless the floor
 binds. Proofs: docs/proofs/clipped.md.
 
-A law for a stricter request is a law for a looser one. So where no ramp is found for the caps as
-they are, or the floor stands in the way, stricter caps are tried too; and independent responses are
-always among the candidates.
+A law for a stricter request is a law for a looser one. So the same stricter caps are tried for
+every request, each from starts of its own, until one costs more without the floor than what is
+found costs with it; and independent responses are always among the candidates.
 """
 
 import math
@@ -68,10 +68,6 @@ _LOOSEST = 6.0
 _RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
 """Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
 what is found for a stricter one is found for a looser one."""
-
-_FROM_OWN_STARTS = 12
-"""Attributes up to which every stricter cap is searched from starts of its own, so that the answer
-is the one to a request for that cap; of more that takes too long."""
 
 _BELOW_CAPS = (0.9, 0.8)
 """Beside one large level, the pairs of the others may break the floor at the caps as they are, and
@@ -323,12 +319,10 @@ def _with_room(
     level = _tied(problem, limits)
     aimed = level - np.minimum(AIM, 1e-3 * level)
     caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
+    rungs = _rungs(caps / problem.attribute_epsilon, floor)
     tightest = float((caps / problem.attribute_epsilon).min())
-    rungs, shares = _rungs(tightest, floor), [1.0]
-    if problem.n_attributes > _FROM_OWN_STARTS:
-        rungs, shares = rungs[:1], [1.0, *(rung / tightest for rung in rungs[1:])]
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
-    if few and (stricter := _rungs(tightest, None)):
+    if few and (stricter := _rungs(caps / problem.attribute_epsilon, None)):
         limited = [np.minimum(caps, rung * level) for rung in stricter]
         mixed = mixture(problem.counts, aimed, limited, height, floor, near)
         if mixed is not None and mixed[0].account.epsilon < product.account.epsilon:
@@ -342,35 +336,37 @@ def _with_room(
         broken = False
         while True:
             together = sorted(set(range(problem.n_attributes)) - set(apart))
+            best: tuple[Part, Fit | None] | None = None
+            least = math.fsum(level[together].tolist())
             if floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED:
                 blend, ramp = blended(
                     problem.counts[together], aimed[together], caps[together], height, floor, near
                 )
-                if blend is not None:
-                    part = replace(blend, attributes=tuple(together))
-                    return _Common([part, *alone(apart)], None if apart else ramp, True)
+                if blend is not None and blend.account.epsilon < least:
+                    best, least, broken = (blend, ramp), blend.account.epsilon, True
                 near = ramp or near
-            best: tuple[Part, Fit] | None = None
-            apart_costs = math.fsum(level[together].tolist())
-            worse, cover = 0, list[int]()
+            cover = list[int]()
+            used = math.inf
             for rung in rungs:
+                if used <= rung < tightest:
+                    continue  # what was found last keeps these caps too
                 stricter = np.minimum(caps, rung * level)[together]
                 ramps = at_levels(
                     problem.counts[together], aimed[together], stricter, height, floor
                 )
-                found, near = ramps.best(shares, near), None
+                found, near = ramps.best(near, least), None
                 broken |= ramps.floor_broken
                 cover = cover or ramps.broken
-                if found is not None and found[1].w < (best[1].w if best else apart_costs):
-                    best, worse = (ramps.part(*found), found[1]), 0
-                else:
-                    worse += 1
-                # Patterns are few, and E may rise and fall with the caps.
-                if best and worse and not ramps.floor_broken:
-                    break
+                if found is not None:
+                    part = ramps.part(*found)
+                    used = float((part.account.epsilon_given_rest / level[together]).max())
+                    if found[1].w < least:
+                        best, least = (part, found[1]), found[1].w
+                elif best and ramps.beaten:
+                    break  # without the floor stricter caps cost more, and with it no less
             if best is not None:
-                part = replace(best[0], attributes=tuple(together))
-                return _Common([part, *alone(apart)], None if apart else best[1], broken)
+                inner = replace(best[0], attributes=tuple(together))
+                return _Common([inner, *alone(apart)], None if apart else best[1], broken)
             apart = apart + [together[place] for place in cover]
             if not cover or problem.n_attributes - len(apart) < 2:
                 return _Common([product], None, broken)
@@ -392,13 +388,23 @@ def _with_room(
     return [product], "floor" if best.broken else "independent", None
 
 
-def _rungs(tightest: float, floor: float | None) -> list[float]:
-    """Return the caps that are tried, as multiples of the levels, where the tightest cap is so many
-    times its level: the caps as they are, and stricter ones; none where there is no room."""
+def _rungs(caps: FloatArray, floor: float | None) -> list[float]:
+    """Return the stricter caps that are tried, as multiples of the levels.
+
+    Args:
+        caps: the same, as they are, shape (k,).
+        floor: t.
+
+    Returns:
+        Infinity for the caps as they are; the tightest of them, where they differ; and stricter
+        ones. None where there is no room.
+    """
+    tightest = float(caps.min())
     near = () if floor is None else _BELOW_CAPS
     stricter = {*_RUNGS, *(part * tightest for part in near)}
     rungs = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
-    return [math.inf, *rungs] if tightest > 1.02 * (1 + 1e-9) else []
+    uneven = [tightest] if float(caps.max()) > tightest * (1 + 1e-9) else []
+    return [math.inf, *uneven, *rungs] if tightest > 1.02 * (1 + 1e-9) else []
 
 
 class _Common(NamedTuple):
@@ -561,7 +567,7 @@ class _TotalSearch:
         """Return the best of what is found under the caps and under stricter ones."""
         about, apart = self._levels(scale), _worth(self._independent())
         best, worse = None, 0
-        rungs = _rungs(float((self._loosest(about) / about).min()), self._floor)
+        rungs = _rungs(self._loosest(about) / about, self._floor)
         for rung in rungs:
             found, broken = self._by_ramps(scale, min(self._multiple, rung, _LOOSEST))
             if found is not None and _worth(found) > (_worth(best) if best else apart):
@@ -598,10 +604,10 @@ class _TotalSearch:
             # No level is above the total, whatever its limit for many attributes says.
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            result = ramps.best([1.0], near)
+            result = ramps.best(near)
             if result is None and near is None and not ramps.floor_broken:
                 near = self._near(start, height, multiple)
-                result = ramps.best([1.0], near)
+                result = ramps.best(near)
             broken |= ramps.floor_broken
             if result is None:
                 return None, broken

@@ -19,7 +19,7 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
 from deniable.solvers.patterns.ramp_mixtures import mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
-from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch, Target
+from deniable.solvers.patterns.ramps import AtLevels, Fit, RampFit, RampSearch, Target
 from deniable.solvers.problem import Problem, checked_problem
 
 FLOOR_MARGIN = 1e-9
@@ -27,6 +27,10 @@ AIM = 4e-10
 """How far below the request levels are aimed at: whatever is drawn must not end above it."""
 
 _SEARCHED_TO, _LANDED_TO, _EXACTLY = 1e-7, 2e-10, 1e-12
+_MOST_ORBITS = 8192
+"""Most orbits that are summed over in the search; of more a coarse grid is, as where attributes are
+many."""
+
 _STALLED_AT = 1e-5
 """On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
 
@@ -52,9 +56,11 @@ class RampLaws:
         floor: t, or None.
 
     Attributes:
-        floor_broken: whether a ramp was found that keeps everything but the floor.
-        broken: where that was the best there was, attributes without which the pairs that it is
-            broken for would not be there, the fewest and those with the least levels first.
+        floor_broken: whether the floor stood in the way of the best ramp.
+        broken: where no other was found, attributes without which the pairs that it is broken for
+            would not be there, the fewest and those with the least levels first.
+        beaten: whether the last search was left because what it found is no better than what is
+            known.
     """
 
     def __init__(
@@ -71,54 +77,58 @@ class RampLaws:
         self._floor, self.floor_broken = floor, False
         self._level = problem.attribute_epsilon
         self.broken: list[int] = []
-        self._whole = target(list(range(k)))
-        self._group_of = np.arange(k)
-        self._sums: RampSums
+        self.beaten = False
+        self._whole, self._target = target(list(range(k))), target
+        self._group_of = self._kind_of = np.arange(k)
+        sums: RampSums = GridRamps(problem.n_categories)
+        self._sums: OrbitRamps | None = None
         if self._tabled or self._alike:
             grouped = orbits(problem, also.tolist())
-            self._sums, self._group_of = OrbitRamps(grouped), grouped.group_of
-        else:
-            self._sums = GridRamps(problem.n_categories)
-        first = np.unique(self._group_of, return_index=True)[1].tolist()
-        exactly = isinstance(self._sums, OrbitRamps)
+            self._sums, self._kind_of = OrbitRamps(grouped), grouped.group_of
+            if len(grouped.chance) <= _MOST_ORBITS:
+                sums, self._group_of = self._sums, self._kind_of
+        exactly = isinstance(sums, OrbitRamps)
         near = (_EXACTLY, _EXACTLY) if exactly else (_SEARCHED_TO, _STALLED_AT)
-        self._search = RampSearch(self._sums, target(first), w, *near)
+        self._search = RampSearch(sums, target(_first(self._group_of)), w, *near)
         # A coarse grid tells ratios to about a thousandth.
         self._margin = FLOOR_MARGIN if exactly else 2e-3
 
-    def best(self, shares: Sequence[float], near: Fit | None) -> tuple[PatternLaw, Fit] | None:
+    def best(self, near: Fit | None, worst: float | None = None) -> tuple[PatternLaw, Fit] | None:
         """Return the best law found that keeps caps and floor as drawn, and its ramp.
 
         Args:
-            shares: of the caps, the largest first; smaller ones are tried where it finds no ramp,
-                or the floor stands in its way.
             near: a ramp for something similar.
+            worst: the w of the best law that is known already: ramps that are no better are left.
         """
-        margin = self._margin
+        margin, better = self._margin, self._whole.better
+
+        def beaten(fit: Fit) -> bool:
+            return worst is not None and better * fit.w >= better * worst
+
+        self.beaten = False
         for _ in range(3):
-            result = self._searched(shares, margin, near)
-            if result is None:
+            fit = self._search.best(1.0, near)
+            self.beaten = fit is not None and beaten(fit)
+            if fit is None or self.beaten:
                 return None
-            self.broken = []
-            fit, share = result
-            landed = self._law(fit)
-            if landed is None:
-                shares = [other for other in shares if other < share]
-                continue
-            law, fit = landed
+            fit = self._keeping(margin, fit)
+            landed = None if fit is None or beaten(fit) else self._law(fit)
+            if fit is None or landed is None:
+                return None
+            law, drawn = landed
             if keep_floor([law], self._floor):
-                return law, fit
+                return law, drawn
             assert self._floor is not None
             if isinstance(law, VoteLaw):
                 self.broken = self._cover(law.pair_ratio_floors < self._floor + FLOOR_MARGIN)
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
             if fit.ends_unchanged or self._floor + margin > 1.0 + _MOST_MARGIN:
                 return None  # it is the error bounds that are too wide
-            near, shares = fit, [other for other in shares if other <= share]
+            near = fit
         return None
 
     def searched(self, near: Fit | None) -> Fit | None:
-        """Return the best ramp found at the caps as they are, whatever the floor."""
+        """Return the best ramp found, whatever the floor."""
         return self._search.best(1.0, near)
 
     def _cover(self, broken: BoolArray) -> list[int]:
@@ -129,47 +139,37 @@ class RampLaws:
             broken[chosen[-1]] = broken[:, chosen[-1]] = False
         return chosen
 
-    def _searched(
-        self, shares: Sequence[float], margin: float, near: Fit | None
-    ) -> tuple[Fit, float] | None:
-        best: tuple[Fit, float] | None = None
-        worse = 0
-        better = self._whole.better
-        for share in shares:
-            fit = self._search.best(share, near)
-            if fit is None:
-                continue
-            stands = (
-                self._floor is not None
-                and not fit.ends_unchanged  # which keeps every floor
-                and self._search.least_ratio(fit) < self._floor + margin
-            )
-            self.floor_broken |= stands
-            near = None
-            if stands:
-                assert self._floor is not None
-                before = fit
-                fit = self._search.keeping(self._floor + margin, fit)
-                if fit is None and best is None and not self.broken:
-                    ratios = self._search.pair_ratios(before) < self._floor + margin
-                    self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
-            if fit is not None and (best is None or better * fit.w < better * best[0].w):
-                best, worse = (fit, share), 0
-            else:
-                worse += 1
-            # Of few attributes E may rise and fall with the share: patterns are few.
-            if best is not None and (worse > stands or not (stands or self._tabled)):
-                break
-        return best
+    def _keeping(self, margin: float, fit: Fit) -> Fit | None:
+        """Return the ramp, or the best one found that keeps the floor with this margin."""
+        self.broken = []
+        if (
+            self._floor is None
+            or fit.ends_unchanged  # which keeps every floor
+            or self._search.least_ratio(fit) >= self._floor + margin
+        ):
+            return fit
+        self.floor_broken = True
+        kept = self._search.keeping(self._floor + margin, fit)
+        if kept is None:
+            ratios = self._search.pair_ratios(fit) < self._floor + margin
+            self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
+        return kept
 
     def _law(self, fit: Fit) -> tuple[PatternLaw, Fit] | None:
         """Return the law as drawn, and the ramp that it is; None where it cannot be made to
         deliver what is asked."""
         if self._tabled:
-            assert isinstance(self._sums, OrbitRamps)
-            change = fit.asked.problem.change_probability
-            density = self._sums.density(fit.ramp, change)
-            return table_of(self._counts, self._sums.orbits, density), fit
+            assert self._sums is not None
+            first = _first(self._kind_of)
+            slopes = fit.ramp.slopes[self._group_of][first]
+            top = None if fit.ends_unchanged else fit.ramp.top
+            exact = RampFit(self._sums, self._target(first), _EXACTLY)
+            settled = exact.at(slopes, fit.w, top, fit.share, veto=fit.veto)
+            if settled is None:
+                return None
+            change = settled.asked.problem.change_probability
+            density = self._sums.density(settled.ramp, change)
+            return table_of(self._counts, self._sums.orbits, density), settled
         whole = replace(
             fit,
             ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
@@ -183,8 +183,7 @@ class RampLaws:
         kept = law.account.epsilon_given_rest <= settled.asked.caps
         if float(above.max()) > AIM or not kept.all():
             return None
-        first = np.unique(self._group_of, return_index=True)[1]
-        ramp = replace(settled.ramp, slopes=settled.ramp.slopes[first])
+        ramp = replace(settled.ramp, slopes=settled.ramp.slopes[_first(self._group_of)])
         return law, replace(fit, ramp=ramp, w=settled.w)
 
     def part(self, law: PatternLaw, fit: Fit) -> Part:
@@ -193,13 +192,19 @@ class RampLaws:
         places = tuple(range(len(self._counts)))
         if isinstance(law, VoteLaw):
             return Part(places, law, law.account)
-        assert isinstance(self._sums, OrbitRamps)
+        assert self._sums is not None
         asked = fit.asked
         density = np.log(self._sums.density(fit.ramp, asked.problem.change_probability))
         height = float(density.max() - density.min())
-        level = asked.problem.attribute_epsilon[self._group_of]
-        given = np.minimum(fit.ramp.slopes, height)[self._group_of]
+        level = asked.problem.attribute_epsilon[self._kind_of]
+        given = np.minimum(fit.ramp.slopes, height)[self._kind_of]
         return Part(places, law, Account(height, level, level * (1.0 - 1e-12), given))
+
+
+def _first(group_of: IntArray) -> list[int]:
+    """Return the first attribute of each group."""
+    first: list[int] = np.unique(group_of, return_index=True)[1].tolist()
+    return first
 
 
 def at_levels(
@@ -207,6 +212,11 @@ def at_levels(
 ) -> RampLaws:
     """Return the ramps for levels and caps, shapes (k,)."""
     problem = checked_problem(counts.tolist(), aimed.tolist())
+    # Of a kind of attributes, which have one slope, only the tightest cap matters.
+    kinds = np.unique(np.stack([counts, aimed]), axis=1, return_inverse=True)[1].ravel()
+    tightest = np.full(int(kinds.max()) + 1, np.inf)
+    np.minimum.at(tightest, kinds, caps)
+    caps = tightest[kinds]
 
     def target(groups: list[int]) -> Target:
         return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])

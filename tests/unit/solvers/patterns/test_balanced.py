@@ -3,12 +3,11 @@
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
@@ -189,11 +188,11 @@ def test_an_impossible_request_is_refused(
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-@pytest.mark.parametrize(("fails", "left"), [(1, 2.0), (2, 1.5)])
+@pytest.mark.parametrize(("k", "fails", "left"), [(7, 1, 2.0), (7, 2, 1.5), (18, 1, 2.0)])
 def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
-    monkeypatch: pytest.MonkeyPatch, fails: int, left: float
+    monkeypatch: pytest.MonkeyPatch, k: int, fails: int, left: float
 ) -> None:
-    counts, levels = request(3, 7)
+    counts, levels = request(3, k)
     caps = [3.0 * level for level in levels]
     right = balanced.solve(counts, levels, caps, None, exact=0).epsilon
     search, searched = RampLaws.best, list[RampLaws]()
@@ -230,10 +229,8 @@ def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_toge
     caps = [3.0 * level for level in levels]
     best = RampLaws.best
 
-    def broken_for_all_seven(
-        ramps: RampLaws, shares: Sequence[float], near: Fit | None
-    ) -> tuple[PatternLaw, Fit] | None:
-        found = best(ramps, shares, near)
+    def broken_for_all_seven(ramps: RampLaws, *arguments: Any) -> tuple[PatternLaw, Fit] | None:
+        found = best(ramps, *arguments)
         if len(ramps._counts) == 7:
             pairs = np.zeros((7, 7), dtype=np.bool_)
             pairs[2, [3, 4]] = pairs[[3, 4], 2] = True
@@ -361,11 +358,12 @@ CAPS, FLOORS = (1.1, 1.25, 1.5, 2.0, 3.0, 6.0, math.inf), (1.0, 0.9, 0.5, None)
 """From the strictest to none."""
 
 
-MANY = pytest.param(7, 12, marks=pytest.mark.slow)
-"""Attributes of which no linear program is solved, or none but the smallest."""
+MANY = [pytest.param(7, 16, marks=pytest.mark.slow), pytest.param(17, 30, marks=pytest.mark.slow)]
+"""Attributes of which no linear program is solved, or none but the smallest, but laws are mixed;
+and of which one ramp is the law."""
 
 
-@pytest.mark.parametrize(("fewest", "most"), [(2, 6), MANY])
+@pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
 @settings(max_examples=8)
 @given(st.data())
 def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
@@ -377,13 +375,60 @@ def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
     caps = sorted(data.draw(st.tuples(st.sampled_from(CAPS), st.sampled_from(CAPS))))
     floors = sorted(data.draw(st.tuples(*[st.integers(0, len(FLOORS) - 1)] * 2)))
     strict, loose = (
-        balanced.solve(counts, levels, [cap * level for level in levels], FLOORS[floor]).epsilon
+        balanced.solve(counts, levels, [cap * level for level in levels], FLOORS[floor])
         for cap, floor in zip(caps, floors, strict=True)
     )
-    assert loose <= strict + 1e-3
+    note(f"caps {caps}, floors {[FLOORS[floor] for floor in floors]}")
+    note(f"{strict.epsilon} by {strict.method}, {loose.epsilon} by {loose.method}")
+    assert loose.epsilon <= strict.epsilon + 1e-3
 
 
-@pytest.mark.parametrize(("fewest", "most"), [(2, 6), MANY])
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(st.data())
+def test_caps_of_any_size_of_which_some_are_loosened_never_cost_more_than_a_thousandth(
+    data: st.DataObject,
+) -> None:
+    counts = data.draw(st.lists(st.integers(2, 12), min_size=13, max_size=30))
+    k = len(counts)
+    levels = data.draw(st.lists(st.floats(0.1, 6.0), min_size=k, max_size=k))
+    multiple, floor = data.draw(st.floats(1.1, 4.0)), data.draw(st.floats(0.0, 1.0))
+    looser = data.draw(st.lists(st.sampled_from([1.0, 1.3, 3.0]), min_size=k, max_size=k))
+    strict = np.array([multiple * level for level in levels])
+    costs = [
+        balanced.solve(counts, levels, caps.tolist(), floor).epsilon
+        for caps in (strict, strict * looser)
+    ]
+    note(f"costs {costs}")
+    assert costs[1] <= costs[0] + 1e-3
+
+
+def mixed_counts(seed: int, k: int) -> list[int]:
+    """Categories from 2 to 50."""
+    logarithms = np.random.default_rng(seed).uniform(math.log(2), math.log(50), k)
+    return np.rint(np.exp(logarithms)).astype(int).tolist()
+
+
+@pytest.mark.parametrize(
+    ("counts", "levels", "floor", "caps"),
+    [
+        # Where no cap binds the ramp was too steep to be drawn: independent responses, 17 nats.
+        (mixed_counts(1, 17), [1.0] * 17, 0.5, (2.0, 6.0)),
+        # Of a vote of equal levels a coarse grid's derivatives led nowhere: 72.5 nats.
+        pytest.param(mixed_counts(1, 29), [2.5] * 29, 0.3, (2.0, 3.8, 6.0), marks=pytest.mark.slow),
+    ],
+)
+def test_looser_caps_that_once_ended_at_independent_responses_cost_no_more(
+    counts: list[int], levels: list[float], floor: float, caps: tuple[float, ...]
+) -> None:
+    costs = [
+        balanced.solve(counts, levels, [cap * level for level in levels], floor).epsilon
+        for cap in caps
+    ]
+    assert all(loose <= strict + 1e-3 for strict, loose in itertools.pairwise(costs))
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
 @settings(max_examples=3)
 @given(st.data())
 def test_a_larger_total_or_a_looser_cap_never_buys_less_than_a_thousandth(

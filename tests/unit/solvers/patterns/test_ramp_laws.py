@@ -5,7 +5,7 @@ import pytest
 
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import optimal, ramp_laws
+from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor
 
 
@@ -17,7 +17,7 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(
     random = np.random.default_rng(0)
     counts, levels = random.integers(2, 9, k), random.uniform(0.3, 1.5, k)
     ramps = at_levels(counts, levels, 2.0 * levels, 6.0, floor)
-    found = ramps.best((1.0, 2 / 3), None)
+    found = ramps.best(None)
     assert found is not None
     law, fit = found
     assert isinstance(law, family)
@@ -36,7 +36,7 @@ def test_beside_large_levels_a_floor_is_kept_under_caps_a_tenth_tighter() -> Non
     counts = np.full(len(levels), 5)
     asked = np.array(levels)
     ramps = at_levels(counts, asked, 2.0 * asked, 11.6, 0.5)
-    found = ramps.best((1.0, 0.9, 0.8, 2 / 3), None)
+    found = ramps.best(None)
     assert found is not None
     law, fit = found
     assert ramps.floor_broken
@@ -46,20 +46,27 @@ def test_beside_large_levels_a_floor_is_kept_under_caps_a_tenth_tighter() -> Non
     assert fit.w < optimal.solve(counts.tolist(), levels).epsilon + 0.6
 
 
-def test_a_ramp_that_cannot_be_drawn_is_looked_for_below_the_caps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_ramp_that_is_no_better_than_what_is_known_is_left() -> None:
     random = np.random.default_rng(1)
     counts, levels = random.integers(2, 9, 18), random.uniform(0.3, 1.5, 18)
-    landed, refused = ramp_laws.gated_sum_of, [True]
-    monkeypatch.setattr(
-        ramp_laws,
-        "gated_sum_of",
-        lambda *given, **more: None if refused and refused.pop() else landed(*given, **more),
-    )
-    found = at_levels(counts, levels, 2.0 * levels, 6.0, None).best((1.0, 2 / 3), None)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, None)
+    found = ramps.best(None)
     assert found is not None
-    assert (found[0].account.epsilon_given_rest <= 2.0 * levels * 2 / 3 + 1e-9).all()
+    least = found[1].w
+    assert ramps.best(None, least - 1e-2) is None
+    assert ramps.beaten
+    assert ramps.best(None, least + 1e-2) is not None
+    assert not ramps.beaten
+
+
+def test_of_attributes_that_are_alike_only_the_tightest_cap_matters() -> None:
+    # With caps that differ each attribute once had a slope of its own, on a coarse grid.
+    counts, levels = np.full(24, 2), np.full(24, 0.3)
+    tight, some = 1.3 * levels, np.where(np.arange(24) % 3 == 1, 1.9, 1.3) * levels
+    same, uneven = (at_levels(counts, levels, caps, 2.3, None).best(None) for caps in (tight, some))
+    assert same is not None
+    assert uneven is not None
+    assert uneven[0].record_level() == same[0].record_level()
 
 
 def test_a_floor_that_the_drawn_law_misses_is_looked_for_higher_up() -> None:
@@ -67,7 +74,7 @@ def test_a_floor_that_the_drawn_law_misses_is_looked_for_higher_up() -> None:
     counts, levels = random.integers(2, 9, 18), random.uniform(0.3, 1.5, 18)
     ramps = at_levels(counts, levels, 2.0 * levels, 6.0, 0.95)
     ramps._margin = -0.02  # as if the search told ratios two hundredths too high
-    found = ramps.best((1.0,), None)
+    found = ramps.best(None)
     assert found is not None
     assert ramps.broken == []
     assert keep_floor([found[0]], 0.95)

@@ -55,7 +55,7 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(floor: float | None) -> No
             assert oracle.attenuation(counts, q, (i, j)) >= floor * single[i] * single[j]
     # One ramp costs more, or as much; no law under these caps costs less.
     one = at_levels(problem.counts, level - 4e-10, caps[0], part.account.epsilon, floor)
-    alone = one.best((1.0,), None)
+    alone = one.best(None)
     assert fit is not None
     assert alone is None or part.account.epsilon <= alone[1].w + 2e-3
     optimum = linear.solve(counts, level, given_rest_cap=caps[0], pair_floor=floor).epsilon
