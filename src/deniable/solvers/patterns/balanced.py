@@ -69,6 +69,9 @@ _RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
 """Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
 what is found for a stricter one is found for a looser one."""
 
+_AS_GOOD = 1.02
+"""Times the least ε of a ramp up to which looser caps are preferred for what ramps are mixed of."""
+
 _BELOW_CAPS = (0.9, 0.8)
 """Beside one large level, the pairs of the others may break the floor at the caps as they are, and
 keep it a tenth below."""
@@ -338,15 +341,9 @@ def _with_room(
             together = sorted(set(range(problem.n_attributes)) - set(apart))
             best: tuple[Part, Fit | None] | None = None
             least = math.fsum(level[together].tolist())
-            if floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED:
-                blend, ramp = blended(
-                    problem.counts[together], aimed[together], caps[together], height, floor, near
-                )
-                if blend is not None and blend.account.epsilon < least:
-                    best, least, broken = (blend, ramp), blend.account.epsilon, True
-                near = ramp or near
             cover = list[int]()
             used = math.inf
+            floored: list[tuple[float, FloatArray]] = []
             for rung in rungs:
                 if used <= rung < tightest:
                     continue  # what was found last keeps these caps too
@@ -362,8 +359,19 @@ def _with_room(
                     used = float((part.account.epsilon_given_rest / level[together]).max())
                     if found[1].w < least:
                         best, least = (part, found[1]), found[1].w
-                elif best and ramps.beaten:
+                if ramps.floor_broken:
+                    floored.append((ramps.kept, stricter))
+                if best and ramps.beaten:
                     break  # without the floor stricter caps cost more, and with it no less
+            if floor is not None and floored and MOST_IN_TABLE < len(together) <= MOST_BLENDED:
+                # Under the loosest of the caps that are about as good as any.
+                good = (one for w, one in floored if w <= _AS_GOOD * least)
+                stricter = next(good, floored[0][1])
+                blend = blended(
+                    problem.counts[together], aimed[together], stricter, height, floor, None
+                )[0]
+                if blend is not None and blend.account.epsilon < least:
+                    best = blend, best and best[1]
             if best is not None:
                 inner = replace(best[0], attributes=tuple(together))
                 return _Common([inner, *alone(apart)], None if apart else best[1], broken)

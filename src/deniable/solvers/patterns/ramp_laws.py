@@ -5,6 +5,7 @@ coarse grid its ratios are right to a thousandth or so; a law that misses is sea
 more room.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -59,6 +60,8 @@ class RampLaws:
         floor_broken: whether the floor stood in the way of the best ramp.
         broken: where no other was found, attributes without which the pairs that it is broken for
             would not be there, the fewest and those with the least levels first.
+        kept: w of the ramp found last that keeps the floor, whether or not it is drawn; infinite
+            if none.
         beaten: whether the last search was left because what it found is no better than what is
             known.
     """
@@ -78,6 +81,7 @@ class RampLaws:
         self._level = problem.attribute_epsilon
         self.broken: list[int] = []
         self.beaten = False
+        self.kept = math.inf
         self._whole, self._target = target(list(range(k))), target
         self._group_of = self._kind_of = np.arange(k)
         sums: RampSums = GridRamps(problem.n_categories)
@@ -112,6 +116,7 @@ class RampLaws:
             if fit is None or self.beaten:
                 return None
             fit = self._keeping(margin, fit)
+            self.kept = math.inf if fit is None else fit.w
             landed = None if fit is None or beaten(fit) else self._law(fit)
             if fit is None or landed is None:
                 return None

@@ -40,7 +40,7 @@ def test_the_law_as_drawn_keeps_everything_and_costs_less_than_one_ramp() -> Non
     single = [oracle.attenuation(COUNTS, law, (i,)) for i in range(6)]
     for i, j in itertools.combinations(range(6), 2):
         assert oracle.attenuation(COUNTS, law, (i, j)) >= FLOOR * single[i] * single[j]
-    one = at_levels(COUNTS, aimed, caps, height, FLOOR).best((1.0, 0.8), None)
+    one = at_levels(COUNTS, aimed, caps, height, FLOOR).best(None)
     assert one is None or part.account.epsilon < one[1].w - 0.05
     # From a file it is the same law.
     assert VoteBlend.from_plain(part.law.to_plain(), part.law.n_categories) == part.law
