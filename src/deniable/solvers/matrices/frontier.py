@@ -45,6 +45,7 @@ _TOLERANCE = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
 _SEARCHES = 16
+_MERGED = 30
 _CLOSE = 1e-4
 
 MAX_SEARCHED_CATEGORIES = 100
@@ -154,12 +155,12 @@ def _beyond(limits: Limits) -> FrontierPoint:
     return FrontierPoint(limits, matrix, error, certificate, nothing)
 
 
-def merged_bound(limits: Limits, most: int = relaxed.MOST_GROUPS) -> Certificate:
+def merged_bound(limits: Limits, most: int = _MERGED) -> Certificate:
     """A proven bound with categories of like shares taken alike, in so many groups at most.
 
     The directions come from `relaxed`, and `pricing` completes the proof.
     """
-    divided = relaxed.groups(limits.prior, most)
+    divided = relaxed.divided_for(limits, most)
     return Pricing(limits, divided).prove(relaxed.bound(limits, divided))
 
 

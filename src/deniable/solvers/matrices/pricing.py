@@ -34,6 +34,7 @@ from deniable.solvers.matrices.certificate import (
     parts_are_listed,
     shape_of_rows,
 )
+from deniable.solvers.matrices.relaxed import Groups, at_true_shares
 
 _TOLERANCE = 1e-10
 _FIRST = 1200
@@ -41,8 +42,6 @@ _MORE = 400
 _MOST_ROUNDS = 8
 # Rows whose excess is below this part of the denominator of the bound are not worth listing.
 _NEGLIGIBLE = 1e-7
-
-Groups = list[npt.NDArray[np.intp]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +188,7 @@ class Pricing:
         """
         Z, multipliers = given.directions, given.multipliers
         if self.local:
-            Z, multipliers = Z / self.ratio[:, None], multipliers / (2.0 * self.ratio - 1.0)
+            Z, multipliers = Z / self.ratio[:, None], multipliers / self.ratio
         along = Z.T @ self.limits.prior
         rows = self.largest(Z, multipliers, 0.0, _FIRST)[0]
         best: _Answer | None = None
@@ -204,10 +203,9 @@ class Pricing:
             rows = np.unique(np.concatenate([rows, more]), axis=0)
         if best is None:
             return given
-        multipliers = best.multipliers
-        if self.local:
-            multipliers = multipliers * (2.0 * self.ratio - 1.0)
-        found = certify(self.true, given.directions, multipliers, best.splits, best.squares)
+        mean = self.share[self.group]
+        directions, multipliers = at_true_shares(self.true, mean, Z, best.multipliers)
+        found = certify(self.true, directions, multipliers, best.splits, best.squares)
         return max(found, given, key=lambda proof: proof.claim)
 
     def _solve(self, Z: FloatArray, rows: FloatArray) -> _Answer | None:

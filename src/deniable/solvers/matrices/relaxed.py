@@ -40,11 +40,12 @@ _TO_BOUNDARY = 0.95
 Groups = list[npt.NDArray[np.intp]]
 
 
-def groups(prior: FloatArray, most: int = MOST_GROUPS) -> Groups:
+def groups(prior: FloatArray, most: int = MOST_GROUPS, *, local: bool = False) -> Groups:
     """Divide categories into at most so many groups of like shares.
 
     Neighbours in the order of shares are merged, those first of which a mean share is least far
-    from their own shares: the least Σ (p − mean)²/mean that a merger adds.
+    from their own shares: the least Σ (p − mean)²/mean that a merger adds, or with `local`, for
+    ε-LDP, the least Σ (p − mean)², since there shares count only in sums over sets.
 
     >>> [group.tolist() for group in groups(np.array([0.5, 0.1, 0.3, 0.1]), 3)]
     [[0], [2], [1, 3]]
@@ -55,7 +56,8 @@ def groups(prior: FloatArray, most: int = MOST_GROUPS) -> Groups:
     def added(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> float:
         def spread(members: npt.NDArray[np.intp]) -> float:
             shares = prior[members]
-            return float(((shares - shares.mean()) ** 2).sum() / shares.mean())
+            distance = float(((shares - shares.mean()) ** 2).sum())
+            return distance if local else distance / float(shares.mean())
 
         return spread(np.concatenate([first, second])) - spread(first) - spread(second)
 
@@ -64,6 +66,26 @@ def groups(prior: FloatArray, most: int = MOST_GROUPS) -> Groups:
         at = int(np.argmin(costs))
         found[at : at + 2] = [np.concatenate(found[at : at + 2])]
     return found
+
+
+def divided_for(limits: Limits, most: int = MOST_GROUPS) -> Groups:
+    """`groups` of the prior, as they suit the limits."""
+    return groups(limits.prior, most, local=limits.epsilon is not None)
+
+
+def at_true_shares(
+    limits: Limits, mean: FloatArray, Z: FloatArray, multipliers: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Z and λ of the mean shares of groups as they are for the true shares.
+
+    Under ε-LDP rows are p∘v: let Zᵀq of the same v be what it is at the mean shares, and
+    (λ·q)(1·q) nearly so (docs/proofs/frontier.md, section 5). Else they are the same.
+    """
+    if limits.epsilon is None:
+        return Z, multipliers
+    p = limits.prior
+    level = float(multipliers @ mean)
+    return Z * (mean / p)[:, None], (multipliers * mean - level * (p - mean)) / p
 
 
 def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
@@ -84,7 +106,7 @@ def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
     """
     simple = in_closed_form(limits)
     try:
-        found = _Relaxed(limits, groups(limits.prior) if divided is None else divided).certificate()
+        found = _Relaxed(limits, divided_for(limits) if divided is None else divided).certificate()
     except InputError:
         return simple
     return max(simple, found, key=lambda certificate: certificate.claim)
@@ -503,11 +525,9 @@ class _Relaxed:
         directions += np.where(same, -(inner / self.count)[group], 0.0)
         directions[np.diag_indices(n)] += inner[group]
         multipliers = (point.equal / self.share / self.count)[group]
-        if self.limits.epsilon is not None:
-            # Rows are p∘v: let their products be what they are at the mean shares of the groups.
-            ratio = self.share[group] / self.limits.prior
-            directions = directions * ratio[:, None]
-            multipliers = multipliers * (2.0 * ratio - 1.0)
+        directions, multipliers = at_true_shares(
+            self.limits, self.share[group], directions, multipliers
+        )
         return certify(self.limits, directions, multipliers, self._splits(point, group))
 
     def _splits(self, point: _Point, group: npt.NDArray[np.intp]) -> FloatArray:
