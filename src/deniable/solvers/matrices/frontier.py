@@ -13,8 +13,8 @@ tr(Eᵀ H⁻¹ E), E Eᵀ = Uᵀ D U: the semidefinite program
 The off-diagonal block of its dual is −Z of the certificate. About 2^n rows are too many for one
 program from n = 9 on; it is solved over some of them, those that violate the dual most are added,
 and that is repeated until the certificate, which looks at all rows, closes the gap. Beyond
-`MAX_EXACT_CATEGORIES` the rows are not even listed: `relaxed` proves a bound, and `sets` searches
-for a mechanism.
+`MAX_EXACT_CATEGORIES` the rows are not even listed: `sets` searches for a mechanism, and `pricing`
+proves what its dual is worth; with many categories the dual comes from `relaxed`.
 
 The proofs are in docs/proofs/frontier.md, Theorem 3.
 """

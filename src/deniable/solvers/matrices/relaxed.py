@@ -1,4 +1,4 @@
-"""The least error beyond the categories whose extreme rows can be listed: bound and mechanism.
+"""A bound on the least error with many categories, and the directions that prove it.
 
 `frontier` chooses weights of about 2^n extreme rows. Here the unknown is what the weights add up
 to, K = Σ w_a q_a q_aᵀ/(1·q_a), n(n + 1)/2 numbers. Instead of the cone of all sums of extreme rows,
