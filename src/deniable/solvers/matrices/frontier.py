@@ -161,7 +161,9 @@ def merged_bound(limits: Limits, most: int = _MERGED) -> Certificate:
     The directions come from `relaxed`, and `pricing` completes the proof.
     """
     divided = relaxed.divided_for(limits, most)
-    return Pricing(limits, divided).prove(relaxed.bound(limits, divided))
+    prices = Pricing(limits, divided)
+    given = relaxed.bound(limits, divided), relaxed.in_closed_form(limits, divided)
+    return max((prices.prove(proof) for proof in given), key=lambda proof: proof.claim)
 
 
 def _batch(n_categories: int) -> int:

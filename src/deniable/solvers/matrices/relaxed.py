@@ -104,7 +104,7 @@ def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
     >>> round(certificate.record_mse, 6), verify(certificate) >= certificate.claim
     (0.346306, True)
     """
-    simple = in_closed_form(limits)
+    simple = in_closed_form(limits, divided)
     try:
         found = _Relaxed(limits, divided_for(limits) if divided is None else divided).certificate()
     except InputError:
@@ -112,9 +112,21 @@ def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
     return max(simple, found, key=lambda certificate: certificate.claim)
 
 
-def in_closed_form(limits: Limits) -> Certificate:
-    """The bound of Theorem 6 for average privacy as a certificate: Z = 1, and λ and m such that
-    λ·p + m A is the concave envelope at A of what Σ q²/(1·q) can be."""
+def in_closed_form(limits: Limits, divided: Groups | None = None) -> Certificate:
+    """A bound of Theorem 6 as a certificate.
+
+    For average privacy Z = 1, and λ and m such that λ·p + m A is the concave envelope at A of what
+    Σ q²/(1·q) can be. Under ε-LDP the one with D^{−1/2} C D^{−1/2}: Z = D^{−1/2} W with W the
+    orthogonal matrix of the largest tr(ZᵀG), at the mean shares of the groups.
+    """
+    if limits.epsilon is not None:
+        mean = limits.prior.copy()
+        for members in divided or ():
+            mean[members] = mean[members].mean()
+        root = np.sqrt(mean / mean.sum())
+        left, _, right = np.linalg.svd(np.diag(root) - np.outer(root, root * root))
+        Z = left @ right / root[:, None]
+        return certify(limits, *at_true_shares(limits, mean, Z, np.zeros(len(mean))))
     n = limits.n_categories
     rest = 0.0
     delta = limits.most_posterior
