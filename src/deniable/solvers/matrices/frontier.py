@@ -45,6 +45,7 @@ _TOLERANCE = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
 _SEARCHES = 16
+_FEWER_SEARCHES = 6
 _MERGED = 30
 _CLOSE = 1e-4
 
@@ -144,7 +145,8 @@ def _beyond(limits: Limits) -> FrontierPoint:
         certificate = merged_bound(limits)
     if limits.n_categories > MAX_SEARCHED_CATEGORIES:
         return FrontierPoint(limits, None, np.inf, certificate, nothing)
-    found, certificate = sets.mechanism(limits, certificate, _SEARCHES, _CLOSE)
+    rounds = _SEARCHES if limits.n_categories <= relaxed.MOST_GROUPS else _FEWER_SEARCHES
+    found, certificate = sets.mechanism(limits, certificate, rounds, _CLOSE)
     if found is None:
         best = max(certificate, merged_bound(limits), key=lambda proof: proof.claim)
         return FrontierPoint(limits, None, np.inf, best, nothing)

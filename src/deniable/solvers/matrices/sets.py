@@ -30,6 +30,7 @@ _STARTS = 300
 _DIVISIONS = 20
 _LIGHT = 1e-7
 _MOST_ROWS = 900
+_MOST_KEPT = 3000
 _MOST_FLIPS = 80
 _TO_BOUNDARY = 0.95
 _MOST_STEPS = 60
@@ -82,7 +83,7 @@ def mechanism(
     generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
     prices = Pricing(limits)
     n = limits.n_categories
-    most = max(_MOST_ROWS, n * (n - 1))
+    most = min(max(_MOST_ROWS, n * (n - 1)), _MOST_KEPT)
     rows = _first(limits, generator)
     rows = _joined(rows, *_priced(limits, prices, certificate, rows, generator))
     best: Weighted | None = None
