@@ -72,7 +72,7 @@ class OptimalSolution:
     """Laws that meet every level, what they promise as drawn, and how far from best they can be.
 
     Attributes:
-        parts: one, except where no single law was found for levels orders of magnitude apart.
+        parts: one, except where no single law was found, or its level is beyond any law's height.
         weights: λ ≥ 0 of the certificate, shape (k,): `certificate.weighted_bound` at the levels
             that are certainly delivered gives `lower_bound`.
         lower_bound: no law that delivers as much is below, in nats; rounded down.
