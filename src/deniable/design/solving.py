@@ -117,7 +117,7 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
     }.get(solution.method)
     apart = tuple(range(len(solution.weights))) if reason else solution.apart
     if apart and not reason:
-        reason = "no common law was found that keeps the floor on their pairs and costs less"
+        reason = "no common law was found that keeps cap and floor and costs less"
     return Solution(
         _laws(solution.parts),
         solution.weights.tolist(),

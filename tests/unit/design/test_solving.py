@@ -87,7 +87,7 @@ def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> No
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])
     (note,) = made.notes
     assert note.startswith("'a3' answers independently of the rest: no common law was found that")
-    assert "keeps the floor on their pairs and costs less; ε is" in note
+    assert "keeps cap and floor and costs less; ε is" in note
 
 
 def test_a_cap_that_leaves_no_room_is_left_to_a_search_over_scales() -> None:

@@ -69,6 +69,9 @@ _RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
 """Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
 what is found for a stricter one is found for a looser one."""
 
+_ABOUT_AS_TIGHT = 1.25
+"""Times the tightest cap, as a multiple of the level, up to which another goes with it."""
+
 _AS_GOOD = 1.02
 """Times the least ε of a ramp up to which looser caps are preferred for what ramps are mixed of."""
 
@@ -107,8 +110,8 @@ class BalancedSolution:
             linear program, "ramp", "independent" (the Kronecker product) if nothing better was
             found, "floor" (the same) if ramps were, but none that keeps the floor.
         ramp: where the search for a ramp ended, if it found one: a start for similar requests.
-        apart: attributes with room below their caps that answer independently all the same,
-            because no common law was found that keeps the floor on their pairs.
+        apart: attributes that answer independently of all others, because no common law was found
+            that keeps their caps, and the floor on their pairs.
     """
 
     parts: tuple[Part, ...]
@@ -187,27 +190,49 @@ def solve(
     near = None
     if start is not None and start.ramp is not None:  # it may come from the search for a total
         near = replace(start.ramp, w=start.ramp.ramp.height)
-    free, bound = _by_room(problem, limits)
-    inner_parts: list[Part] = []
-    method: Method = "independent"
-    ramp = None
-    apart: list[int] = []
-    if free:
-        inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
-        without = optimum
-        if bound:
-            without = _optimum(inner, limits[free])
-            near = None
-        inner_parts, method, ramp = _with_room(
-            inner, limits[free], pair_floor, without, near, exact
-        )
-        if method == "ramp" and len(inner_parts) > 1:
-            apart = [free[i] for i in inner_parts[-1].attributes]
-    parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in inner_parts]
-    if bound:
-        parts.append(independent(problem, bound))
+    free = _by_room(problem, limits)
+    best = _around(problem, limits, pair_floor, optimum, near, exact, free)
+    # Caps just above the levels of some leave a common law of all little room, or none; and with
+    # these alone, at their levels, the request is a stricter one.
+    multiple = limits / problem.attribute_epsilon
+    while free and best.method not in ("optimal", "program"):
+        tightest = float(multiple[free].min())
+        free = [i for i in free if multiple[i] > _ABOUT_AS_TIGHT * tightest]
+        if len(free) < 2:
+            break
+        stricter = _around(problem, limits, pair_floor, optimum, None, exact, free)
+        if stricter.epsilon < best.epsilon:
+            best = stricter
+        elif best.method == "ramp":
+            break
+    return _compared(best)
+
+
+def _around(
+    problem: Problem,
+    limits: FloatArray,
+    floor: float | None,
+    optimum: OptimalSolution,
+    near: Fit | None,
+    exact: int,
+    free: list[int],
+) -> BalancedSolution:
+    """Solve with these attributes free to share a law, and all others alone."""
+    if not free:
+        everyone = independent(problem, range(problem.n_attributes))
+        return BalancedSolution((everyone,), optimum, "independent")
+    alone = sorted(set(range(problem.n_attributes)).difference(free))
+    inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
+    without = _optimum(inner, limits[free]) if alone else optimum
+    found, method, ramp = _with_room(
+        inner, limits[free], floor, without, None if alone else near, exact
+    )
+    parts = [replace(part, attributes=tuple(free[i] for i in part.attributes)) for part in found]
+    apart = parts[-1].attributes if method == "ramp" and len(parts) > 1 else ()
+    if alone:
+        parts.append(independent(problem, alone))
         ramp = None
-    return _compared(BalancedSolution(tuple(parts), optimum, method, ramp, tuple(apart)))
+    return BalancedSolution(tuple(parts), optimum, method, ramp, (*apart, *alone))
 
 
 def _compared(solution: BalancedSolution) -> BalancedSolution:
@@ -294,13 +319,11 @@ def _optimum(problem: Problem, limits: FloatArray) -> OptimalSolution:
     return optimal.solve(problem.counts.tolist(), level.tolist(), gap=max(near, 1e-9))
 
 
-def _by_room(problem: Problem, limits: FloatArray) -> tuple[list[int], list[int]]:
-    """Return the attributes with room between level and cap, and the others."""
+def _by_room(problem: Problem, limits: FloatArray) -> list[int]:
+    """Return the attributes with room between level and cap."""
     room = limits - problem.attribute_epsilon > _CAP_EQUALS_LEVEL
-    free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
-    if len(free) == 1:  # with the others independent of it there is nothing to gain
-        free, bound = [], list(range(problem.n_attributes))
-    return free, bound
+    free: list[int] = np.flatnonzero(room).tolist()
+    return free if len(free) > 1 else []  # beside independent ones, one has nothing to gain
 
 
 def _with_room(

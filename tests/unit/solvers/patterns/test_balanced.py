@@ -163,6 +163,18 @@ def test_caps_equal_to_the_levels_make_attributes_independent() -> None:
     assert everything.epsilon == pytest.approx(math.fsum(levels), rel=1e-15)
 
 
+def test_a_cap_just_above_its_level_sets_one_attribute_apart_and_not_all() -> None:
+    level = np.random.default_rng(0).uniform(0.3, 3.0, 17)
+    caps = 3.0 * level
+    record = []
+    for times in (1.0, 1.005):
+        caps[0] = times * level[0]
+        solution = balanced.solve([2] * 17, level, caps, 0.5)
+        assert (solution.method, solution.apart) == ("ramp", (0,))
+        record.append(solution.epsilon)
+    assert record[1] <= record[0] + 1e-3 < 0.6 * math.fsum(level.tolist())
+
+
 def test_without_caps_and_floor_it_is_the_optimum() -> None:
     counts, levels = request(4, 6)
     solution = balanced.solve(counts, levels, None, None)
