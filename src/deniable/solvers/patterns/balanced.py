@@ -532,6 +532,8 @@ class _TotalSearch:
         self._limits = np.where(limited < total, limited, np.inf)
         self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
         self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
+        self._afar: Fit | None = None
+        """The last ramp that secants found where no start settled: near those for other caps."""
 
     def about(self) -> float:
         """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
@@ -615,8 +617,9 @@ class _TotalSearch:
         about = self._levels(scale)
         problem = Problem(self._problem.n_categories, about)
         height = self._total * (1 - 1e-12) - 1e-11
-        near: Fit | None = None
-        broken = False
+        near, broken = None, False
+        if self._afar is not None:
+            near = self._near(math.exp(self._afar.w), height, multiple)
         for _ in range(4):
             if not 0.0 < height <= LARGEST_HEIGHT:
                 return None, broken
@@ -663,7 +666,8 @@ class _TotalSearch:
         Where one level takes nearly all of the total, the scale at a given height moves steeply
         with the top, and the height at given levels gently.
         """
-        at, last, near, spent = math.log(scale), None, None, height
+        at, last, spent = math.log(scale), None, height
+        near = self._afar and replace(self._afar, w=height)
         for _ in range(_SECANTS):
             levels = self._levels(math.exp(at))
             caps = np.minimum(multiple * levels, self._limits)
@@ -673,7 +677,8 @@ class _TotalSearch:
                 return None
             over = math.log(near.w / height)
             if abs(over) < _SPENT_NEARLY:
-                return replace(near, w=at)
+                self._afar = replace(near, w=at)
+                return self._afar
             slope = 1.0
             if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
                 slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
