@@ -139,10 +139,12 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 def _beyond(limits: Limits) -> FrontierPoint:
     """A proven bound, and the best mechanism that a search finds, for any number of categories."""
     nothing = np.empty(0, dtype=np.intp)
-    if limits.n_categories <= relaxed.MOST_GROUPS:
-        certificate = relaxed.in_closed_form(limits)
-    else:
+    if limits.n_categories > relaxed.MOST_GROUPS:
         certificate = merged_bound(limits)
+    elif limits.epsilon is None and limits.most_posterior is None:
+        certificate = relaxed.bound(limits)  # as good as exact, in two seconds
+    else:
+        certificate = relaxed.in_closed_form(limits)
     if limits.n_categories > MAX_SEARCHED_CATEGORIES:
         return FrontierPoint(limits, None, np.inf, certificate, nothing)
     rounds = _SEARCHES if limits.n_categories <= relaxed.MOST_GROUPS else _FEWER_SEARCHES
