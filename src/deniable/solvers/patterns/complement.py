@@ -144,7 +144,7 @@ def complement(
     elif resolution is not None:
         unit = budget / resolution
     else:
-        unit = budget / units_of_budget(problem, weights, default_resolution(k), spare=1.5)
+        unit = budget / units_of_budget(problem, weights, default_resolution(k), spare=3.0)
     units = budget / unit * (1.0 + 32.0 * UNIT)
     scaled = np.minimum(weights / unit, 2.0 * units)
     costs = np.floor(scaled)
@@ -199,7 +199,8 @@ def units_of_budget(
         resolution: the standard deviation of z in units, costs cut at θ. Without a tilt all sums of
             costs are within reach, however small it is: then as few units as may be.
         spare: how many times finer, where the dither is added to the changed attributes; more if
-            these outnumber the kept ones, for which `default_resolution` was made.
+            these outnumber the kept ones, for which `default_resolution` was made. At 3 no bound of
+            2,000 draws is below that of the sum of the kept; at 1.5 a few were, by up to 1e-7 nats.
     """
     costs = weights / float(weights @ problem.change_probability)
     live = costs < 1.0
