@@ -599,30 +599,41 @@ class _TotalSearch:
     def _by_ladder(self, scale: float) -> _Reached | None:
         """Return the best of what is found under the caps and under stricter ones."""
         about, apart = self._levels(scale), _worth(self._independent())
-        best, worse = None, 0
-        rungs = _rungs(self._loosest(about) / about, self._floor)
-        for rung in rungs:
-            found, broken = self._by_ramps(scale, min(self._multiple, rung, _LOOSEST))
+        best, strict = None, False
+        for rung in _rungs(self._loosest(about) / about, self._floor):
+            known = None if best is None else math.log(best.scale)
+            multiple = min(self._multiple, rung, _LOOSEST)
+            found, beaten = self._by_ramps(scale, multiple, known, None)
             if found is not None and _worth(found) > (_worth(best) if best else apart):
-                best, worse = found, 0
-            else:
-                worse += 1
-            if best is not None and worse >= 2 * broken:
-                break
+                best, strict = found, rung < math.inf
+            elif best is not None and beaten:
+                break  # without the floor stricter caps buy less, and with it no more
+        if best is not None and strict:  # from there the caps as they are may buy more after all
+            multiple = min(self._multiple, _LOOSEST)
+            near = self._near(best.scale, self._total, multiple)
+            found = self._by_ramps(scale, multiple, math.log(best.scale), near)[0]
+            best = max(best, found or best, key=_worth)
         return best
 
-    def _by_ramps(self, scale: float, multiple: float) -> tuple[_Reached | None, bool]:
-        """Return the best ramp under caps of so many times the levels, and whether the floor stood
-        in the way."""
+    def _by_ramps(
+        self, scale: float, multiple: float, known: float | None, near: Fit | None
+    ) -> tuple[_Reached | None, bool]:
+        """Return the best ramp under caps of so many times the levels, and whether what was found
+        without the floor buys no more than the logarithm of a scale that is known.
+
+        Args:
+            scale: about where the optimum spends the total.
+            multiple, known: as said.
+            near: a ramp for something similar.
+        """
         about = self._levels(scale)
         problem = Problem(self._problem.n_categories, about)
         height = self._total * (1 - 1e-12) - 1e-11
-        near, broken = None, False
-        if self._afar is not None:
+        if near is None and self._afar is not None:
             near = self._near(math.exp(self._afar.w), height, multiple)
         for _ in range(4):
             if not 0.0 < height <= LARGEST_HEIGHT:
-                return None, broken
+                return None, False
 
             def target(places: list[int], height: float = height) -> Target:
                 return AtTotal(
@@ -638,24 +649,24 @@ class _TotalSearch:
             # No level is above the total, whatever its limit for many attributes says.
             start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            result = ramps.best(near)
-            if result is None and near is None and not ramps.floor_broken:
+            result = ramps.best(near, known)
+            if result is None and near is None and not (ramps.floor_broken or ramps.beaten):
                 near = self._near(start, height, multiple)
-                result = ramps.best(near)
-            broken |= ramps.floor_broken
+                result = ramps.best(near, known)
             if result is None:
-                return None, broken
+                return None, ramps.beaten
+            known = None
             law, reached = result
             near, part = reached, ramps.part(law, reached)
             unspent = self._total - part.account.epsilon
             if unspent < 0.0:
-                return None, broken
+                return None, False
             if unspent <= _UNSPENT * self._total:
                 break
             # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
             height += unspent
         scale = math.exp(reached.w)
-        return _Reached(scale, self._levels(scale), [part], "ramp", reached), broken
+        return _Reached(scale, self._levels(scale), [part], "ramp", reached), False
 
     def _loosest(self, levels: FloatArray) -> FloatArray:
         return np.minimum(self._caps(levels), _LOOSEST * levels)

@@ -476,6 +476,17 @@ def test_a_total_without_a_cap_buys_what_a_cap_leaves_of_it() -> None:
     assert 0.7 < bought[0] < bought[1] < bought[2] + 1e-3
 
 
+def test_a_looser_cap_is_searched_again_from_what_a_stricter_one_buys() -> None:
+    # Under 2.348x the search once ended at another ramp, which bought 2.188.
+    counts = [4, 7, 14, 45, 24, 41, 42, 22, 32, 12]
+    ratios = [0.13, 0.183, 0.275, 0.433, 0.372, 0.434, 0.433, 0.355, 0.435, 0.251]
+    bought = [
+        balanced.spend(counts, 0.6192, ratios, [math.inf] * 10, cap, None, scale=1.0).levels.sum()
+        for cap in (2.081, 2.348)
+    ]
+    assert 3.155 < bought[0] < bought[1] + 1e-3
+
+
 @pytest.mark.slow
 def test_looser_caps_beside_a_floor_of_one_cost_no_more() -> None:
     counts, levels = spread(1)
