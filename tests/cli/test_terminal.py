@@ -1,5 +1,7 @@
 """What a terminal shows while a design takes long, and what is left when it is interrupted."""
 
+import importlib
+import io
 import os
 import pty
 import re
@@ -9,11 +11,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.progress import Progress
+from rich.status import Status
+
+from deniable.cli import console, main
 
 RANDOM = np.random.default_rng(2)
 COUNTS = RANDOM.choice([2, 5, 9, 16, 42], 50).tolist()
@@ -141,6 +149,75 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
         assert sum("deniable:" in line for line in screen.lines) == 1
         assert not any("Traceback" in line for line in screen.lines)
         assert sorted(path.name for path in table.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "place"),
+    [
+        ("design --categories 5,2 --epsilon 1", "Finding the law", "design.design.design"),
+        (
+            "design --categories 5,2 --epsilon 1 --curve",
+            "Designing with other caps",
+            "design.design.cap_curve",
+        ),
+        ("plan --categories 5,2 --epsilon 1 --error 2pt", "Trying totals", "design.reach.plan"),
+        (
+            "share t.csv --schema t.toml --epsilon 1 --output r",
+            "Randomizing",
+            "release.release.share",
+        ),
+        (
+            "audit m.json --draws 1000",
+            "Drawing",
+            "audit.audit",
+        ),
+        (
+            "frontier --distribution normal,10 --delta 0.6 --output f",
+            "Tracing the frontier",
+            "frontier.tracing.trace",
+        ),
+    ],
+)
+def test_what_may_take_long_runs_while_the_screen_says_so(
+    words: str, label: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command has to take long for this: whatever is wrapped is shown after a second."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("a,b\n" + "0,1\n1,0\n" * 30)
+    columns = (f'[[attribute]]\nname = "{n}"\ncategories = ["0", "1"]\n' for n in "ab")
+    Path("t.toml").write_text("".join(columns))
+    if "m.json" in words:
+        main(["design", "--categories", "5,2", "--epsilon", "1", "--output", "m.json"])
+    shown: list[str] = []
+    ran: list[list[str]] = []
+
+    @contextmanager
+    def noted(display: Progress | Status) -> Iterator[None]:
+        is_bar = isinstance(display, Progress)
+        shown.append(display.tasks[0].description if is_bar else str(display.status))
+        try:
+            yield
+        finally:
+            shown.pop()
+
+    name, _, function = place.rpartition(".")
+    module = importlib.import_module(f"deniable.{name}")
+
+    def stopped(*_: object, **__: object) -> None:
+        ran.append([*shown])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, function, stopped)
+    monkeypatch.setattr(console, "_shown", noted)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert ran == [[label]]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def test_loading_the_program_can_be_interrupted_too() -> None:
