@@ -272,7 +272,10 @@ def pairs(k: int, least: float, seed: int) -> Iterator[Line]:
         spent = time.process_time() - start
         yield Line(k, "0.3 to 3", "2…50", seed, math.nan, None, (), spent, SLOWEST, f"{error}")
         return
-    demands = (Demand("least ratio", least_pair_ratio(made), least, least=True),)
+    demands = (
+        Demand("least ratio", least_pair_ratio(made), least, least=True),
+        Demand("floor recorded", made.pair_floor or 0.0, least, least=True),
+    )
     yield Line(
         k, "0.3 to 3", "2…50", seed, made.epsilon, made.gap, demands, seconds, SLOWEST, asked_text
     )

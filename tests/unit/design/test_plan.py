@@ -99,3 +99,15 @@ def test_a_law_that_misses_the_floor_on_pairs_is_not_returned() -> None:
     assert made.pair_floor == ratio - 1e-9
     with pytest.raises(InputError, match="on pairs was missed by a rounding error"):
         plan(task=Task(SIZES, pair_floor=ratio + 1e-9)).of(solution)
+
+
+@pytest.mark.parametrize(("k", "recorded"), [(65, 0.5), (1000, 0.5), (1001, None)])
+def test_a_floor_is_recorded_up_to_a_thousand_attributes_and_named_beyond(
+    k: int, recorded: float | None
+) -> None:
+    law = ProductLaw.from_levels((2,) * k, (0.1,) * k)
+    task = Task((2,) * k, pair_floor=0.5)
+    wide = Plan(Schema.anonymous((2,) * k), METHODS["balanced"], task)
+    made = wide.of(Solution(((tuple(range(k)), law),)))
+    assert made.pair_floor == recorded
+    assert any("not all pairs" in note for note in made.notes) == (recorded is None)
