@@ -1,9 +1,10 @@
-"""A law that the library has never heard of goes all the way: subclass, one entry in FAMILIES."""
+"""A law that the library has never heard of goes all the way: subclass, one entry in FAMILIES, and
+one in the families of the method that makes it."""
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.design.account import Design
+from deniable.design.methods import METHODS
 from deniable.design.plan import lower_bound
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
@@ -114,6 +116,11 @@ def test_its_record_is_written_and_read_back_once_it_is_among_the_families(
     with pytest.raises(InputError, match="a family of laws that this version does not know"):
         mechanism_from_plain(plain)
     monkeypatch.setitem(FAMILIES, AllOrNothing.family, AllOrNothing)
+    with pytest.raises(InputError, match="balanced makes no law of the family all-or-nothing"):
+        mechanism_from_plain(plain)
+    families = frozenset({AllOrNothing.family, ProductLaw.family})
+    method = replace(METHODS[design.method], families=families)
+    monkeypatch.setitem(METHODS, design.method, method)
     assert mechanism_from_plain(plain) == design
     plain["blocks"][0]["law"]["uniform"] = 99
     with pytest.raises(InputError, match="breaks its claim"):

@@ -114,7 +114,7 @@ def joint_law() -> Design:
     law = PatternTable.from_probabilities(n_categories, np.where(changed <= 1, 4.0, 1.0) * outputs)
     mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
     asked = tuple(mechanism.attribute_epsilon)
-    return Design(mechanism, "lp", asked, lower_bound(mechanism, None))
+    return Design(mechanism, "optimal", asked, lower_bound(mechanism, None))
 
 
 def twelve_attributes() -> dict[str, Any]:
