@@ -58,7 +58,7 @@ altered:
 audits:
     AUDITS=77 {{bin}}/pytest -n 0 -s -m slow -k "every_family" tests/statistical/test_audit.py
 
-# The solvers far from ordinary levels, and 300 designs of every kind: half an hour; fails on a miss.
+# Every kind of hard design against what is demanded of it, and 300 designs of every kind: most of an hour; fails on a miss.
 hard:
     {{bin}}/python benchmarks/bench_optimal.py --hard
     {{bin}}/python benchmarks/bench_design.py --random 300
