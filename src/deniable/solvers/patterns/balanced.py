@@ -610,7 +610,7 @@ class _TotalSearch:
                 break  # without the floor stricter caps buy less, and with it no more
         if best is not None and strict:  # from there the caps as they are may buy more after all
             multiple = min(self._multiple, _LOOSEST)
-            near = self._near(best.scale, self._total, multiple)
+            near = self._near(best.scale, self._total, multiple, placed=False)
             found = self._by_ramps(scale, multiple, math.log(best.scale), near)[0]
             best = max(best, found or best, key=_worth)
         return best
@@ -671,8 +671,11 @@ class _TotalSearch:
     def _loosest(self, levels: FloatArray) -> FloatArray:
         return np.minimum(self._caps(levels), _LOOSEST * levels)
 
-    def _near(self, scale: float, height: float, multiple: float) -> Fit | None:
-        """Return about the ramp that spends the total, by secants over ramps at given levels.
+    def _near(
+        self, scale: float, height: float, multiple: float, placed: bool = True
+    ) -> Fit | None:
+        """Return about the ramp that spends the total, by secants over ramps at given levels,
+        with the top of one for other caps or placed anew.
 
         Where one level takes nearly all of the total, the scale at a given height moves steeply
         with the top, and the height at given levels gently.
@@ -683,7 +686,7 @@ class _TotalSearch:
             levels = self._levels(math.exp(at))
             caps = np.minimum(multiple * levels, self._limits)
             ramps = at_levels(self._problem.counts, levels, caps, spent, self._floor)
-            near = ramps.searched(near)
+            near = ramps.searched(near, placed)
             if near is None:
                 return None
             over = math.log(near.w / height)

@@ -132,9 +132,17 @@ class RampLaws:
             near = fit
         return None
 
-    def searched(self, near: Fit | None) -> Fit | None:
-        """Return the best ramp found, whatever the floor."""
-        return self._search.best(1.0, near)
+    def searched(self, near: Fit | None, placed: bool) -> Fit | None:
+        """Return the best ramp found, whatever the floor.
+
+        Args:
+            near: a ramp for something similar.
+            placed: whether its top will do, where to place it anew takes long.
+        """
+        beside = None
+        if near is not None and placed and not self._tabled:
+            beside = self._search.beside(near)
+        return beside or self._search.best(1.0, near)
 
     def _cover(self, broken: BoolArray) -> list[int]:
         """Return attributes that together touch every broken pair, (k, k), at little cost."""

@@ -458,6 +458,11 @@ class RampSearch:
             result = self._from_afar(share)
         return None if result is None else self._placed(result)
 
+    def beside(self, near: Fit) -> Fit | None:
+        """Return the ramp with the top of one for something similar, as it is; None if none
+        settles."""
+        return self._again(near, near.w, near.ramp.top, 1.0)
+
     def _from_afar(self, share: float) -> Fit | None:
         """Return a ramp where no start settles: from the product law, from looser caps, or one
         below which the mass is."""
