@@ -334,7 +334,26 @@ def _with_room(
     near: Fit | None,
     exact: int,
 ) -> tuple[list[Part], Method, Fit | None]:
-    """Solve for attributes that all have room below their caps."""
+    """Solve for attributes that all have room below their caps; where these differ, also as though
+    the tightest multiple of the levels among them were everybody's."""
+    own = _under(problem, limits, floor, optimum, near, exact)
+    multiples = np.minimum(limits / problem.attribute_epsilon, _LOOSEST)
+    tightest = float(multiples.min()) * (1.0 - 1e-12)
+    if own[1] == "optimal" or float(multiples.max()) <= tightest * (1.0 + 1e-9):
+        return own
+    same = _under(problem, tightest * problem.attribute_epsilon, floor, optimum, None, exact)
+    return min(own, same, key=lambda one: record_level(one[0]))
+
+
+def _under(
+    problem: Problem,
+    limits: FloatArray,
+    floor: float | None,
+    optimum: OptimalSolution,
+    near: Fit | None,
+    exact: int,
+) -> tuple[list[Part], Method, Fit | None]:
+    """Solve under these caps."""
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
