@@ -64,7 +64,9 @@ def gated_sum_of(
         The law and its ramp; None if the steps do not settle.
     """
     share = fit.share * (1.0 - _DITHERED)
-    for raised, states in itertools.product(_RAISED, (COARSE, FINE)):
+    for states, raised in itertools.product(
+        (COARSE, FINE), (_RAISED[:1] if fit.ends_unchanged else _RAISED)
+    ):
         top = None if fit.ends_unchanged else raised * fit.ramp.top
         sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike=alike)
         again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
@@ -74,8 +76,6 @@ def gated_sum_of(
             return None
         if settled is not None:
             return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
-        if fit.ends_unchanged and states == FINE:
-            break
     return None
 
 
