@@ -79,9 +79,9 @@ def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> No
     monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     best = RampLaws.best
 
-    def broken_for_all(ramps, shares, near):
+    def broken_for_all(ramps, *arguments):
         ramps.broken = [2] if len(ramps._counts) == 4 else []
-        return None if ramps.broken else best(ramps, shares, near)
+        return None if ramps.broken else best(ramps, *arguments)
 
     monkeypatch.setattr(RampLaws, "best", broken_for_all)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])

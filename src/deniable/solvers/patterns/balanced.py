@@ -72,6 +72,10 @@ what is found for a stricter one is found for a looser one."""
 _ABOUT_AS_TIGHT = 1.25
 """Times the tightest cap, as a multiple of the level, up to which another goes with it."""
 
+_CLOSE = 1.01
+"""Times the optimum without caps up to which a ramp that the floor does not touch is taken without
+a look at stricter caps: searches that failed ended 2 % above and more."""
+
 _AS_GOOD = 1.02
 """Times the least ε of a ramp up to which looser caps are preferred for what ramps are mixed of."""
 
@@ -378,6 +382,22 @@ def _under(
 
     def common(apart: list[int], height: float, near: Fit | None) -> _Common:
         """Solve for all but these; and without more, as long as their pairs break the floor."""
+
+        def mixed_with(
+            together: list[int],
+            stricter: FloatArray,
+            best: tuple[Part, Fit | None] | None,
+            least: float,
+        ) -> tuple[tuple[Part, Fit | None] | None, float]:
+            """Return the mixture of ramps under these caps, and its ε; or what is held."""
+            assert floor is not None
+            mixed = blended(
+                problem.counts[together], aimed[together], stricter, height, floor, None
+            )[0]
+            if mixed is None or mixed.account.epsilon >= least:
+                return best, least
+            return (mixed, best and best[1]), mixed.account.epsilon
+
         broken = False
         while True:
             together = sorted(set(range(problem.n_attributes)) - set(apart))
@@ -386,6 +406,7 @@ def _under(
             cover = list[int]()
             used = math.inf
             floored: list[tuple[float, FloatArray]] = []
+            mixes = floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED
             for rung in rungs:
                 if used <= rung < tightest:
                     continue  # what was found last keeps these caps too
@@ -393,7 +414,7 @@ def _under(
                 ramps = at_levels(
                     problem.counts[together], aimed[together], stricter, height, floor
                 )
-                found, near = ramps.best(near, least), None
+                found, near = ramps.best(near, least, 1 if mixes else 3), None
                 broken |= ramps.floor_broken
                 cover = cover or ramps.broken
                 if found is not None:
@@ -403,17 +424,17 @@ def _under(
                         best, least = (part, found[1]), found[1].w
                 if ramps.floor_broken:
                     floored.append((ramps.kept, stricter))
-                if best and ramps.beaten:
+                if mixes and ramps.floor_broken and len(floored) == 1:
+                    best, least = mixed_with(together, stricter, best, least)
+                close = not apart and least <= _CLOSE * optimum.epsilon
+                if best and (ramps.beaten or (close and not ramps.floor_broken)):
                     break  # without the floor stricter caps cost more, and with it no less
-            if floor is not None and floored and MOST_IN_TABLE < len(together) <= MOST_BLENDED:
-                # Under the loosest of the caps that are about as good as any.
-                good = (one for w, one in floored if w <= _AS_GOOD * least)
-                stricter = next(good, floored[0][1])
-                blend = blended(
-                    problem.counts[together], aimed[together], stricter, height, floor, None
-                )[0]
-                if blend is not None and blend.account.epsilon < least:
-                    best = blend, best and best[1]
+            if mixes and floored:
+                # Under the loosest of the caps that are about as good as any, too.
+                most = _AS_GOOD * min(w for w, _ in floored)
+                stricter = next(one for w, one in floored if w <= most)
+                if stricter is not floored[0][1]:
+                    best, least = mixed_with(together, stricter, best, least)
             if best is not None:
                 inner = replace(best[0], attributes=tuple(together))
                 return _Common([inner, *alone(apart)], None if apart else best[1], broken)

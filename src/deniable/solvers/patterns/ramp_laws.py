@@ -97,12 +97,15 @@ class RampLaws:
         # A coarse grid tells ratios to about a thousandth.
         self._margin = FLOOR_MARGIN if exactly else 2e-3
 
-    def best(self, near: Fit | None, worst: float | None = None) -> tuple[PatternLaw, Fit] | None:
+    def best(
+        self, near: Fit | None, worst: float | None = None, tries: int = 3
+    ) -> tuple[PatternLaw, Fit] | None:
         """Return the best law found that keeps caps and floor as drawn, and its ramp.
 
         Args:
             near: a ramp for something similar.
             worst: the w of the best law that is known already: ramps that are no better are left.
+            tries: ramps, each with more room above the floor, of which one as drawn may keep it.
         """
         margin, better = self._margin, self._whole.better
 
@@ -110,7 +113,7 @@ class RampLaws:
             return worst is not None and better * fit.w >= better * worst
 
         self.beaten = False
-        for _ in range(3):
+        for _ in range(tries):
             fit = self._search.best(1.0, near)
             self.beaten = fit is not None and beaten(fit)
             if fit is None or self.beaten:
