@@ -222,6 +222,15 @@ class GatedSum(VoteLaw):
     def opens(self) -> bool:
         return bool(self.place(int(self.weights.sum())) == 1.0)
 
+    def extremes_stay(self) -> bool:
+        # Answered from all kept, the sum is short of the gate's end, and from all changed beyond
+        # its start, with a chance below e^{−60 − E} (Hoeffding: attribute i adds 0 to ⌈n_i + θ_i⌉).
+        real, blur = self.attribute_weights, 1.0 - self.retention
+        above = float(real @ (1.0 - blur * (1.0 - self.uniform_keep))) - self.rise[1]
+        below = self.rise[0] - float(real @ (blur * self.uniform_keep))
+        most = np.ceil(real)
+        return min(above, below) > math.sqrt(0.5 * (self.height + 60.0) * float(most @ most))
+
     @property
     def attribute_weights(self) -> FloatArray:
         return self.weights + self.dither

@@ -212,12 +212,17 @@ class VoteLaw(BoundedLaw):
         wrong = 2.02 * moments.relative_error + self.drawing_slack + logarithms
         return level + wrong, np.maximum(level - wrong, 0.0)
 
+    def extremes_stay(self) -> bool:
+        """Whether own responses are sure to leave the record's level as it is: a quick test, which
+        may say no where they do."""
+        return False
+
     @cached_property
     def _record_level(self) -> float:
         """The record's level, rounded up: the ideal law's, or, where own responses or votes that
         are never fully won leave less, that of all columns."""
         height = next_above(self.ideal_epsilon * (1 + 4 * UNIT) + self.drawing_slack)
-        if self.opens and np.all(self.retention == 1.0):
+        if self.opens and (np.all(self.retention == 1.0) or self.extremes_stay()):
             return height
         return min(height, self._projected(range(self.n_attributes)))
 

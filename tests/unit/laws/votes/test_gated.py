@@ -72,6 +72,18 @@ def test_another_height_is_the_law_built_with_that_height(seed: int) -> None:
     np.testing.assert_allclose(moved.moments().keep, fresh.moments().keep, rtol=1e-12)
 
 
+def test_own_responses_that_are_sure_to_leave_the_record_its_level_are_told() -> None:
+    k = 400
+    weights, dither = np.arange(k) % 3 + 1, np.full(k, 0.25)
+    for retained, stays in ((0.999, True), (0.98, True), (0.3, False)):
+        law = GatedSum((3,) * k, weights, dither, "vote", 500.0, 20.0, 2.0, np.full(k, retained))
+        assert law.extremes_stay() == stays
+        level, wrong = law.subset_level(range(k))
+        assert (level > 2.0 - 1e-12) == stays
+        assert law.record_level() >= min(level, 2.0)
+        assert law.record_level() <= 2.0 + law.drawing_slack + wrong + 1e-12
+
+
 def test_laws_are_equal_if_all_their_numbers_are() -> None:
     assert unclipped() == unclipped()
     assert hash(unclipped()) == hash(unclipped())
