@@ -16,6 +16,8 @@ Newton steps in ln λ on a logistic gate, Φ_T' = σ(z/T), where that does not s
   (`fourier`), T falling in steps from a width at which everything is smooth; each T starts from the
   λ of the last. A gate that is linear in pieces would do for neither: strips of z without a pattern
   make its curvature singular.
+Beyond 1,500 attributes the fixed point alone, on two coarse grids: what they say of λ is carried to
+  a grid that would take too long to search on.
 A few more such steps with the gate that is drawn, linear and 4 T wide, on its grid (`sums`).
 
 The proofs are in docs/proofs/optimal.md, Theorem 9.
@@ -51,6 +53,15 @@ GOOD_ENOUGH = 2e-5
 NEARER = 3e-6
 """The same beyond, where steps come near so quickly that little time is saved by fewer."""
 
+COARSE = 200
+"""Standard deviation of z in units of the grid where more attributes are searched."""
+
+SETTLED = 3e-5
+"""How far v may be from proportional to d there, relatively: less than the grid moves it."""
+
+FINER = 12
+"""How many times finer the law's grid then is, if a law can hold it. Of 10,000 attributes at ε = 6
+the dither costs 5e-3 nats at 350 units a standard deviation, and 3e-4 at 1,650."""
 
 CHEAP_PAIRS = 64
 """Attributes up to which a whole curvature on the grid costs no more than by Fourier."""
@@ -105,8 +116,8 @@ def mixed(softness: float) -> Gate:
 
 
 @dataclass(frozen=True, eq=False)
-class VotePoint:
-    """A soft vote on its grid, and what it and its λ prove.
+class VoteGrid:
+    """A soft vote on its grid.
 
     Attributes:
         weights: λ, with λ·d = 1, shape (k,).
@@ -115,11 +126,6 @@ class VotePoint:
             more than that takes. Shape (k,).
         middle: of the gate, in units of the kept attributes' sum.
         widths, shares: of the linear gates that it is a mixture of, in units and adding up to 1.
-        objective: ln E_μ[Φ_T(z)].
-        value: v_i over E_μ[Φ_T(z)], shape (k,).
-        diagonal: of the curvature over E_μ[Φ_T(z)], shape (k,).
-        lower_bound: what λ proves, in nats.
-        pairs: gives the whole curvature over E_μ[Φ_T(z)], shape (k, k), in O(k² states).
     """
 
     weights: FloatArray
@@ -128,11 +134,6 @@ class VotePoint:
     middle: float
     widths: FloatArray
     shares: FloatArray
-    objective: float
-    value: FloatArray
-    diagonal: FloatArray
-    lower_bound: float
-    pairs: Callable[[], FloatArray]
 
     def law(self, problem: Problem, log_height: float) -> GatedSum | VoteBlend:
         """Return the law of height E, ln(e^E − 1) given.
@@ -150,19 +151,39 @@ class VotePoint:
 
 
 @dataclass(frozen=True, eq=False)
+class VotePoint(VoteGrid):
+    """A soft vote on its grid, evaluated, and what it and its λ prove.
+
+    Attributes:
+        objective: ln E_μ[Φ_T(z)].
+        value: v_i over E_μ[Φ_T(z)], shape (k,).
+        diagonal: of the curvature over E_μ[Φ_T(z)], shape (k,).
+        lower_bound: what λ proves, in nats.
+        pairs: gives the whole curvature over E_μ[Φ_T(z)], shape (k, k), in O(k² states).
+    """
+
+    objective: float
+    value: FloatArray
+    diagonal: FloatArray
+    lower_bound: float
+    pairs: Callable[[], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
 class VoteFit:
     """The best vote found, and both bounds in nats.
 
     Attributes:
-        vote: the vote, whose `log_height` makes every keep probability at least the requested one.
-        log_height: ln(e^E − 1).
+        vote: the vote.
+        log_height: ln(e^E − 1) that makes every keep probability at least the requested one; on a
+            finer grid than was searched, about that.
         lower_bound: the best that was proved, not rounded.
         lower_bound_weights: by this λ, shape (k,).
-        upper_bound: E, infinite if the vote misses a level at any height.
+        upper_bound: E where it was searched, infinite if that vote misses a level at any height.
         tried: votes near the last logistic ones; none if these were not needed.
     """
 
-    vote: VotePoint
+    vote: VoteGrid
     log_height: float
     lower_bound: float
     lower_bound_weights: FloatArray
@@ -219,18 +240,10 @@ class VoteSearch:
         if bound > self.lower_bound:
             self.lower_bound, self.lower_bound_weights = bound, weights
 
-    def at(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VotePoint:
-        """Evaluate linear gates of these widths, and at least one unit, on the grid.
-
-        Args:
-            weights: λ ≥ 0, with λ·d = 1, shape (k,).
-            gate: widths, on the scale of λ, and shares.
-            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for.
-        """
+    def place(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VoteGrid:
+        """Put linear gates of these widths, and at least one unit, on the grid; see `at`."""
         problem = self.problem
-        self.n_evaluations += 1
-        keep, change = problem.keep_probability, problem.change_probability
-        budget = math.fsum((weights * change).tolist())
+        budget = math.fsum((weights * problem.change_probability).tolist())
         widest = min(float(gate.widths.max()), budget)
         unit = unit or budget / units_of_budget(problem, weights, self.resolution)
         # A law holds no more states than this.
@@ -242,8 +255,23 @@ class VoteSearch:
         loses = math.floor(budget + widths.max() / 2) + 1.0
         loses += np.count_nonzero(costs < loses)
         on_grid = np.minimum(costs, loses)
-        n = np.floor(on_grid).astype(np.int64)
         threshold = math.fsum(on_grid.tolist()) - budget
+        return VoteGrid(weights, unit, on_grid, threshold, widths, gate.shares)
+
+    def at(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VotePoint:
+        """Evaluate linear gates of these widths, and at least one unit, on the grid.
+
+        Args:
+            weights: λ ≥ 0, with λ·d = 1, shape (k,).
+            gate: widths, on the scale of λ, and shares.
+            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for.
+        """
+        problem = self.problem
+        self.n_evaluations += 1
+        keep, change = problem.keep_probability, problem.change_probability
+        grid = self.place(weights, gate, unit)
+        unit, on_grid, threshold, widths = grid.unit, grid.on_grid, grid.middle, grid.widths
+        n = np.floor(on_grid).astype(np.int64)
         tilt = saddle_tilt(problem.uniform_keep, on_grid, threshold)
         steps = tilted_sum(problem.uniform_keep, n, on_grid - n, tilt)
         law = SumLaw(steps, floor=math.floor(threshold - widths.max() / 2))
@@ -286,20 +314,31 @@ class VoteSearch:
             self.upper_bound, self.best = upper, point
         return point
 
-    def accelerate(self, weights: FloatArray, target: float, gap: float, steps: int) -> bool:
-        """Run the accelerated fixed point with the narrowest gate; return whether it settled."""
+    def accelerate(
+        self,
+        weights: FloatArray,
+        target: float,
+        gap: float,
+        steps: int,
+        unit: float | None = None,
+    ) -> VotePoint | None:
+        """Run the accelerated fixed point with the narrowest gate; return where it settled."""
         logs: list[FloatArray] = []
         moves: list[FloatArray] = []
         best_miss, first_miss, worse = math.inf, 0.0, 0
+        best: VotePoint | None = None
         weights = self.normed(weights)
         for _ in range(steps):
-            point = self.at(weights, NARROWEST)
+            point = self.at(weights, NARROWEST, unit)
             miss = self.miss(point)
             size = float(np.abs(miss / self.problem.keep_excess).max())
             size /= float(weights @ point.value)
-            best_miss, worse = (size, 0) if size < best_miss else (best_miss, worse + 1)
+            if size < best_miss:
+                best, best_miss, worse = point, size, 0
+            else:
+                worse += 1
             if size <= target or self.gap <= gap:
-                return True
+                return point
             first_miss = first_miss or size
             hopeless = len(logs) >= 5 and best_miss > _HOPELESS * min(first_miss, 1.0)
             if worse == 5 or hopeless or not math.isfinite(size):
@@ -315,7 +354,42 @@ class VoteSearch:
                 mix = np.linalg.lstsq(d_move * metric[:, None], move * metric, rcond=1e-9)[0]
                 new = new - (d_log + d_move) @ mix
             weights = self.normed(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
-        return best_miss < 1e-6
+        return best if best_miss < 1e-6 else None
+
+    def finest(self, weights: FloatArray, gap: float) -> VoteGrid | None:
+        """Return a vote on a grid too fine to search on, or None where the search does not settle.
+
+        Without dither λ would still make up for what is alike for all, the noise of a grid: by the
+        square of its unit. Two coarse grids tell how much.
+        """
+        exact: list[FloatArray] = [self.normed(weights)]
+        budget = float(exact[0] @ self.problem.change_probability)
+        finer = budget / units_of_budget(self.problem, weights, COARSE)
+        for unit in (2.0 * finer, finer):
+            start = self.dithered(exact[-1], unit).weights
+            point = self.accelerate(start, SETTLED, gap, 12, unit)
+            if point is None:
+                return None
+            tilt, dither = self.tilt(point), point.on_grid % 1.0
+            counted = np.log1p(dither * math.expm1(tilt)) / tilt
+            exact.append(self.normed(point.weights + (counted - dither) * point.unit))
+        _, coarse, fine = exact
+        return self.dithered(self.normed(fine * np.cbrt(fine / coarse)), finer / FINER)
+
+    def dithered(self, weights: FloatArray, unit: float) -> VoteGrid:
+        """Return the vote on the grid in which attributes count what λ says.
+
+        Under the tilt ρ one that counts n + B, B = 1 with probability θ, is kept as often as one
+        that counts n + ln(1 + θ (e^ρ − 1))/ρ.
+        """
+        grid = self.place(weights, NARROWEST, unit)
+        tilt, counted = self.tilt(grid), grid.on_grid % 1.0
+        dither = np.expm1(tilt * counted) / math.expm1(tilt)
+        return self.place(weights + (dither - counted) * grid.unit, NARROWEST, grid.unit)
+
+    def tilt(self, vote: VoteGrid) -> float:
+        """Return the saddle point ρ at the middle of the gate, per unit."""
+        return saddle_tilt(self.problem.uniform_keep, vote.on_grid, vote.middle)
 
     def miss(self, vote: VotePoint | LogisticVote) -> FloatArray:
         """Return c d − v, with c = λ·v as λ·d = 1, shape (k,)."""
@@ -475,9 +549,10 @@ def fit_vote(
     k = problem.n_attributes
     search = VoteSearch(problem, resolution or default_resolution(k))
     level = problem.attribute_epsilon
+    finest = search.finest(level, gap) if k > LARGEST_NEWTON and resolution is None else None
     # Where the levels let one attribute win the vote alone, their λ is orders of magnitude off.
     steps = 1 if k <= LARGEST_NEWTON and level.max() > wins_alone(problem, level) else 24
-    settled = search.accelerate(level, 1e-11, gap, steps)
+    settled = finest or search.accelerate(level, 1e-11, gap, steps)
     if newton and not settled and k <= LARGEST_NEWTON:
         for weights in starts(problem):
             search.prove(weights, _COARSE)
@@ -500,10 +575,10 @@ def fit_vote(
     best = search.best
     assert best is not None
     return VoteFit(
-        best,
+        finest or best,
         search.log_height(best),
         search.lower_bound,
-        search.lower_bound_weights,
+        finest.weights if finest else search.lower_bound_weights,
         search.upper_bound,
         tuple(search.tried),
     )

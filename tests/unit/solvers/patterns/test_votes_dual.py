@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.gated import GatedSum
+from deniable.solvers.patterns import complement, votes_dual
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.complement import default_resolution
@@ -15,6 +16,7 @@ from deniable.solvers.patterns.votes_dual import (
     GOOD_ENOUGH,
     NARROWEST,
     Gate,
+    VotePoint,
     VoteSearch,
     fit_vote,
     linear,
@@ -98,6 +100,40 @@ def test_many_attributes_are_settled_from_the_levels_by_the_fixed_point() -> Non
     assert search.accelerate(problem.attribute_epsilon, 1e-11, 0.0, 24)
     assert 0 <= search.gap < 1e-4
     assert search.n_evaluations <= 24
+
+
+def test_two_coarse_grids_tell_the_weights_on_a_finer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As coarse for these attributes as the least grid is for 20,000.
+    monkeypatch.setattr(complement, "LEAST_RESOLUTION", 300)
+    monkeypatch.setattr(votes_dual, "COARSE", 20)
+    problem = request(1, 100, 0.1, 0.3)
+    search = VoteSearch(problem, default_resolution(100))
+    vote = search.finest(problem.attribute_epsilon, 0.0)
+    searched, upper = search.best, search.upper_bound
+    assert vote is not None
+    assert searched is not None
+    assert vote.unit < searched.unit / 11
+    carried = search.off(search.at(vote.weights, NARROWEST, vote.unit))
+    as_searched = search.off(search.at(searched.weights, NARROWEST, vote.unit))
+    assert carried < 0.2 * as_searched
+    assert search.upper_bound < upper
+
+
+def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = request(1, 60, 0.2, 0.6)
+    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 50)
+    fit = fit_vote(problem)
+    assert not isinstance(fit.vote, VotePoint)
+    law = land(problem, fit.law(problem))
+    bound = weighted_bound(
+        problem.counts.tolist(), law.account.attribute_epsilon_floor, fit.lower_bound_weights
+    )
+    assert 0 <= law.account.epsilon - bound < 1e-3
+    # Where the fixed point does not settle the vote is one that was searched.
+    large = request(1, 60, 1.0, 12.0)
+    assert isinstance(fit_vote(large, newton=False).vote, VotePoint)
 
 
 @pytest.mark.parametrize(
