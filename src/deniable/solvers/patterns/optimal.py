@@ -43,8 +43,8 @@ MANY = 1000
 """Attributes from which λ is tried as whole numbers, too: what is left of a real one by chance, on
 so many, costs the bound more than another λ near it (of 10,000 attributes 0.027 of 6 nats)."""
 
-WHOLE = 4e5
-"""What can be afforded, in such units: of 10,000 attributes each costs about 50."""
+WHOLE = 90.0, 4e5, 9e5
+"""What can be afforded, in such units: so many for each attribute, but at least and at most."""
 
 FAR = 0.05
 """A gap, as a part of ε, beyond which independent blocks may be nearer."""
@@ -274,7 +274,9 @@ def _certified(
 ) -> OptimalSolution:
     proofs = [weights]
     if problem.n_attributes >= MANY:
-        proofs.append(np.rint(weights * (WHOLE / float(weights @ problem.change_probability))))
+        each, least, most = WHOLE
+        units = min(max(each * problem.n_attributes, least), most)
+        proofs.append(np.rint(weights * (units / float(weights @ problem.change_probability))))
     counts, levels = problem.counts.tolist(), delivered(parts).tolist()
     bounds = [weighted_bound(counts, levels, proof.tolist()) for proof in proofs]
     best = int(np.argmax(bounds))
