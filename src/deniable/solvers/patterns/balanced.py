@@ -72,9 +72,9 @@ what is found for a stricter one is found for a looser one."""
 _ABOUT_AS_TIGHT = 1.25
 """Times the tightest cap, as a multiple of the level, up to which another goes with it."""
 
-_CLOSE = 1.01
-"""Times the optimum without caps up to which a ramp that the floor does not touch is taken without
-a look at stricter caps: searches that failed ended 2 % above and more."""
+_CLOSE = 1.02
+"""Times the optimum without caps up to which a law is taken without a look at stricter caps:
+searches that failed ended 2 % above and more."""
 
 _AS_GOOD = 1.02
 """Times the least ε of a ramp up to which looser caps are preferred for what ramps are mixed of."""
@@ -83,7 +83,7 @@ _BELOW_CAPS = (0.9, 0.8)
 """Beside one large level, the pairs of the others may break the floor at the caps as they are, and
 keep it a tenth below."""
 
-_NEAR, _NEAR_PART = 5e-4, 2e-5
+_NEAR, _NEAR_PART = 1e-3, 4e-5
 """How near the optimum without caps need be known, in nats, with its part of the levels' sum."""
 
 _PROGRAM_AIM = 2e-11
@@ -427,12 +427,12 @@ def _under(
                 if mixes and ramps.floor_broken and len(floored) == 1:
                     best, least = mixed_with(together, stricter, best, least)
                 close = not apart and least <= _CLOSE * optimum.epsilon
-                if best and (ramps.beaten or (close and not ramps.floor_broken)):
+                if best and (ramps.beaten or close):
                     break  # without the floor stricter caps cost more, and with it no less
-            if mixes and floored:
+            kept = min((w for w, _ in floored), default=math.inf)
+            if mixes and kept < least:
                 # Under the loosest of the caps that are about as good as any, too.
-                most = _AS_GOOD * min(w for w, _ in floored)
-                stricter = next(one for w, one in floored if w <= most)
+                stricter = next(one for w, one in floored if w <= _AS_GOOD * kept)
                 if stricter is not floored[0][1]:
                     best, least = mixed_with(together, stricter, best, least)
             if best is not None:
