@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.solvers.matrices.certificate import Limits
+from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,21 @@ def random_mechanism(generator: np.random.Generator, n: int, m: int) -> Array:
     if generator.random() < 0.3:
         matrix = np.where(matrix < 0.5 / m, 0.0, matrix)
     return np.asarray(matrix / matrix.sum(axis=0))
+
+
+@st.composite
+def any_limits(draw: st.DrawFn, fewest: int) -> Limits:
+    """Limits of every kind on up to seven categories."""
+    n = draw(st.integers(fewest, 7))
+    prior = np.exp(np.random.default_rng(draw(st.integers(0, 10**6))).uniform(-4.0, 0.0, n))
+    prior /= prior.sum()
+    share, room = draw(st.floats(0.0, 0.97)), 1 - prior.max()
+    kind = draw(st.sampled_from(("average", "worst", "local")))
+    if kind == "local":
+        return local_limits(prior, 0.1 + 5.0 * share)
+    if kind == "average":
+        return average_limits(prior, share * room)
+    return average_limits(prior, share * room, prior.max() + draw(st.floats(0.05, 1.0)) * room)
 
 
 def within(matrix: Array, limits: Limits, margin: float = 1e-12) -> bool:

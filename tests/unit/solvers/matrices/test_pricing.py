@@ -18,7 +18,7 @@ from deniable.solvers.matrices.certificate import (
     most_excess,
     verify,
 )
-from unit.solvers.matrices.priors import SKEWED
+from unit.solvers.matrices.priors import SKEWED, any_limits
 
 SEVEN = np.array([0.36, 0.2, 0.16, 0.12, 0.08, 0.05, 0.03])
 EVERY_KIND = [
@@ -39,17 +39,6 @@ def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "_MAX_SETS", 0)
 
 
-def random_limits(seed: int, n: int, share: float, delta: float, kind: str) -> Limits:
-    prior = np.exp(np.random.default_rng(seed).uniform(-4.0, 0.0, n))
-    prior /= prior.sum()
-    room = 1 - prior.max()
-    return {
-        "average": lambda: average_limits(prior, share * room),
-        "worst": lambda: average_limits(prior, share * room, prior.max() + delta * room),
-        "local": lambda: local_limits(prior, 0.1 + 5.0 * share),
-    }[kind]()
-
-
 @pytest.mark.parametrize("limits", EVERY_KIND)
 @pytest.mark.usefixtures("beyond")
 def test_the_directions_of_the_optimum_prove_it(
@@ -66,17 +55,8 @@ def test_the_directions_of_the_optimum_prove_it(
 
 
 @settings(max_examples=8, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    n=st.integers(4, 7),
-    share=st.floats(0.0, 0.97),
-    delta=st.floats(0.05, 1.0),
-    kind=st.sampled_from(("average", "worst", "local")),
-)
-def test_no_proof_is_above_the_least_error(
-    seed: int, n: int, share: float, delta: float, kind: str
-) -> None:
-    limits = random_limits(seed, n, share, delta, kind)
+@given(limits=any_limits(4))
+def test_no_proof_is_above_the_least_error(limits: Limits) -> None:
     exact = frontier.solve(limits).certificate.claim
     with pytest.MonkeyPatch.context() as few:
         few.setattr(certificate, "MAX_EXACT_CATEGORIES", 3)
@@ -87,19 +67,12 @@ def test_no_proof_is_above_the_least_error(
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    n=st.integers(4, 7),
-    share=st.floats(0.0, 0.97),
-    delta=st.floats(0.05, 1.0),
-    kind=st.sampled_from(("average", "worst", "local")),
-)
+@given(limits=any_limits(4), seed=st.integers(0, 10**6))
 def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
-    seed: int, n: int, share: float, delta: float, kind: str
+    limits: Limits, seed: int
 ) -> None:
     """Whatever Z, λ, splits and squares are."""
-    limits = random_limits(seed, n, share, delta, kind)
-    generator = np.random.default_rng(seed)
+    n, generator = limits.n_categories, np.random.default_rng(seed)
     Z, multipliers = generator.normal(size=(n, n)), generator.normal(size=n)
     splits, squares = generator.normal(size=(n, n)), 0.3 * generator.normal(size=(2, n + 1))
     with pytest.MonkeyPatch.context() as few:
