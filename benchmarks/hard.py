@@ -445,10 +445,11 @@ def median_rows(made: Design) -> tuple[float, float]:
     account = made.account
     assert account.pairs is not None
     singles = [float(phi or 0.0) for phi in account.strength.attenuation]
-    return tuple(
+    shares, pairs = (
         statistics.median(math.inf if phi == 0 else phi**-2.0 for phi in phis)
         for phis in (singles, [phi for _, phi in account.pairs])
-    )  # type: ignore[return-value]
+    )
+    return shares, pairs
 
 
 # --- All of them ---
