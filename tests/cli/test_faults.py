@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -244,7 +245,7 @@ def kill_and_look(prepared: Path, command: Command, count: int, *, older: bool) 
         moment = total * turn // count
         folder = fresh(start, "killed")
         names = {p.name for p in folder.iterdir()}
-        died += killed(lambda f=folder: done(words, f), moment, "deniable")  # type: ignore[misc]
+        died += killed(partial(done, words, folder), moment, "deniable")
         assert content(folder / command.output) in (before, new), moment
         left = [p.name for p in folder.iterdir() if p.name not in {*names, str(command.output)}]
         again = [*command.words[:-2], "--force", *command.words[-2:]]
@@ -287,7 +288,7 @@ def kill_everywhere(start: Path, words: list[str], look: Callable[[Path], None])
     total = moments(lambda: done(words, fresh(start, "whole")))
     for turn in range(count):
         folder = fresh(start, "killed")
-        killed(lambda f=folder: done(words, f), total * turn // count)  # type: ignore[misc]
+        killed(partial(done, words, folder), total * turn // count)
         look(folder)
 
 
@@ -355,7 +356,7 @@ def test_a_full_disk_is_one_sentence_and_the_older_output_stays(prepared, name):
 
     names = sorted(p.name for p in folder.iterdir())
     for size in (0, 40):
-        status, said = outcome(words, folder, lambda s=size: full(s))  # type: ignore[misc]
+        status, said = outcome(words, folder, partial(full, size))
         assert status == 2, said
         assert "there is no space left" in said.splitlines()[-1]
         assert "Traceback" not in said
