@@ -8,18 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import bench_optimal
+import hard
 import numpy as np
 import pytest
+import report
 
 from unit.laws.votes import whole_law as oracle
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-import bench_optimal  # noqa: E402 - it is found now
-import hard  # noqa: E402
-import report  # noqa: E402
-
 MACHINE = {"processor": "a processor", "cores": 2, "load": 3.0, "python": "3.11"}
 
 
