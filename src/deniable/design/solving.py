@@ -136,7 +136,7 @@ def spend_balanced(
         The levels and the laws; None where the cap is a multiple that leaves no room, or nothing
         settled.
     """
-    from deniable.solvers.patterns import balanced
+    from deniable.solvers.patterns import totals
     from deniable.solvers.problem import SolverError
 
     multiple, limits = _multiple(task.given_rest), None
@@ -145,7 +145,7 @@ def spend_balanced(
     if multiple <= 1.0 + 1e-6 or len(ratios) == 1:
         return None
     try:
-        spent = balanced.spend(
+        spent = totals.spend(
             task.n_categories,
             total,
             ratios,

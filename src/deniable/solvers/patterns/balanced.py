@@ -21,7 +21,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account
+from deniable.laws.votes.vote_law import Account
 from deniable.solvers.patterns import linear, optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
@@ -38,18 +38,15 @@ from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
-    RampLaws,
     at_levels,
     keep_floor,
     mixture,
 )
-from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
+from deniable.solvers.patterns.ramps import Fit
 from deniable.solvers.problem import (
     Problem,
     SolverError,
     caps_given_rest,
-    checked_problem,
-    optional_limits,
 )
 
 EXACT_ORBITS = 1024
@@ -62,7 +59,7 @@ _PROGRAM_GAP = 0.02
 """Part of ε by which the capped program's law may miss its proof: the ramp would be no nearer."""
 
 _CAP_EQUALS_LEVEL = 1e-9
-_LOOSEST = 6.0
+LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
 _RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
@@ -87,18 +84,6 @@ _NEAR, _NEAR_PART = 1e-3, 4e-5
 """How near the optimum without caps need be known, in nats, with its part of the levels' sum."""
 
 _PROGRAM_AIM = 2e-11
-_UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
-"""Part of a total that may be left."""
-
-_PROGRAMS = 14
-
-_SECANTS, _SPENT_NEARLY = 8, 1e-4
-"""Ramps at given levels from which that of a total is neared, and how near, in ln ε."""
-
-_BELOW_LIMIT = 0.9
-"""Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
-independent response keeps it."""
-
 Method = Literal["optimal", "program", "ramp", "independent", "floor"]
 
 
@@ -190,7 +175,7 @@ def solve(
     ('program', 2.9775, 0.1255)
     """
     problem, limits = _request(n_categories, attribute_epsilon, caps, pair_floor)
-    optimum = _optimum(problem, limits) if start is None else start.optimum
+    optimum = near_optimum(problem, limits) if start is None else start.optimum
     near = None
     if start is not None and start.ramp is not None:  # it may come from the search for a total
         near = replace(start.ramp, w=start.ramp.ramp.height)
@@ -209,7 +194,7 @@ def solve(
             best = stricter
         elif best.method == "ramp":
             break
-    return _compared(best)
+    return compared(best)
 
 
 def _around(
@@ -227,7 +212,7 @@ def _around(
         return BalancedSolution((everyone,), optimum, "independent")
     alone = sorted(set(range(problem.n_attributes)).difference(free))
     inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
-    without = _optimum(inner, limits[free]) if alone else optimum
+    without = near_optimum(inner, limits[free]) if alone else optimum
     found, method, ramp = _with_room(
         inner, limits[free], floor, without, None if alone else near, exact
     )
@@ -239,64 +224,13 @@ def _around(
     return BalancedSolution(tuple(parts), optimum, method, ramp, (*apart, *alone))
 
 
-def _compared(solution: BalancedSolution) -> BalancedSolution:
+def compared(solution: BalancedSolution) -> BalancedSolution:
     """Return the solution; a law that keeps caps and floor is one without them too, and where that
     search ended above it, the best that is known."""
     if solution.cost >= 0.0:
         return solution
     optimum = replace(solution.optimum, parts=solution.parts, lower_bound=solution.lower_bound)
     return replace(solution, optimum=optimum)
-
-
-@dataclass(frozen=True, eq=False)
-class Spent:
-    """A total divided: levels, and laws that meet them.
-
-    Attributes:
-        levels: ε_i in nats, shape (k,); no law exceeds them.
-        solution: the laws; their record level is at most the total.
-    """
-
-    levels: FloatArray
-    solution: BalancedSolution
-
-
-def spend(
-    n_categories: Sequence[int],
-    total: float,
-    ratios: Sequence[float],
-    at_most: Sequence[float],
-    multiple: float,
-    pair_floor: float | None,
-    *,
-    limits: Sequence[float | None] | None = None,
-    scale: float | None = None,
-    fair: bool = False,
-) -> Spent:
-    """Find the largest levels in these ratios whose law costs no more than a total.
-
-    Args:
-        n_categories: a_i, shape (k,).
-        total: of the record, in nats.
-        ratios: proportions of the levels, shape (k,), in nats at scale 1.
-        at_most: largest ε_i, infinite for none, shape (k,).
-        multiple: the cap on `epsilon_given_rest` as a multiple of ε_i, above 1; infinite for none.
-        pair_floor: as for :func:`solve`.
-        limits: caps in nats, None for none; with the multiple, the smaller holds. Shape (k,).
-        scale: about where the optimum without cap and floor would spend the total, if known.
-        fair: for few attributes, raise the floor to where no table of two attributes is left less
-            than independent responses of the same total would leave.
-
-    Raises:
-        InputError: if a number is out of its range.
-        SolverError: if no result passes its checks.
-
-    >>> spent = spend([5] * 6, 3.0, [1.0] * 6, [math.inf] * 6, 2.0, 0.5)
-    >>> spent.levels.round(4).tolist()[:2], 0 <= 3.0 - spent.solution.epsilon < 1e-6
-    ([1.0065, 1.0065], True)
-    """
-    search = _TotalSearch(n_categories, total, ratios, at_most, multiple, limits, pair_floor, fair)
-    return search.best(search.about() if scale is None else scale)
 
 
 def _request(
@@ -315,7 +249,7 @@ def _request(
     return problem, limits
 
 
-def _optimum(problem: Problem, limits: FloatArray) -> OptimalSolution:
+def near_optimum(problem: Problem, limits: FloatArray) -> OptimalSolution:
     """Return the optimum without caps and floor: where something is capped, what the answer is
     compared with, and to no more digits than that takes."""
     level = problem.attribute_epsilon
@@ -341,7 +275,7 @@ def _with_room(
     """Solve for attributes that all have room below their caps; where these differ, also as though
     the tightest multiple of the levels among them were everybody's."""
     own = _under(problem, limits, floor, optimum, near, exact)
-    multiples = np.minimum(limits / problem.attribute_epsilon, _LOOSEST)
+    multiples = np.minimum(limits / problem.attribute_epsilon, LOOSEST)
     tightest = float(multiples.min()) * (1.0 - 1e-12)
     if own[1] == "optimal" or float(multiples.max()) <= tightest * (1.0 + 1e-9):
         return own
@@ -362,16 +296,16 @@ def _under(
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
     few = problem.n_attributes <= MOST_IN_TABLE
-    if few and (table := _program(problem, limits, floor, exact)):
+    if few and (table := capped_table(problem, limits, floor, exact)):
         better = table.account.epsilon < product.account.epsilon
         return ([table], "program", None) if better else ([product], "independent", None)
     level = _tied(problem, limits)
     aimed = level - np.minimum(AIM, 1e-3 * level)
-    caps = np.minimum(limits, _LOOSEST * problem.attribute_epsilon)
-    rungs = _rungs(caps / problem.attribute_epsilon, floor)
+    caps = np.minimum(limits, LOOSEST * problem.attribute_epsilon)
+    tried = rungs(caps / problem.attribute_epsilon, floor)
     tightest = float((caps / problem.attribute_epsilon).min())
     height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
-    if few and (stricter := _rungs(caps / problem.attribute_epsilon, None)):
+    if few and (stricter := rungs(caps / problem.attribute_epsilon, None)):
         limited = [np.minimum(caps, rung * level) for rung in stricter]
         mixed = mixture(problem.counts, aimed, limited, height, floor, near)
         if mixed is not None and mixed[0].account.epsilon < product.account.epsilon:
@@ -407,7 +341,7 @@ def _under(
             used = math.inf
             floored: list[tuple[float, FloatArray]] = []
             mixes = floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED
-            for rung in rungs:
+            for rung in tried:
                 if used <= rung < tightest:
                     continue  # what was found last keeps these caps too
                 stricter = np.minimum(caps, rung * level)[together]
@@ -453,13 +387,13 @@ def _under(
     if record_level(best.parts) < product.account.epsilon:
         return best.parts, "ramp", best.ramp
     # A table that is too large for much is better than independent responses.
-    table = None if few else _program(problem, limits, floor, exact)
+    table = None if few else capped_table(problem, limits, floor, exact)
     if table is not None and table.account.epsilon < product.account.epsilon:
         return [table], "program", None
     return [product], "floor" if best.broken else "independent", None
 
 
-def _rungs(caps: FloatArray, floor: float | None) -> list[float]:
+def rungs(caps: FloatArray, floor: float | None) -> list[float]:
     """Return the stricter caps that are tried, as multiples of the levels.
 
     Args:
@@ -473,9 +407,9 @@ def _rungs(caps: FloatArray, floor: float | None) -> list[float]:
     tightest = float(caps.min())
     near = () if floor is None else _BELOW_CAPS
     stricter = {*_RUNGS, *(part * tightest for part in near)}
-    rungs = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
+    below = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
     uneven = [tightest] if float(caps.max()) > tightest * (1 + 1e-9) else []
-    return [math.inf, *uneven, *rungs] if tightest > 1.02 * (1 + 1e-9) else []
+    return [math.inf, *uneven, *below] if tightest > 1.02 * (1 + 1e-9) else []
 
 
 class _Common(NamedTuple):
@@ -506,7 +440,9 @@ def _all_keep(parts: Sequence[Part], limits: FloatArray, floor: float | None) ->
     return capped and keep_floor((part.law for part in parts), floor)
 
 
-def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: int) -> Part | None:
+def capped_table(
+    problem: Problem, limits: FloatArray, floor: float | None, exact: int
+) -> Part | None:
     """Return the capped linear program's law; None where it is too large or its numbers fail."""
     k = problem.n_attributes
     if k > linear.MAX_ATTRIBUTES or len(orbits(problem, limits.tolist()).chance) > exact:
@@ -532,259 +468,3 @@ def _program(problem: Problem, limits: FloatArray, floor: float | None, exact: i
         solution.epsilon, level, aimed * (1 - 1e-12), np.minimum(limits, solution.epsilon)
     )
     return Part(tuple(range(k)), law, account)
-
-
-class _Reached(NamedTuple):
-    """A scale, the levels there, the laws that meet them, how they were found, and the ramp, if it
-    is one."""
-
-    scale: float
-    levels: FloatArray
-    parts: list[Part]
-    method: Method
-    ramp: Fit | None
-
-
-def _worth(reached: _Reached) -> float:
-    """Return the sum of the levels' logarithms: of scales that is the order, but beyond the scale
-    at which every level is the largest it may be there is nothing to gain."""
-    return float(np.log(reached.levels).sum())
-
-
-class _TotalSearch:
-    """One search for the largest scale of the levels that a total pays for."""
-
-    def __init__(
-        self,
-        n_categories: Sequence[int],
-        total: float,
-        ratios: Sequence[float],
-        at_most: Sequence[float],
-        multiple: float,
-        limits: Sequence[float | None] | None,
-        pair_floor: float | None,
-        fair: bool,
-    ) -> None:
-        self._problem = checked_problem(n_categories, ratios)
-        self._total, self._ratios = total, np.asarray(ratios, dtype=np.float64)
-        self._multiple, self._floor, self._fair = multiple, pair_floor, fair
-        limited = optional_limits(limits, self._problem.n_attributes, "limits")
-        self._limits = np.where(limited < total, limited, np.inf)
-        self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
-        self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
-        self._afar: Fit | None = None
-        """The last ramp that secants found where no start settled: near those for other caps."""
-
-    def about(self) -> float:
-        """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
-        low = math.log(self._total / math.fsum(self._ratios.tolist()))
-        high = math.log(self._total / float(self._ratios.min()))
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            levels = np.minimum(self._levels(math.exp(middle)), self._total)
-            needed = limit_epsilon(checked_problem(self._problem.counts.tolist(), levels.tolist()))
-            low, high = (middle, high) if needed <= self._total else (low, middle)
-        return math.exp(low)
-
-    def best(self, scale: float) -> Spent:
-        """Return the levels at the largest scale that was found, and their laws."""
-        most, product = self._at_most, self._independent()
-        binding = math.fsum(self._alone.tolist()) > self._total > float(most.max())
-        if binding and float(np.log(most).sum()) > _worth(product):
-            counts, caps = self._problem.counts.tolist(), self._caps(most).tolist()
-            whole = solve(counts, most.tolist(), caps, self._floor_at(most))
-            if whole.epsilon <= self._total:
-                return Spent(most, whole)
-        best = product
-        ramps = None if self._fair else self._by_ladder(scale)
-        if ramps is not None and _worth(ramps) > _worth(best):
-            best = ramps
-        most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
-        if self._problem.n_attributes <= most_in_table:
-            grouped = orbits(self._problem, self._at_most.tolist())
-            if len(grouped.chance) <= EXACT_IN_A_SEARCH:
-                start = best.scale if ramps is None else max(ramps.scale, best.scale)
-                program = self._by_program(start)
-                # A table is drawn faster than a ramp; independent responses are simpler than both.
-                gain = 1e-6 if best is product else -1e-6
-                if program is not None and _worth(program) >= _worth(best) + gain:
-                    best = program
-        _, levels, parts, method, ramp = best
-        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        optimum = _optimum(problem, self._caps(levels))
-        return Spent(levels, _compared(BalancedSolution(tuple(parts), optimum, method, ramp)))
-
-    def _levels(self, scale: float) -> FloatArray:
-        return np.minimum(scale * self._ratios, self._at_most)
-
-    def _apart(self, scale: float) -> FloatArray:
-        """Return the levels of independent responses: these may be at their caps."""
-        return np.minimum(scale * self._ratios, self._alone)
-
-    def _caps(self, levels: FloatArray) -> FloatArray:
-        return np.minimum(self._multiple * levels, self._limits)
-
-    def _independent(self) -> _Reached:
-        """Independent responses: their levels add up to the total."""
-        low, high = 0.0, self._total / float(self._ratios.max()) * len(self._ratios)
-        for _ in range(200):
-            middle = 0.5 * (low + high)
-            spends = math.fsum(self._apart(middle).tolist()) > self._total * (1 - 1e-14)
-            low, high = (low, middle) if spends else (middle, high)
-        levels = self._apart(low)
-        problem = Problem(self._problem.n_categories, levels)
-        parts = [independent(problem, range(problem.n_attributes))]
-        return _Reached(low, levels, parts, "independent", None)
-
-    def _by_ladder(self, scale: float) -> _Reached | None:
-        """Return the best of what is found under the caps and under stricter ones."""
-        about, apart = self._levels(scale), _worth(self._independent())
-        best, strict = None, False
-        for rung in _rungs(self._loosest(about) / about, self._floor):
-            known = None if best is None else math.log(best.scale)
-            multiple = min(self._multiple, rung, _LOOSEST)
-            found, beaten = self._by_ramps(scale, multiple, known, None)
-            if found is not None and _worth(found) > (_worth(best) if best else apart):
-                best, strict = found, rung < math.inf
-            elif best is not None and beaten:
-                break  # without the floor stricter caps buy less, and with it no more
-        if best is not None and strict:  # from there the caps as they are may buy more after all
-            multiple = min(self._multiple, _LOOSEST)
-            near = self._near(best.scale, self._total, multiple, placed=False)
-            found = self._by_ramps(scale, multiple, math.log(best.scale), near)[0]
-            best = max(best, found or best, key=_worth)
-        return best
-
-    def _by_ramps(
-        self, scale: float, multiple: float, known: float | None, near: Fit | None
-    ) -> tuple[_Reached | None, bool]:
-        """Return the best ramp under caps of so many times the levels, and whether what was found
-        without the floor buys no more than the logarithm of a scale that is known.
-
-        Args:
-            scale: about where the optimum spends the total.
-            multiple, known: as said.
-            near: a ramp for something similar.
-        """
-        about = self._levels(scale)
-        problem = Problem(self._problem.n_categories, about)
-        height = self._total * (1 - 1e-12) - 1e-11
-        if near is None and self._afar is not None:
-            near = self._near(math.exp(self._afar.w), height, multiple)
-        for _ in range(4):
-            if not 0.0 < height <= LARGEST_HEIGHT:
-                return None, False
-
-            def target(places: list[int], height: float = height) -> Target:
-                return AtTotal(
-                    self._problem.n_categories[places],
-                    self._ratios[places],
-                    self._at_most[places],
-                    multiple,
-                    self._limits[places],
-                    height,
-                    AIM,
-                )
-
-            # No level is above the total, whatever its limit for many attributes says.
-            start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
-            ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
-            result = ramps.best(near, known)
-            if result is None and near is None and not (ramps.floor_broken or ramps.beaten):
-                near = self._near(start, height, multiple)
-                result = ramps.best(near, known)
-            if result is None:
-                return None, ramps.beaten
-            known = None
-            law, reached = result
-            near, part = reached, ramps.part(law, reached)
-            unspent = self._total - part.account.epsilon
-            if unspent < 0.0:
-                return None, False
-            if unspent <= _UNSPENT * self._total:
-                break
-            # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
-            height += unspent
-        scale = math.exp(reached.w)
-        return _Reached(scale, self._levels(scale), [part], "ramp", reached), False
-
-    def _loosest(self, levels: FloatArray) -> FloatArray:
-        return np.minimum(self._caps(levels), _LOOSEST * levels)
-
-    def _near(
-        self, scale: float, height: float, multiple: float, placed: bool = True
-    ) -> Fit | None:
-        """Return about the ramp that spends the total, by secants over ramps at given levels,
-        with the top of one for other caps or placed anew.
-
-        Where one level takes nearly all of the total, the scale at a given height moves steeply
-        with the top, and the height at given levels gently.
-        """
-        at, last, spent = math.log(scale), None, height
-        near = self._afar and replace(self._afar, w=height)
-        for _ in range(_SECANTS):
-            levels = self._levels(math.exp(at))
-            caps = np.minimum(multiple * levels, self._limits)
-            ramps = at_levels(self._problem.counts, levels, caps, spent, self._floor)
-            near = ramps.searched(near, placed)
-            if near is None:
-                return None
-            over = math.log(near.w / height)
-            if abs(over) < _SPENT_NEARLY:
-                self._afar = replace(near, w=at)
-                return self._afar
-            slope = 1.0
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
-            last = at, over
-            at -= over / slope
-            grown = math.exp(at - last[0])
-            ramp = near.ramp
-            ramp = replace(ramp, slopes=grown * ramp.slopes, top=grown * ramp.top)
-            spent = grown * near.w
-            near = replace(near, ramp=ramp, w=spent)
-        return None
-
-    def _by_program(self, scale: float) -> _Reached | None:
-        """Solve the capped program at scales, by secants of ln ε over ln scale."""
-        best: _Reached | None = None
-        low, high = -math.inf, math.inf
-        at, last = math.log(scale), None
-        for _ in range(_PROGRAMS):
-            part = self._program_at(math.exp(at))
-            if part is None:
-                return best
-            over = math.log(part.account.epsilon / self._total)
-            if over <= 0.0:
-                levels = self._levels(math.exp(at))
-                low, best = max(low, at), _Reached(math.exp(at), levels, [part], "program", None)
-                if over > -_UNSPENT_BY_PROGRAM:
-                    return best
-            else:
-                high = min(high, at)
-            slope = 1.3
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
-            last = at, over
-            at -= (over + 0.4 * _UNSPENT_BY_PROGRAM) / slope
-            if not low < at < high:
-                at = 0.5 * (low + high)
-        return best
-
-    def _program_at(self, scale: float) -> Part | None:
-        levels = self._levels(scale)
-        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        caps = self._caps(levels)
-        if np.any(caps < levels):
-            return None
-        return _program(problem, caps, self._floor_at(levels), EXACT_IN_A_SEARCH)
-
-    def _floor_at(self, levels: FloatArray) -> float | None:
-        """Return t, raised where that is asked for: φ_ij ≥ φ'_i φ'_j, with φ' of independent
-        responses that spend the same."""
-        if not self._fair:
-            return self._floor
-        counts = self._problem.n_categories
-        fair = Problem(counts, self._apart(self._independent().scale))
-        share = np.sort(fair.keep_excess / Problem(counts, levels).keep_excess)[-2:]
-        return max(self._floor or 0.0, min(1.0, float(np.prod(share))))

@@ -1,0 +1,98 @@
+"""A total is spent, on levels that are met, and a looser request never buys less."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.laws.votes.gated import GatedSum
+from deniable.solvers.patterns import balanced, totals
+from deniable.solvers.patterns.ramp_laws import keep_floor
+from unit.solvers.patterns.requests import CAPS, MANY, request, spread
+
+
+def test_beyond_sixteen_attributes_that_are_alike_no_table_is_made() -> None:
+    # It was, up to twenty: 19 MB of weights, which no page of a study can hold.
+    spent = totals.spend([3] * 18, 6.0, [1.0] * 18, [math.inf] * 18, 2.0, 0.5)
+    assert isinstance(spent.solution.parts[0].law, GatedSum)
+    assert 6.0 - spent.solution.epsilon < 1e-9
+
+
+@pytest.mark.parametrize(("k", "floor"), [(6, 0.5), (9, None), (14, 0.5)])
+def test_a_total_is_spent_and_every_promise_kept(k: int, floor: float | None) -> None:
+    counts, ratios = request(5, k)
+    most = [math.inf] * (k - 1) + [0.4]
+    spent = totals.spend(counts, 3.0, ratios, most, 2.0, floor)
+    (part,) = spent.solution.parts
+    assert 3.0 * (1 - 1e-6) <= spent.solution.epsilon <= 3.0
+    np.testing.assert_allclose((spent.levels / ratios)[:-1], spent.levels[0] / ratios[0])
+    assert spent.levels[-1] <= 0.4
+    drawn = part.account.attribute_epsilon
+    assert (drawn <= spent.levels).all()
+    assert (drawn >= spent.levels - 1e-9).all()
+    assert (part.account.epsilon_given_rest <= 2.0 * spent.levels).all()
+    assert keep_floor([part.law], floor)
+    # At these levels there is no law that costs clearly less.
+    again = balanced.solve(counts, spent.levels.tolist(), (2.0 * spent.levels).tolist(), floor)
+    assert again.epsilon == pytest.approx(3.0, rel=5e-3)
+
+
+@pytest.mark.slow
+def test_a_total_beside_ten_thousand_categories_is_spent_on_a_common_law() -> None:
+    # At the level that its 10,000 categories ask for the first attribute takes nearly all of E: the
+    # ramp's mass is at the bottom, and its scale at a given height moves too steeply to be found
+    # there. It once ended at independent responses.
+    random = np.random.default_rng(223)
+    counts = [10_000, *np.rint(np.exp(random.uniform(0.7, 3.9, 21))).astype(int).tolist()]
+    ratios = [2.0, *random.uniform(0.07, 0.29, 21)]
+    spent = totals.spend(counts, 2.0, ratios, [math.inf] * 22, 2.0, 0.5)
+    assert spent.solution.method == "ramp"
+    assert 2.0 * (1 - 1e-6) <= spent.solution.epsilon <= 2.0
+    assert spent.levels.sum() > 1.5 * 2.0
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
+@settings(max_examples=3)
+@given(st.data())
+def test_a_larger_total_or_a_looser_cap_never_buys_less_than_a_thousandth(
+    fewest: int, most: int, data: st.DataObject
+) -> None:
+    counts = data.draw(st.lists(st.integers(2, 12), min_size=fewest, max_size=most))
+    ratios = data.draw(st.lists(st.floats(0.5, 2.0), min_size=len(counts), max_size=len(counts)))
+    caps = sorted(data.draw(st.tuples(st.sampled_from(CAPS), st.sampled_from(CAPS))))
+    sums = sorted(data.draw(st.tuples(st.floats(0.3, 6.0), st.floats(0.3, 6.0))))
+    strict, loose = (
+        totals.spend(counts, total, ratios, [math.inf] * len(counts), cap, 0.5).levels.sum()
+        for cap, total in zip(caps, sums, strict=True)
+    )
+    assert loose >= strict - 1e-3
+
+
+def test_a_total_without_a_cap_buys_what_a_cap_leaves_of_it() -> None:
+    # Without a cap it once ended at independent responses, and with 1.25x too: 0.5 of 0.95.
+    counts, ratios = spread(1000)
+    bought = [
+        totals.spend(counts, 0.5, ratios, [math.inf] * len(counts), cap, None).levels.sum()
+        for cap in (1.25, 3.0, math.inf)
+    ]
+    assert 0.7 < bought[0] < bought[1] < bought[2] + 1e-3
+
+
+def test_a_looser_cap_is_searched_again_from_what_a_stricter_one_buys() -> None:
+    # Under 2.348x the search once ended at another ramp, which bought 2.188.
+    counts = [4, 7, 14, 45, 24, 41, 42, 22, 32, 12]
+    ratios = [0.13, 0.183, 0.275, 0.433, 0.372, 0.434, 0.433, 0.355, 0.435, 0.251]
+    bought = [
+        totals.spend(counts, 0.6192, ratios, [math.inf] * 10, cap, None, scale=1.0).levels.sum()
+        for cap in (2.081, 2.348)
+    ]
+    assert 3.155 < bought[0] < bought[1] + 1e-3
+
+
+def test_a_total_without_a_cap_is_not_left_to_the_first_ramp_that_keeps_the_floor() -> None:
+    # The steepest slopes break the floor; without a plateau they buy a third of these levels.
+    counts = (22, 5, 5, 2, 2, 11, 9, 2, 32, 22, 2, 5)
+    spent = totals.spend(counts, 1.0, [1.0] * 12, [math.inf] * 12, math.inf, 0.5)
+    assert spent.levels.sum() > 3.13
