@@ -50,7 +50,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
 
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
-    monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    monkeypatch.setattr(balanced, "capped_table", lambda *_: None)
     monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampLaws, "best", lambda *_: None)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
@@ -75,7 +75,7 @@ def test_blocks_that_answer_independently_are_named_with_what_they_cost(monkeypa
 
 
 def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
-    monkeypatch.setattr(balanced, "_program", lambda *_: None)
+    monkeypatch.setattr(balanced, "capped_table", lambda *_: None)
     monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     best = RampLaws.best
 
