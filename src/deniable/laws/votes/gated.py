@@ -280,19 +280,25 @@ class GatedSum(VoteLaw):
         return values
 
     def error(self) -> float:
-        """Return the relative error bound of `moments` (derivation: sums.relative_error).
+        """Return the relative error bound of numerators and normalizer of `moments` (derivation:
+        sums.relative_error): of the sums, and of the factor that they have in common."""
+        return self._sums_error() + self._factor_error()
 
-        On top: ln of the factor has absolute error under (20k + 8 (E + |L| + ρt) + 64) u, which
-        covers the gate's (4E + 4) u; dropped states miss at most dropped · max(value).
-        """
-        law, steps, reference, _log_factor = self.tilted
+    def _sums_error(self) -> float:
+        """Dropped states miss at most dropped · max(value)."""
+        law = self.tilted[0]
         values = self.weighted_excess()
-        size = self.height + abs(steps.log_scale) + steps.tilt * reference
-        size += float(np.abs(np.log(steps.low + steps.high)).sum())
         missing = law.dropped * float(values.max(initial=0.0))
         total = float(law.dot(values, law.mass))
-        relative = math.inf if total == 0 else missing / total
-        return law.error() + (20 * self.n_attributes + 8 * size + 64) * UNIT + relative
+        return law.error() + (math.inf if total == 0 else missing / total)
+
+    def _factor_error(self) -> float:
+        """ln of the factor has absolute error under (20k + 8 (E + |L| + ρt) + 64) u, which covers
+        the gate's (4E + 4) u."""
+        _, steps, reference, _log_factor = self.tilted
+        size = self.height + abs(steps.log_scale) + steps.tilt * reference
+        size += float(np.abs(np.log(steps.low + steps.high)).sum())
+        return (20 * self.n_attributes + 8 * size + 64) * UNIT
 
     @cached_property
     def excess(self) -> SumExpectations:
@@ -318,6 +324,8 @@ class GatedSum(VoteLaw):
             self.retention * lift,
             math.log(normalizer) + scale,
             2.0 * self.error() + 8 * UNIT,
+            2.0 * self._sums_error() + 16 * UNIT,
+            self._factor_error(),
         )
 
     def at_height(self, height: float) -> "GatedSum":

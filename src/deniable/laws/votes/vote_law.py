@@ -50,6 +50,9 @@ class Moments:
         gain: p_i − 1/a_i from what the votes add to the uniform law, shape (k,).
         log_normalizer: ln E_μ[f], μ the uniform law.
         relative_error: of `keep` and `change`.
+        odds_error: of `keep`/`change`, but for `factor_error`; None for twice `relative_error`.
+        factor_error: of a factor that all which the votes add has in common. It moves a level of ε
+            nats by at most 1 − e^{−ε} times as much.
     """
 
     keep: FloatArray
@@ -57,6 +60,8 @@ class Moments:
     gain: FloatArray
     log_normalizer: float
     relative_error: float
+    odds_error: float | None = None
+    factor_error: float = 0.0
 
     def levels(self, n_categories: IntArray) -> FloatArray:
         """Return ε_i = ln(p_i (a_i − 1)/(1 − p_i)), not rounded either way, shape (k,), nats.
@@ -66,6 +71,11 @@ class Moments:
         with np.errstate(divide="ignore"):
             level = np.log(self.keep) + np.log(n_categories - 1.0) - np.log(self.change)
         return np.asarray(level)
+
+    def levels_error(self, levels: FloatArray) -> FloatArray:
+        """Return how far `levels` may be off, their own logarithms apart, shape (k,), nats."""
+        odds = 2.0 * self.relative_error if self.odds_error is None else self.odds_error
+        return np.asarray(1.01 * (odds + np.clip(levels, 0.0, 1.0) * self.factor_error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +219,7 @@ class VoteLaw(BoundedLaw):
         level = moments.levels(self.counts)
         # ln of a quotient of two numbers with that relative error; three rounded logarithms.
         logarithms = 4 * UNIT * (np.abs(level) + np.log(self.counts) + 2)
-        wrong = 2.02 * moments.relative_error + self.drawing_slack + logarithms
+        wrong = moments.levels_error(level) + self.drawing_slack + logarithms
         return level + wrong, np.maximum(level - wrong, 0.0)
 
     def extremes_stay(self) -> bool:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,21 @@ def test_keep_probabilities_levels_and_pairs_equal_the_enumerated_law(seed: int)
         exact = oracle.attenuation(a, q, (i, j))
         assert pairs[i, j] == pytest.approx(exact, abs=1e-12)
         assert law.pair_attenuation(i, j) == pytest.approx(exact, abs=1e-12)
+
+
+def test_a_factor_that_kept_and_changed_have_in_common_hardly_moves_small_levels() -> None:
+    most = 0.0
+    for seed in range(20):
+        law = oracle.random_sum(seed)
+        exact = law.moments()
+        levels = exact.levels(law.counts)
+        tables, steps, reference, log_factor = law.tilted
+        law.__dict__["tilted"] = tables, steps, reference, log_factor + 1e-6
+        moved = np.abs(law.moments().levels(law.counts) - levels)
+        assert np.all(moved <= -np.expm1(-levels) * 1e-6 * (1 + 1e-5) + 1e-14)
+        assert np.all(moved <= replace(exact, factor_error=1e-6).levels_error(levels))
+        most = max(most, float(moved.max()))
+    assert most > 1e-7
 
 
 @pytest.mark.parametrize("seed", range(20))

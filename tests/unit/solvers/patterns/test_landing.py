@@ -61,3 +61,15 @@ def test_own_responses_bring_levels_of_many_nats_down_to_within_the_tolerance() 
         above, below = land(problem, vote).attribute_bounds()
         assert np.all(above <= levels)
         assert np.all(levels - below < 1e-9)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_attributes_are_brought_onto_their_levels_by_one_law() -> None:
+    # A level's error bound counted twice what kept and changed records have in common.
+    levels = np.full(20_000, 0.05)
+    problem = checked_problem([2, 3] * 10_000, levels.tolist())
+    above, below = land(
+        problem, vote_of(problem, np.ones(20_000), 8800.0, 1.0, 9.0)
+    ).attribute_bounds()
+    assert np.all(above <= levels)
+    assert np.all(levels - below < 1e-9)
