@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -297,100 +297,179 @@ def _under(
     product = independent(problem, range(problem.n_attributes))
     few = problem.n_attributes <= MOST_IN_TABLE
     if few and (table := capped_table(problem, limits, floor, exact)):
-        better = table.account.epsilon < product.account.epsilon
+        better = _costs_less(table, product)
         return ([table], "program", None) if better else ([product], "independent", None)
-    level = _tied(problem, limits)
-    aimed = level - np.minimum(AIM, 1e-3 * level)
-    caps = np.minimum(limits, LOOSEST * problem.attribute_epsilon)
-    tried = rungs(caps / problem.attribute_epsilon, floor)
-    tightest = float((caps / problem.attribute_epsilon).min())
-    height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
-    if few and (stricter := rungs(caps / problem.attribute_epsilon, None)):
-        limited = [np.minimum(caps, rung * level) for rung in stricter]
-        mixed = mixture(problem.counts, aimed, limited, height, floor, near)
-        if mixed is not None and mixed[0].account.epsilon < product.account.epsilon:
-            return [mixed[0]], "ramp", mixed[1]
-
-    def alone(apart: list[int]) -> list[Part]:
-        return [independent(problem, sorted(apart))] if apart else []
-
-    def common(apart: list[int], height: float, near: Fit | None) -> _Common:
-        """Solve for all but these; and without more, as long as their pairs break the floor."""
-
-        def mixed_with(
-            together: list[int],
-            stricter: FloatArray,
-            best: tuple[Part, Fit | None] | None,
-            least: float,
-        ) -> tuple[tuple[Part, Fit | None] | None, float]:
-            """Return the mixture of ramps under these caps, and its ε; or what is held."""
-            assert floor is not None
-            mixed = blended(
-                problem.counts[together], aimed[together], stricter, height, floor, None
-            )[0]
-            if mixed is None or mixed.account.epsilon >= least:
-                return best, least
-            return (mixed, best and best[1]), mixed.account.epsilon
-
-        broken = False
-        while True:
-            together = sorted(set(range(problem.n_attributes)) - set(apart))
-            best: tuple[Part, Fit | None] | None = None
-            least = math.fsum(level[together].tolist())
-            cover = list[int]()
-            used = math.inf
-            floored: list[tuple[float, FloatArray]] = []
-            mixes = floor is not None and MOST_IN_TABLE < len(together) <= MOST_BLENDED
-            for rung in tried:
-                if used <= rung < tightest:
-                    continue  # what was found last keeps these caps too
-                stricter = np.minimum(caps, rung * level)[together]
-                ramps = at_levels(
-                    problem.counts[together], aimed[together], stricter, height, floor
-                )
-                found, near = ramps.best(near, least, 1 if mixes else 3), None
-                broken |= ramps.floor_broken
-                cover = cover or ramps.broken
-                if found is not None:
-                    part = ramps.part(*found)
-                    used = float((part.account.epsilon_given_rest / level[together]).max())
-                    if found[1].w < least:
-                        best, least = (part, found[1]), found[1].w
-                if ramps.floor_broken:
-                    floored.append((ramps.kept, stricter))
-                if mixes and ramps.floor_broken and len(floored) == 1:
-                    best, least = mixed_with(together, stricter, best, least)
-                close = not apart and least <= _CLOSE * optimum.epsilon
-                if best and (ramps.beaten or close):
-                    break  # without the floor stricter caps cost more, and with it no less
-            kept = min((w for w, _ in floored), default=math.inf)
-            if mixes and kept < least:
-                # Under the loosest of the caps that are about as good as any, too.
-                stricter = next(one for w, one in floored if w <= _AS_GOOD * kept)
-                if stricter is not floored[0][1]:
-                    best, least = mixed_with(together, stricter, best, least)
-            if best is not None:
-                inner = replace(best[0], attributes=tuple(together))
-                return _Common([inner, *alone(apart)], None if apart else best[1], broken)
-            apart = apart + [together[place] for place in cover]
-            if not cover or problem.n_attributes - len(apart) < 2:
-                return _Common([product], None, broken)
-
-    best = common([], height, near)
-    largest = int(np.argmax(level))
-    costly = record_level(best.parts) > 1.1 * optimum.epsilon
-    if floor is not None and costly and level[largest] > 0.5 * optimum.epsilon:
-        # Beside a level that takes most of ε the others' pairs rise with it, or break the floor.
-        rest = Problem(np.delete(problem.n_categories, largest), np.delete(level, largest))
-        without = common([largest], 1.1 * limit_epsilon(rest), None)
-        best = min(best, without, key=lambda one: record_level(one.parts))
+    search = _CommonSearch(problem, limits, floor, optimum)
+    if few and (mixed := search.mixed(near)) and _costs_less(mixed[0], product):
+        return [mixed[0]], "ramp", mixed[1]
+    best = search.best(near)
     if record_level(best.parts) < product.account.epsilon:
         return best.parts, "ramp", best.ramp
     # A table that is too large for much is better than independent responses.
     table = None if few else capped_table(problem, limits, floor, exact)
-    if table is not None and table.account.epsilon < product.account.epsilon:
+    if table is not None and _costs_less(table, product):
         return [table], "program", None
     return [product], "floor" if best.broken else "independent", None
+
+
+def _costs_less(part: Part, than: Part) -> bool:
+    return part.account.epsilon < than.account.epsilon
+
+
+@dataclass
+class _Common:
+    """What a common law of all but some attributes is, and these.
+
+    Attributes:
+        parts: laws; none if none was found.
+        ramp: that the common law is, if there are no others.
+        broken: whether the floor was broken on the way.
+    """
+
+    parts: list[Part]
+    ramp: Fit | None
+    broken: bool
+
+
+class _Together:
+    """The best common law of some attributes, as more and more caps are tried.
+
+    Attributes:
+        best: the law and the ramp that it is, if it is one.
+        least: its ε; what independent responses have at first.
+        cover: attributes that stand in the floor's way under the first caps where some do.
+        floored: caps under which the floor is broken, shapes (m,), with the height of the ramp that
+            keeps it.
+    """
+
+    def __init__(self, places: list[int], independent: float) -> None:
+        self.places = places
+        self.best: tuple[Part, Fit | None] | None = None
+        self.least = independent
+        self.cover: list[int] = []
+        self.floored: list[tuple[float, FloatArray]] = []
+
+    def take(self, part: Part, ramp: Fit | None, epsilon: float) -> None:
+        """Hold a law if it is better than what is held."""
+        if epsilon < self.least:
+            self.best, self.least = (part, ramp), epsilon
+
+
+class _CommonSearch:
+    """The search for a common law of attributes that all have room below their caps.
+
+    Args:
+        problem: the attributes, k of them.
+        limits: their caps in nats, shape (k,).
+        floor: t, or None.
+        optimum: without caps and floor.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        limits: FloatArray,
+        floor: float | None,
+        optimum: OptimalSolution,
+    ) -> None:
+        self._problem, self._floor, self._optimum = problem, floor, optimum
+        self._level = _tied(problem, limits)
+        self._aimed = self._level - np.minimum(AIM, 1e-3 * self._level)
+        self._caps = np.minimum(limits, LOOSEST * problem.attribute_epsilon)
+        self._multiples = self._caps / problem.attribute_epsilon
+        self._rungs = rungs(self._multiples, floor)
+        self._height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
+
+    def mixed(self, near: Fit | None) -> tuple[Part, Fit | None] | None:
+        """Return the best mixture over a table of patterns, and the best ramp."""
+        tried = rungs(self._multiples, None)
+        if not tried:
+            return None
+        caps = [self._under(rung) for rung in tried]
+        return mixture(self._problem.counts, self._aimed, caps, self._height, self._floor, near)
+
+    def _under(self, rung: float) -> FloatArray:
+        return np.minimum(self._caps, rung * self._level)
+
+    def best(self, near: Fit | None) -> _Common:
+        """Return the best law found, with the attributes set apart that stand in its way."""
+        best = self._common([], self._height, near)
+        without_caps = self._optimum.epsilon
+        largest = int(np.argmax(self._level))
+        costly = record_level(best.parts) > 1.1 * without_caps
+        if self._floor is None or not costly or self._level[largest] <= 0.5 * without_caps:
+            return best
+        # Beside a level that takes most of ε the others' pairs rise with it, or break the floor.
+        rest = Problem(
+            np.delete(self._problem.n_categories, largest), np.delete(self._level, largest)
+        )
+        without = self._common([largest], 1.1 * limit_epsilon(rest), None)
+        return min(best, without, key=lambda one: record_level(one.parts))
+
+    def _common(self, apart: list[int], height: float, near: Fit | None) -> _Common:
+        """Solve for all but these; and without more, as long as their pairs break the floor."""
+        k = self._problem.n_attributes
+        broken = False
+        while True:
+            together = _Together(*self._all_but(apart))
+            broken |= self._tried(together, height, near)
+            if together.best is not None:
+                inner, ramp = together.best
+                inner = replace(inner, attributes=tuple(together.places))
+                alone = [independent(self._problem, sorted(apart))] if apart else []
+                return _Common([inner, *alone], None if apart else ramp, broken)
+            near = None
+            apart = apart + [together.places[place] for place in together.cover]
+            if not together.cover or k - len(apart) < 2:
+                return _Common([independent(self._problem, range(k))], None, broken)
+
+    def _all_but(self, apart: list[int]) -> tuple[list[int], float]:
+        """Return all other attributes, and what they cost alone."""
+        places = sorted(set(range(self._problem.n_attributes)) - set(apart))
+        return places, math.fsum(self._level[places].tolist())
+
+    def _tried(self, together: _Together, height: float, near: Fit | None) -> bool:
+        """Try one rung after the other; return whether the floor was broken."""
+        places = together.places
+        mixes = self._floor is not None and MOST_IN_TABLE < len(places) <= MOST_BLENDED
+        whole = len(places) == self._problem.n_attributes
+        used, tightest = math.inf, float(self._multiples.min())
+        for rung in self._rungs:
+            if used <= rung < tightest:
+                continue  # what was found last keeps these caps too
+            caps = self._under(rung)[places]
+            counts, aimed = self._problem.counts[places], self._aimed[places]
+            ramps = at_levels(counts, aimed, caps, height, self._floor)
+            found, near = ramps.best(near, together.least, 1 if mixes else 3), None
+            together.cover = together.cover or ramps.broken
+            if found is not None:
+                part = ramps.part(*found)
+                used = float((part.account.epsilon_given_rest / self._level[places]).max())
+                together.take(part, found[1], found[1].w)
+            if ramps.floor_broken:
+                together.floored.append((ramps.kept, caps))
+            if mixes and ramps.floor_broken and len(together.floored) == 1:
+                self._mix(together, caps, height)
+            close = whole and together.least <= _CLOSE * self._optimum.epsilon
+            if together.best and (ramps.beaten or close):
+                break  # without the floor stricter caps cost more, and with it no less
+        kept = min((w for w, _ in together.floored), default=math.inf)
+        if mixes and kept < together.least:
+            # Under the loosest of the caps that are about as good as any, too.
+            caps = next(one for w, one in together.floored if w <= _AS_GOOD * kept)
+            if caps is not together.floored[0][1]:
+                self._mix(together, caps, height)
+        return bool(together.floored)
+
+    def _mix(self, together: _Together, caps: FloatArray, height: float) -> None:
+        """Take the mixture of ramps under these caps, if it is better."""
+        assert self._floor is not None
+        places = together.places
+        counts, aimed = self._problem.counts[places], self._aimed[places]
+        mixed = blended(counts, aimed, caps, height, self._floor, None)[0]
+        if mixed is not None:
+            ramp = together.best and together.best[1]
+            together.take(mixed, ramp, mixed.account.epsilon)
 
 
 def rungs(caps: FloatArray, floor: float | None) -> list[float]:
@@ -410,15 +489,6 @@ def rungs(caps: FloatArray, floor: float | None) -> list[float]:
     below = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
     uneven = [tightest] if float(caps.max()) > tightest * (1 + 1e-9) else []
     return [math.inf, *uneven, *below] if tightest > 1.02 * (1 + 1e-9) else []
-
-
-class _Common(NamedTuple):
-    """The common law of all but some attributes and these; its ramp if there are none, and whether
-    the floor was broken on the way."""
-
-    parts: list[Part]
-    ramp: Fit | None
-    broken: bool
 
 
 def _tied(problem: Problem, limits: FloatArray) -> FloatArray:
