@@ -1,10 +1,21 @@
 """``deniable`` and ``python -m deniable`` are the command line."""
 
+import os
 import sys
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+"""What a user may set. The last is no default of ours: it would also say how pyarrow reads."""
 
 
 def main() -> None:
-    """Run the command line, whose loading can be interrupted too."""
+    """Run the command line, whose loading can be interrupted too.
+
+    Linear algebra works on one thread unless the user says otherwise: there are many small systems,
+    and threads that wait for one another take more time than they save. The libraries read these
+    variables when numpy is first imported.
+    """
+    if not any(os.environ.get(name) for name in _THREADS):
+        os.environ.update(dict.fromkeys(_THREADS[:2], "1"))
     try:
         from deniable.cli import main as run
     except KeyboardInterrupt:

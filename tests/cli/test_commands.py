@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import os
 import shlex
 import subprocess
 import sys
@@ -41,6 +42,27 @@ def test_the_main_job_and_back_on_the_shipped_example(deniable, tmp_path):
         truth = sum((r["hhi"], r["whi"]) == tuple(cell["values"]) for r in rows) / len(rows)
         # Six standard errors: fails by chance once in a hundred million runs.
         assert abs(cell["estimate"] - truth) < 6 * cell["standard_error"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "threads"),
+    [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "2"}, 2)],
+)
+def test_linear_algebra_has_one_thread_unless_the_user_says_otherwise(
+    stated: dict[str, str], threads: int
+) -> None:
+    code = (
+        "from deniable.__main__ import main\n"
+        "main()\n"
+        "import numpy, threadpoolctl\n"
+        "print(*(used['num_threads'] for used in threadpoolctl.threadpool_info()))\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")} | stated
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], env=environment, capture_output=True, text=True
+    )
+    used = done.stdout.splitlines()[-1]
+    assert used == str(min(threads, len(os.sched_getaffinity(0)))), done.stderr
 
 
 SLOW_TO_LOAD = {"scipy", "narwhals", "pandas", "matplotlib", "pyarrow.parquet"}
