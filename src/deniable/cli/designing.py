@@ -419,5 +419,5 @@ def init(
     if output == "-":
         sys.stdout.write(text)
     else:
-        write_file(Path(output), text.encode(), overwrite=force)
+        write_file(Path(output), text.encode(), overwrite=force, private=True)
     console.note(OF_GENOTYPES if is_fileset(source) else WARNING)
