@@ -17,10 +17,12 @@ ln(P/N) + ln(a_i − 1), and its derivative by anything is dP/P − dN/N.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import next_fast_len
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import SumLaw, changed_sum, saddle_tilt
@@ -33,6 +35,19 @@ MOST_ON_A_GRID = 30
 all but normal, and a few dozen frequencies hold all of its law."""
 
 _MOST_FREQUENCIES = 320
+_LONGEST, _LARGEST, _RARE = 3000, 1e5, 1e-6
+"""States up to which sums on a grid are taken by Fourier inversion, how large the ramp's functions
+may be under the tilt, and how rare a change: what is added up is right to 10^-16 of the largest."""
+
+_LOST = math.log(1e-14)
+"""ln of the mass that may lie beyond those states: it is counted as though it lay before them."""
+
+_RATES = np.array([1.0, 2.0, 3.0, 4.5, 6.0, 9.0])
+"""In Chernoff's bound on that mass, by the sum's deviation."""
+
+_NOTHING = 1e-100
+"""In place of a factor of 0, by which is divided again."""
+
 _STEEPEST = 600.0
 """Nats by which a tilt may change a law from one end of the grid to the other."""
 
@@ -178,12 +193,15 @@ class GridRamps:
         self._a = n_categories
         self._states = states
 
-    def _sums(self, ramp: Ramp, change: FloatArray, states: int) -> "_CostSums | _FourierSums":
+    def _sums(
+        self, ramp: Ramp, change: FloatArray, states: int
+    ) -> "_CostSums | _LatticeSums | _FourierSums":
         if len(self._a) > MOST_ON_A_GRID:
             sums = _FourierSums(ramp, change, self._a)
             if sums.settled:
                 return sums
-        return _CostSums(ramp, change, self._a, states)
+        costs = _CostSums(ramp, change, self._a, states)
+        return _LatticeSums.of(costs) or costs
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
         sums = self._sums(ramp, change, self._states)
@@ -244,12 +262,11 @@ class _CostSums:
         if spent <= 1e-3 * total and ramp.height > _HIGH:  # or the ramp's lower parts are lost
             steepest = min(steepest, 0.97 * unit)
         tilt = min(tilt, float(np.float32(steepest)))
-        steps = changed_sum(keep, whole, cost - whole, tilt, states)
-        self._law = SumLaw(steps, ceiling=states)
-        log_factor = steps.log_scale + tilt * spent
+        self.steps = changed_sum(keep, whole, cost - whole, tilt, states)
+        log_factor = self.steps.log_scale + tilt * spent
         largest = max(-ramp.height, log_factor)
         self.base, factor = math.exp(-ramp.height - largest), math.exp(log_factor - largest)
-        t = self._law.support
+        t = np.arange(states + 1)
         below = unit * (spent - t)  # in nats: the ramp where it is negative
         weight = tilt * (t - spent)
         self.above = factor * np.exp(weight - ramp.height)
@@ -257,15 +274,80 @@ class _CostSums:
         self.on_ramp = np.where(below < 0.0, fallen, 0.0)
         self.excess = fallen - self.above
 
+    @cached_property
+    def _law(self) -> SumLaw:
+        return SumLaw(self.steps, ceiling=len(self.above) - 1)
+
     def moments(self, values: FloatArray) -> FloatArray:
         """Return E[h] and E[h C_i] of functions h of t, shape (n, 1 + k)."""
-        got = self._law.expectations(values)
+        got = self._law.expectations(values[:, self._law.support])
         return np.concatenate([got.total[:, None], got.changed], axis=1)
 
     def pairs(self, values: FloatArray) -> FloatArray:
         """Return E[h C_i C_j], shape (k, k)."""
-        nothing = np.zeros(self._law.steps.n_attributes)
-        return self._law.pair_expectations(values, nothing, nothing + 1.0)
+        nothing = np.zeros(self.steps.n_attributes)
+        return self._law.pair_expectations(values[self._law.support], nothing, nothing + 1.0)
+
+
+class _LatticeSums:
+    """The same sums as `_CostSums` by Fourier inversion on its grid, for all attributes at once.
+
+    With φ_i the characteristic functions of what attributes add to t, E_ν[h(t)] is
+    (1/P) Σ_n ĥ(ω_n) ∏ φ_i(ω_n), ω_n = 2π n/P, if no mass lies at P or beyond.
+    """
+
+    def __init__(self, costs: _CostSums, period: int) -> None:
+        steps = costs.steps
+        self.base, self._period = costs.base, period
+        self.above, self.on_ramp, self.excess = costs.above, costs.on_ramp, costs.excess
+        place = np.argsort(steps.order)
+        n, low, high = steps.weights[place], steps.low[place, None], steps.high[place, None]
+        frequencies = np.arange(period // 2 + 1)
+        turns = np.exp((2j * math.pi / period) * np.arange(period))
+        changed = turns[np.outer(n, frequencies) % period]
+        changed *= low + high * turns[frequencies]
+        factor = steps.stay[place, None] + changed
+        factor[factor == 0.0] = _NOTHING
+        self._law = np.prod(factor, axis=0) / period
+        self._law[1 : (period + 1) // 2] *= 2.0  # the other frequencies count twice: n and −n
+        changed /= factor
+        self._changed = changed
+
+    @classmethod
+    def of(cls, costs: _CostSums) -> "_LatticeSums | None":
+        """Return the sums; None where they would be longer, or not as good."""
+        steps, states = costs.steps, len(costs.above)
+        change = steps.low + steps.high
+        live = change > 0.0
+        largest = max(1.0, float(costs.above.max()), float(np.abs(costs.excess).max()))
+        if not live.any() or float(change[live].min()) < _RARE or largest > _LARGEST:
+            return None
+        n = steps.weights[live]
+        all_changed = float(n.sum()) + len(n) + 1.0
+        if all_changed > states:  # Chernoff's bound, on what lies beyond
+            deviation = math.sqrt(float(n**2 @ (change[live] * steps.stay[live]))) + 1.0
+            rates = _RATES / deviation
+            with np.errstate(over="ignore"):
+                grown = np.expm1(np.outer(rates, n + 1.0)) * change[live]
+                ends = (np.log1p(grown).sum(axis=1) + math.log(largest) - _LOST) / rates
+            all_changed = min(all_changed, float(ends.min()))
+        if all_changed > _LONGEST:
+            return None
+        return cls(costs, next_fast_len(max(math.ceil(all_changed), states), real=True))
+
+    def moments(self, values: FloatArray) -> FloatArray:
+        """See `_CostSums.moments`."""
+        terms = np.fft.rfft(values, self._period) * self._law
+        changed = terms.real @ self._changed.real.T - terms.imag @ self._changed.imag.T
+        return np.concatenate([terms.real.sum(axis=1, keepdims=True), changed], axis=1)
+
+    def pairs(self, values: FloatArray) -> FloatArray:
+        """See `_CostSums.pairs`."""
+        terms = np.fft.rfft(values, self._period) * self._law
+        one = terms * self._changed
+        pairs = one.real @ self._changed.real.T - one.imag @ self._changed.imag.T
+        np.fill_diagonal(pairs, one.real.sum(axis=1))
+        return np.asarray(pairs)
 
 
 class _FourierSums:

@@ -7,7 +7,13 @@ import pytest
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramp_response import (
+    GridRamps,
+    OrbitRamps,
+    Ramp,
+    _CostSums,
+    _LatticeSums,
+)
 from deniable.solvers.patterns.ramps import AtLevels, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
@@ -98,6 +104,28 @@ def test_a_grid_comes_to_the_sums_over_all_patterns() -> None:
         np.testing.assert_allclose(one, other, atol=2e-7)
     ratios = grid.pair_ratios(ramp, change)
     np.testing.assert_allclose(exact.pair_ratios(ramp, change), ratios, atol=1e-6)
+
+
+@pytest.mark.parametrize(("k", "top"), [(4, 0.5), (18, 1.0), (24, 6.0)])
+def test_sums_on_a_grid_by_inversion_are_those_by_recursion(k: int, top: float) -> None:
+    problem, ramp = request(4, k)
+    ramp = replace(ramp, top=top)
+    costs = _CostSums(ramp, problem.change_probability, problem.n_categories, 700)
+    sums = _LatticeSums.of(costs)
+    assert sums is not None
+    values = np.stack([costs.excess, costs.on_ramp, costs.above])
+    np.testing.assert_allclose(sums.moments(values), costs.moments(values), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sums.pairs(values[1]), costs.pairs(values[1]), rtol=0, atol=1e-12)
+
+
+def test_a_rare_change_or_a_steep_tilt_is_left_to_the_recursion() -> None:
+    # Numbers of 10^-16 of the largest would be lost in the others' roundings.
+    change = np.full(4, 0.5)
+    for ramp in (
+        Ramp(np.array([20.0, 0.5, 0.5, 0.5]), 10.45, 25.0),
+        Ramp(np.full(4, 500.0), 1.0, 30.0),
+    ):
+        assert _LatticeSums.of(_CostSums(ramp, change, np.full(4, 2.0), 700)) is None
 
 
 def test_pairs_of_faint_attributes_are_told_on_the_grid_too() -> None:
