@@ -14,7 +14,7 @@ States from which g can only be 1, or only e^E, have one common entry at either 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum
 
 EVERY = slice(None)
+
+_PIECE = 1 << 14
+"""States worked on at a time: what is needed of them then stays in the second-level cache."""
 
 
 class Backward:
@@ -51,6 +54,14 @@ class Backward:
         high = min(self._most[i], self._top)
         return min(max(0, self._bottom - reach), high), high
 
+    def reached(self, i: int, first: int, low: int, high: int) -> slice:
+        """Return the states before attribute i of sums that were from low to high before `first`,
+        at least one, counted from the first that is told apart."""
+        least, most = self.bounds(i)
+        high += self._most[i] - self._most[first]
+        begin = min(max(low, least), most) - least
+        return slice(begin, max(min(high, most) - least, begin) + 1)
+
     def last(self) -> FloatArray:
         """Return G_k on its states."""
         low, high = self.bounds(self.law.n_attributes)
@@ -58,7 +69,12 @@ class Backward:
         return np.exp(self.law.gate_exponent(s) - 0.5 * self.law.height)
 
     def parts(
-        self, i: int, back: FloatArray, states: slice = EVERY, later: int | None = None
+        self,
+        i: int,
+        back: FloatArray,
+        states: slice = EVERY,
+        later: int | None = None,
+        begins: int = 0,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
         keeping it without and with dither, on some states of i.
@@ -68,6 +84,7 @@ class Backward:
             back: G_{i+1}, or G_later on its states; the result is the same to the last bit.
             states: one after the other, counted from the first that is told apart before i.
             later: above i.
+            begins: the state that `back` starts at; it holds all that these states lead to.
         """
         low, high = self.bounds(i)
         begin, end, _ = states.indices(high - low + 1)
@@ -78,8 +95,9 @@ class Backward:
             first = min(max(begin + shifted, 0), high - low)
             last = min(end + shifted + n + 1, high - low + 1)
             reached = slice(first, max(last, first + 1))
-            back = self.joined(i + 1, *self.parts(i + 1, back, reached, later))
-            shifted -= first
+            back = self.joined(i + 1, *self.parts(i + 1, back, reached, later, begins))
+            begins = first
+        shifted -= begins
 
         def at(gain: int) -> FloatArray:
             return clamped(back, begin + shifted + gain, end + shifted + gain)
@@ -94,12 +112,30 @@ class Backward:
         total: FloatArray = (a - 1) / a * stay + (plain / a + extra / a)
         return total
 
+    def before(
+        self, i: int, back: FloatArray, states: slice = EVERY, begins: int = 0
+    ) -> FloatArray:
+        """Return G_i on some of its states from G_{i+1}; see `parts`."""
+        low, high = self.bounds(i)
+        first, end, _ = states.indices(high - low + 1)
+        result = np.empty(end - first)
+        for piece in pieces(slice(first, end)):
+            parts = self.parts(i, back, piece, begins=begins)
+            result[piece.start - first : piece.stop - first] = self.joined(i, *parts)
+        return result
+
     def after(self, first: int) -> FloatArray:
         """Return G_first on its states."""
         back = self.last()
         for i in range(self.law.n_attributes - 1, first - 1, -1):
-            back = self.joined(i, *self.parts(i, back))
+            back = self.before(i, back)
         return back
+
+
+def pieces(states: slice) -> Iterator[slice]:
+    """Yield states that are worked on together, one such piece after the other."""
+    for begin in range(states.start, states.stop, _PIECE):
+        yield slice(begin, min(begin + _PIECE, states.stop))
 
 
 def clamped(back: FloatArray, begin: int, end: int) -> FloatArray:

@@ -26,6 +26,7 @@ The proofs are in docs/proofs/optimal.md, Theorem 10.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 from deniable.laws.law import ShiftSampler
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes import as_drawn
-from deniable.laws.votes.backward import EVERY, Backward, clamped
+from deniable.laws.votes.backward import Backward, clamped, pieces
 from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical
 
@@ -82,20 +83,26 @@ class Choice:
 
     Args:
         weights: gives the positive weights of yes and of no on a slice of the states.
+        states: those at which there will be draws.
     """
 
-    def __init__(self, weights: Callable[[slice], tuple[FloatArray, FloatArray]]) -> None:
-        self._weights = weights
-        smaller, flip = self._quotients()
-        # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is drawn
-        # if what they say as a number is below the one that is stored.
-        first = np.ldexp(smaller, _BITS).astype(np.uint16)
-        self._first = np.where(flip, ~first, first)
+    def __init__(
+        self, weights: Callable[[slice], tuple[FloatArray, FloatArray]], states: slice
+    ) -> None:
+        self._weights, self._states = weights, states
+        self._first = np.empty(states.stop - states.start, dtype=np.uint16)
+        for piece in pieces(states):
+            smaller, flip = self._quotients(piece)
+            # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is
+            # drawn if what they say as a number is below the one that is stored.
+            first = self._first[piece.start - states.start : piece.stop - states.start]
+            first[:] = smaller * 2.0**_BITS
+            first ^= np.negative(flip.astype(np.uint16))
 
     @classmethod
     def between(cls, yes: FloatArray, no: FloatArray) -> "Choice":
         """Return a choice of given weights, shapes (n_states,)."""
-        return cls(lambda states: (yes[states], no[states]))
+        return cls(lambda states: (yes[states], no[states]), slice(0, len(yes)))
 
     @classmethod
     def of_probability(cls, probability: float) -> "Choice":
@@ -109,11 +116,10 @@ class Choice:
     def n_states(self) -> int:
         return len(self._first)
 
-    def _quotients(self, states: slice = EVERY) -> tuple[FloatArray, BoolArray]:
+    def _quotients(self, states: slice | None = None) -> tuple[FloatArray, BoolArray]:
         # The smaller probability, and whether it is that of no.
-        yes, no = self._weights(states)
-        flip = yes > no
-        return np.where(flip, no, yes) / (yes + no), flip
+        yes, no = self._weights(states or self._states)
+        return np.minimum(yes, no) / (yes + no), np.greater(yes, no)
 
     def probability(self, state: int) -> Fraction:
         """Return the probability of yes, exactly."""
@@ -141,7 +147,8 @@ class Choice:
 
     def draw(self, states: IntArray, source: BitSource) -> BoolArray:
         """Return whether yes, for one draw at each of `states`, shape (n,)."""
-        stored = self._first.take(states, mode="clip")
+        begin = self._states.start
+        stored = self._first.take(states - begin if begin else states, mode="clip")
         bits = source.bits(np.uint16, len(states))
         yes = bits < stored
         for row in np.flatnonzero(bits == stored):
@@ -185,7 +192,7 @@ class SumSampler:
         for i in range(k, 0, -1):
             if i % stride == 0 or i == k:
                 self._checkpoints[i] = back
-            back = self.backward.joined(i - 1, *self.backward.parts(i - 1, back))
+            back = self.backward.before(i - 1, back)
         n_states = sum(high - low + 1 for low, high in map(self.backward.bounds, range(k)))
         self._keeps = n_states * _BYTES_PER_STATE <= memory
 
@@ -204,26 +211,60 @@ class SumSampler:
             yield from reversed(self._tables) if backwards else self._tables
 
     def _built(
-        self, *, backwards: bool, thinned: bool = False
+        self, *, backwards: bool, thinned: bool = False, rows: IntArray | None = None
     ) -> Iterator[tuple[Choice, Choice | None]]:
+        """Yield the choices of all states, or of those that rows can be in.
+
+        Args:
+            backwards: from the last attribute to the first.
+            thinned: keep G_i only at some attributes.
+            rows: where rows are before the attribute whose choices come next, if only these count.
+        """
         ends = sorted(self._checkpoints)
         blocks = list(pairwise([0, *ends]))
         for first, end in reversed(blocks) if backwards else blocks:
-            held, built = {end: self._checkpoints[end]}, []
+            sums = self.backward.bounds(first) if rows is None else self._sums(first, rows)
+            held, built = {end: (self._checkpoints[end], 0)}, []
             for i in range(end - 1, first - 1, -1):
-                built.append(self._choices(i, held))
-                held[i] = self.backward.joined(i, *self.backward.parts(i, held[i + 1]))
+                states = self.backward.reached(i, first, *sums)
+                built.append(self._choices(i, held, states))
+                back, begins = held[i + 1]
+                held[i] = self.backward.before(i, back, states, begins), states.start
                 if thinned and (i + 1) % _HELD and i + 1 < end:
                     del held[i + 1]
             yield from built if backwards else reversed(built)
 
-    def _choices(self, i: int, held: Mapping[int, FloatArray]) -> tuple[Choice, Choice | None]:
-        """Return the choices of attribute i, from G at some attributes above it, also later."""
+    def _sums(self, first: int, rows: IntArray) -> tuple[int, int]:
+        """Return between which sums rows are before an attribute: as far from the uniform law's
+        mean as hardly any row ever is, wherever these are, or all if one of them is further."""
+        low, high = self.backward.bounds(first)
+        begin, end = min(self._usual[first][0], high), max(self._usual[first][1], low)
+        near = not len(rows) or (begin <= low + rows.min() and low + rows.max() <= end)
+        return (begin, end) if near else (low, high)
+
+    @cached_property
+    def _usual(self) -> list[tuple[int, int]]:
+        """Before every attribute the sums that all but about one row in 2^50 have: f is at most
+        e^E, and the sum about normal under the uniform law."""
+        law = self.law
+        counts, keep = law.attribute_weights, law.uniform_keep
+        mean = np.cumsum([0.0, *(counts * keep)])
+        variance = np.cumsum([0.0, *(counts**2 * keep * (1.0 - keep))])
+        far = np.sqrt(2.0 * (law.height + 35.0) * variance) + counts.max() + 1.0
+        ends = np.floor(mean - far).astype(int), np.ceil(mean + far).astype(int)
+        return [*zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
+
+    def _choices(
+        self, i: int, held: Mapping[int, tuple[FloatArray, int]], states: slice
+    ) -> tuple[Choice, Choice | None]:
+        """Return the choices of attribute i at these states, from G at some attributes above it,
+        also later."""
         a = self.backward.n_categories[i]
 
         def parts(states: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
             later = min(place for place in held if place > i)
-            return self.backward.parts(i, held[later], states, later)
+            back, begins = held[later]
+            return self.backward.parts(i, back, states, later, begins)
 
         def change(states: slice) -> tuple[FloatArray, FloatArray]:
             stay, plain, extra = parts(states)
@@ -233,12 +274,17 @@ class SumSampler:
             _, plain, extra = parts(states)
             return extra, plain
 
-        return Choice(change), Choice(dither) if self.backward.dither[i] > 0 else None
+        dithers = Choice(dither, states) if self.backward.dither[i] > 0 else None
+        return Choice(change, states), dithers
 
     def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
         """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         state = np.zeros(count, dtype=np.int64)
-        for i, (changes, dither) in enumerate(self.tables()):
+        # Tables that are not kept are built where rows can be.
+        again, self._used = self._used, True
+        keep = again and self._keeps
+        tables = self.tables() if keep else self._built(backwards=False, rows=state)
+        for i, (changes, dither) in enumerate(tables):
             changed = np.empty(count, dtype=np.bool_)
             n = self.backward.weights[i]
             for start in range(0, count, _PIECE):

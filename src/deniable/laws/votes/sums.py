@@ -343,8 +343,10 @@ class SumLaw:
         n, size = int(steps.weights[i]), len(window.mass)
         stay, low, high = float(steps.stay[i]), float(steps.low[i]), float(steps.high[i])
         first = max(window.low, int(self._least[i + 1]))
-        mass = np.zeros(max(min(window.high + n + (high > 0), self._end) - first, 1))
-        _add_shifted(mass, first, window, 0, stay)
+        mass = np.empty(max(min(window.high + n + (high > 0), self._end) - first, 1))
+        source = window.mass[first - window.low : first - window.low + len(mass)]
+        np.multiply(source, stay, out=mass[: len(source)])
+        mass[len(source) :] = 0.0
         _add_shifted(mass, first, window, n, low)
         if high > 0:
             _add_shifted(mass, first, window, n + 1, high)

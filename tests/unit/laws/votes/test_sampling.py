@@ -6,12 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, GatedSum
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sampling import Choice, SumSampler, TableSampler, path_slack
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
+from deniable.randomness import SeededRandomness
 from unit.laws.votes import whole_law as oracle
 from unit.scripted import ScriptedBits
 
@@ -125,6 +127,35 @@ def test_tables_that_are_kept_hold_little_and_have_the_same_probabilities_to_the
                 assert np.array_equal(choice.both(), exact.both())
                 for state in {0, exact.n_states // 3, exact.n_states - 1}:
                     assert choice.probability(state) == exact.probability(state)
+
+
+@pytest.mark.parametrize("narrower", [1, 3])
+@pytest.mark.parametrize("dithered", [False, True])
+def test_tables_built_where_rows_are_draw_what_whole_ones_draw(
+    dithered: bool, narrower: int
+) -> None:
+    random = np.random.default_rng(5)
+    counts = tuple(random.integers(2, 9, 130).tolist())
+    dither = random.random(130) * dithered
+    weights = random.integers(10, 40, 130)
+    law = GatedSum(counts, weights, dither, "vote", 1000, 1, 8.0, np.ones(130))
+    whole, parts = SumSampler(law), SumSampler(law, 0)
+    list(whole.tables())
+    # So narrow that now and then a row is further out, and all states are needed.
+    usual = np.array(parts._usual)
+    middle, half = usual.mean(axis=1).astype(int), np.diff(usual)[:, 0] // (2 * narrower)
+    parts.__dict__["_usual"] = [*zip(middle - half, middle + half, strict=True)]
+    sums, built = parts._sums, []
+
+    def noted(first: int, rows: NDArray[np.int64]) -> tuple[int, int]:
+        low, high = sums(first, rows)
+        built.append((low, high) == parts.backward.bounds(first))
+        return low, high
+
+    parts._sums = noted  # type: ignore[method-assign]
+    drawn = [[*sampler.walk(500, SeededRandomness(1))] for sampler in (whole, parts)]
+    assert np.array_equal(*drawn)
+    assert set(built[2:]) == ({False} if narrower == 1 else {False, True})
 
 
 ONE = np.zeros(1, dtype=np.int64)
