@@ -37,6 +37,7 @@ def atomic_output(
     path: str | Path,
     *,
     overwrite: bool = False,
+    private: bool = False,
     before_named: Callable[[], None] = lambda: None,
     beside: Path | None = None,
     reserve: int = 0,
@@ -50,6 +51,7 @@ def atomic_output(
     Args:
         path: the file to make.
         overwrite: whether an existing file may be replaced; until then it stays as it is.
+        private: whether only its owner may read it.
         before_named: called when the data is complete, before it gets a name; the file does not
             appear if that fails.
         beside: the folder, on the same file system, where it is under way, and of which somebody
@@ -72,7 +74,8 @@ def atomic_output(
         refuse_existing(path, overwrite=overwrite)
         beside = path.parent
     write = _unnamed if _has_unnamed(beside) else _aside
-    with explain_write_errors(path), write(path, overwrite, before_named, beside) as file:
+    mode = 0o600 if private else 0o666
+    with explain_write_errors(path), write(path, overwrite, before_named, beside, mode) as file:
         if reserve and hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, reserve)
         yield file
@@ -218,7 +221,14 @@ def refuse_foreign_folder(
         )
 
 
-def write_file(path: Path, content: bytes, *, overwrite: bool, beside: Path | None = None) -> None:
+def write_file(
+    path: Path,
+    content: bytes,
+    *,
+    overwrite: bool,
+    private: bool = False,
+    beside: Path | None = None,
+) -> None:
     """Write a small file that is no release, whole or not at all; see :func:`atomic_output`.
 
     Raises:
@@ -233,7 +243,7 @@ def write_file(path: Path, content: bytes, *, overwrite: bool, beside: Path | No
             f"{path} cannot be written: it exists already; choose another name, or replace it with "
             "--force"
         )
-    with atomic_output(path, overwrite=overwrite, beside=beside) as file:
+    with atomic_output(path, overwrite=overwrite, private=private, beside=beside) as file:
         file.write(content)
 
 
@@ -444,9 +454,9 @@ def leaves_nothing(path: Path) -> bool:
 
 @contextmanager
 def _unnamed(
-    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path
+    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path, mode: int
 ) -> Iterator[BinaryIO]:
-    descriptor = os.open(beside, os.O_TMPFILE | os.O_RDWR, 0o666)
+    descriptor = os.open(beside, os.O_TMPFILE | os.O_RDWR, mode)
     with os.fdopen(descriptor, "wb") as file:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # whatever name it has: it is not left behind
@@ -477,7 +487,7 @@ def _unnamed(
 
 @contextmanager
 def _aside(
-    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path
+    path: Path, overwrite: bool, before_named: Callable[[], None], beside: Path, mode: int
 ) -> Iterator[BinaryIO]:
     mask = os.umask(0)
     os.umask(mask)
@@ -489,7 +499,7 @@ def _aside(
             yield file
             file.flush()
             if hasattr(os, "fchmod"):
-                os.fchmod(descriptor, 0o666 & ~mask)
+                os.fchmod(descriptor, mode & ~mask)
             os.fsync(descriptor)
             before_named()
         if overwrite:

@@ -12,6 +12,7 @@ def test_a_draft_is_refused_until_it_is_accepted_and_then_said_everywhere(deniab
     made = deniable("schema", "init", "people.csv", "--output", "draft.toml")
     assert made.status == 0
     assert "drafted = true" in (people / "draft.toml").read_text()
+    assert (people / "draft.toml").stat().st_mode & 0o777 == 0o600  # it tells of the rows
     words = ["people.csv", "--schema", "draft.toml"]
     share = ["share", *words, "--epsilon", "3", "--method", "kronecker", "--output", "r"]
     refused = deniable(*share)

@@ -138,6 +138,15 @@ def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, p
     assert deniable("inspect", "release").status == 0
 
 
+def test_a_picked_mechanism_can_go_to_standard_output(deniable, place, traced):
+    pick = ["frontier", "pick", "f", "--privacy", "0.3", "--output"]
+    assert deniable(*pick, "m.json").status == 0
+    piped = deniable(*pick, "-")
+    assert piped.out == (place / "m.json").read_text()
+    assert "Method bound at privacy 0.3" in piped.err
+    refused(deniable(*pick, "-", "--json"), "takes either the mechanism")
+
+
 def test_a_record_that_flatters_its_matrix_is_refused(deniable, place, traced):
     assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     record = json.loads((place / "m.json").read_text())

@@ -35,6 +35,14 @@ def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
 
 
 @pytest.mark.usefixtures("way")
+def test_a_private_file_is_its_owners_also_where_it_replaces_one_that_was_not(tmp_path):
+    path = tmp_path / "o"
+    path.write_bytes(b"old")
+    write_file(path, b"new", overwrite=True, private=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("way")
 def test_an_old_file_stays_until_the_new_one_is_complete(tmp_path):
     path = tmp_path / "o"
     path.write_bytes(b"old")

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any, TextIO
 
 from cyclopts import App, CycloptsError
@@ -63,7 +64,7 @@ def _run(words: Sequence[str]) -> None:
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
-        _stop(f"{_one_line(_without_wild_guess(str(error)))} (deniable --help shows how)")
+        _stop(f"{_parsed_wrongly(_one_line(str(error)), words)} (deniable --help shows how)")
     except BrokenPipeError:
         # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
         with suppress(OSError, ValueError):
@@ -156,6 +157,23 @@ _GUESS = re.compile(
     r"(?P<guess> Did you mean \"?(?P<meant>[\w-]+)\"?\?)"
 )
 _CLOSE = 0.75
+
+
+def _parsed_wrongly(text: str, words: Sequence[str]) -> str:
+    """Return a parser's message, and in other words where ``-`` was meant as a stream.
+
+    >>> text = 'Command "share" parameter --output requires an argument'
+    >>> _parsed_wrongly(text, ["share", "t.csv", "--output", "-"])
+    '--output takes no - here; name a file or a folder'
+    >>> _parsed_wrongly(text, ["share", "t.csv", "--output"]) == text
+    True
+    """
+    without = re.search(r"parameter (-[\w-]+) requires an argument$", text)
+    if without and (without[1], "-") in pairwise(words):
+        return f"{without[1]} takes no - here; name a file or a folder"
+    if text == "Unknown option: -":
+        return f"{words[0]} takes no - here; name a file or a folder"
+    return _without_wild_guess(text)
 
 
 def _without_wild_guess(text: str) -> str:

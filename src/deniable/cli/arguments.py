@@ -1,5 +1,6 @@
 """Options of several commands, singly and in groups that go together."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.design.account import Design
     from deniable.design.strength import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
@@ -164,6 +166,36 @@ def _check_output(_kind: Any, name: Any) -> None:
 
 FileOrStream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_check_output)]
 """An output that may be standard output, as ``-``."""
+
+
+def refuse_two_outputs(output: str | None, as_json: bool) -> None:
+    """Refuse the mechanism and what ``--json`` says of it on one standard output.
+
+    Raises:
+        InputError: if both are wanted there.
+    """
+    if output == "-" and as_json:
+        raise InputError(
+            "standard output takes either the mechanism (--output -) or what --json says of it; "
+            "write the mechanism to a file"
+        )
+
+
+def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
+    """Write a mechanism to a file, or to standard output.
+
+    Raises:
+        InputError: if the file exists and is not to be replaced, or cannot be written.
+    """
+    from deniable.design.record import mechanism_to_plain, to_json
+    from deniable.outputs import write_file
+
+    content = to_json(mechanism_to_plain(design))
+    if output == "-":
+        sys.stdout.write(content.decode())
+    else:
+        write_file(Path(output), content, overwrite=force)
+
 
 Force = Annotated[
     bool,

@@ -19,6 +19,8 @@ from deniable.cli.arguments import (
     Force,
     SchemaPath,
     collected,
+    refuse_two_outputs,
+    write_mechanism,
 )
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
@@ -54,24 +56,18 @@ def design(
     from deniable.cli import console
     from deniable.design import record
     from deniable.design.worth import outlook_to_plain, worth
-    from deniable.outputs import write_file
 
-    if output == "-" and as_json:
-        raise InputError(
-            "standard output takes either the mechanism (--output -) or what --json says of it; "
-            "write the mechanism to a file"
-        )
+    refuse_two_outputs(output, as_json)
     result = find_design(_schema(schema, categories), request)
     if output == "-":
-        sys.stdout.write(record.to_json(record.mechanism_to_plain(result)).decode())
+        write_mechanism(result, output, force=force)
         return
     with console.working("Working out what can be read"):
         expected = None if rows is None else worth(result.account).to_plain(rows)
         statements = record.design_to_plain(result)
         outlook = {} if result.budget is None else outlook_to_plain(result)
     if output is not None:
-        content = record.to_json(record.mechanism_to_plain(result))
-        write_file(Path(output), content, overwrite=force)
+        write_mechanism(result, output, force=force)
     comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
         shown = {"comparison": comparison} if curve else {}
@@ -419,5 +415,5 @@ def init(
     if output == "-":
         sys.stdout.write(text)
     else:
-        write_file(Path(output), text.encode(), overwrite=force)
+        write_file(Path(output), text.encode(), overwrite=force, private=True)
     console.note(OF_GENOTYPES if is_fileset(source) else WARNING)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import AsJson, FileOptions, Force, SchemaPath
+from deniable.cli.arguments import (
+    AsJson,
+    FileOptions,
+    FileOrStream,
+    Force,
+    SchemaPath,
+    refuse_two_outputs,
+    write_mechanism,
+)
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS
 from deniable.schema.names import split_names
@@ -255,7 +263,10 @@ def pick(
         Parameter(help="The column that it is for; of merged columns all, as in a,b."),
     ] = None,
     schema: SchemaPath = None,
-    output: Annotated[Path, Parameter(help="Where to write the mechanism.")],
+    output: Annotated[
+        FileOrStream,
+        Parameter(help="Where to write the mechanism; with -, nothing else is on standard output."),
+    ],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -266,8 +277,9 @@ def pick(
     from deniable.cli import console
     from deniable.design import record
     from deniable.frontier.picking import pick as picked
-    from deniable.outputs import write_file
     from deniable.schema import Schema
+
+    refuse_two_outputs(output, as_json)
 
     design, sentence = picked(
         source,
@@ -277,7 +289,10 @@ def pick(
         name=name,
         schema=None if schema is None else Schema.from_toml(schema),
     )
-    write_file(output, record.to_json(record.mechanism_to_plain(design)), overwrite=force)
+    write_mechanism(design, output, force=force)
+    if output == "-":
+        console.note(sentence)
+        return
     statements = record.design_to_plain(design)
     if as_json:
         print_json({**statements, "choice": sentence})

@@ -25,9 +25,10 @@ def new_tokens(count: int) -> list[str]:
 def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | None = None) -> None:
     """Write a link for each person who is invited, and let the store know of them.
 
-    The links are on the disk, whole, before the store knows of any. A run that was killed in
-    between has left a file of links that nobody can answer with: the same again finds them, and
-    the store gets to know them.
+    Whoever has a link can answer with it, so that only the file's owner can read it. The links are
+    on the disk, whole, before the store knows of any. A run that was killed in between has left a
+    file of links that nobody can answer with: the same again finds them, and the store gets to know
+    them.
 
     Args:
         study: to which.
@@ -62,7 +63,7 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
                     )
                 refuse_existing(path, overwrite=False)
             lines = "".join(f"{start}{token}\n" for token in tokens)
-            write_file(output, f"link\n{lines}".encode(), overwrite=False)
+            write_file(output, f"link\n{lines}".encode(), overwrite=False, private=True)
         if qr is not None:
             _write_images(qr, [f"{start}{token}" for token in tokens])
         store.invite(tokens)
@@ -89,5 +90,6 @@ def _write_images(qr: Path, links: list[str]) -> None:
 
     refuse_foreign_folder(qr, "a folder of QR images", ours, overwrite=True)
     with replaced_folder(qr, overwrite=True) as images:
+        images.chmod(0o700)
         for number, link in enumerate(links, start=1):
             segno.make(link, error="m").save(str(images / f"{number:06}.svg"), scale=4)

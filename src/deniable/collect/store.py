@@ -12,6 +12,7 @@ commit: either all of a group is on the disk, or none was acknowledged.
 """
 
 import hashlib
+import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -158,6 +159,7 @@ class Store:
         Raises:
             InputError: if it cannot be reached, or holds a study already.
         """
+        _make_private(_parsed(url))
         with explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
@@ -439,6 +441,14 @@ def _engine(url: str) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _make_private(url: sa.URL) -> None:
+    """Make SQLite's file, if there is none, so that only its owner can read it and its journal."""
+    name = url.database
+    if url.get_backend_name() == "sqlite" and name and not name.startswith((":memory:", "file:")):
+        with suppress(OSError):  # there is one, or SQLite says why there can be none
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 @contextmanager

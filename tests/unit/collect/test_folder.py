@@ -51,6 +51,7 @@ def test_a_store_elsewhere_is_found_again(tmp_path: Path) -> None:
     folder = StudyFolder.make(tmp_path / "other", study, url)
     assert folder.url == url
     folder.open_store().dispose()
+    assert stat.S_IMODE((tmp_path / "elsewhere.sqlite").stat().st_mode) == 0o600
     with pytest.raises(InputError, match="cannot be used"):
         StudyFolder.make(tmp_path / "third", study, "sqlite:////nowhere/x.sqlite")
     assert not (tmp_path / "third").exists()

@@ -1,5 +1,6 @@
 """Invitations are links and hashes: both, or neither."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,12 @@ def test_an_interrupted_run_is_ended_by_the_same_again(
     with pytest.raises(InputError, match="exists already"):
         invite(study, 3, URL, links)
     assert number(study) == 3
+
+
+def test_links_are_nobody_elses_to_read(study: StudyFolder, tmp_path: Path) -> None:
+    invite(study, 2, URL, tmp_path / "links.csv", tmp_path / "qr")
+    assert stat.S_IMODE((tmp_path / "links.csv").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "qr").stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("left", ["text", "folder"])
