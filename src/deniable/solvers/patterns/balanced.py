@@ -73,8 +73,8 @@ _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look at stricter caps:
 searches that failed ended 2 % above and more."""
 
-_AS_GOOD = 1.02
-"""Times the least ε of a ramp up to which looser caps are preferred for what ramps are mixed of."""
+_AS_GOOD = 5e-4
+"""Nats above a mixture up to which one ramp is preferred."""
 
 _BELOW_CAPS = (0.9, 0.8)
 """Beside one large level, the pairs of the others may break the floor at the caps as they are, and
@@ -213,7 +213,7 @@ def _around(
     alone = sorted(set(range(problem.n_attributes)).difference(free))
     inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
     without = near_optimum(inner, limits[free]) if alone else optimum
-    found, method, ramp = _with_room(
+    found, method, ramp = _under(
         inner, limits[free], floor, without, None if alone else near, exact
     )
     parts = [replace(part, attributes=tuple(free[i] for i in part.attributes)) for part in found]
@@ -264,25 +264,6 @@ def _by_room(problem: Problem, limits: FloatArray) -> list[int]:
     return free if len(free) > 1 else []  # beside independent ones, one has nothing to gain
 
 
-def _with_room(
-    problem: Problem,
-    limits: FloatArray,
-    floor: float | None,
-    optimum: OptimalSolution,
-    near: Fit | None,
-    exact: int,
-) -> tuple[list[Part], Method, Fit | None]:
-    """Solve for attributes that all have room below their caps; where these differ, also as though
-    the tightest multiple of the levels among them were everybody's."""
-    own = _under(problem, limits, floor, optimum, near, exact)
-    multiples = np.minimum(limits / problem.attribute_epsilon, LOOSEST)
-    tightest = float(multiples.min()) * (1.0 - 1e-12)
-    if own[1] == "optimal" or float(multiples.max()) <= tightest * (1.0 + 1e-9):
-        return own
-    same = _under(problem, tightest * problem.attribute_epsilon, floor, optimum, None, exact)
-    return min(own, same, key=lambda one: record_level(one[0]))
-
-
 def _under(
     problem: Problem,
     limits: FloatArray,
@@ -291,7 +272,7 @@ def _under(
     near: Fit | None,
     exact: int,
 ) -> tuple[list[Part], Method, Fit | None]:
-    """Solve under these caps."""
+    """Solve for attributes that all have room below their caps."""
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
@@ -335,11 +316,11 @@ class _Together:
     """The best common law of some attributes, as more and more caps are tried.
 
     Attributes:
-        best: the law and the ramp that it is, if it is one.
+        places: of the attributes.
+        best: the law, and the ramp that it is or is near to.
         least: its ε; what independent responses have at first.
         cover: attributes that stand in the floor's way under the first caps where some do.
-        floored: caps under which the floor is broken, shapes (m,), with the height of the ramp that
-            keeps it.
+        broken: whether the floor was broken.
     """
 
     def __init__(self, places: list[int], independent: float) -> None:
@@ -347,7 +328,7 @@ class _Together:
         self.best: tuple[Part, Fit | None] | None = None
         self.least = independent
         self.cover: list[int] = []
-        self.floored: list[tuple[float, FloatArray]] = []
+        self.broken = False
 
     def take(self, part: Part, ramp: Fit | None, epsilon: float) -> None:
         """Hold a law if it is better than what is held."""
@@ -412,7 +393,9 @@ class _CommonSearch:
         broken = False
         while True:
             together = _Together(*self._all_but(apart))
-            broken |= self._tried(together, height, near)
+            if not self._blended(together, height):
+                self._try_ramps(together, height, near)
+            broken |= together.broken
             if together.best is not None:
                 inner, ramp = together.best
                 inner = replace(inner, attributes=tuple(together.places))
@@ -428,10 +411,28 @@ class _CommonSearch:
         places = sorted(set(range(self._problem.n_attributes)) - set(apart))
         return places, math.fsum(self._level[places].tolist())
 
-    def _tried(self, together: _Together, height: float, near: Fit | None) -> bool:
-        """Try one rung after the other; return whether the floor was broken."""
+    def _blended(self, together: _Together, height: float) -> bool:
+        """Take the best mixture of ramps, or one that is as good; return whether there is one."""
+        tried = rungs(self._multiples, None)
+        if not tried or not MOST_IN_TABLE < len(together.places) <= MOST_BLENDED:
+            return False
+        counts, aimed = self._problem.counts[together.places], self._aimed[together.places]
+        caps = [self._under(rung)[together.places] for rung in tried]
+        found = blended(counts, aimed, caps, height, self._floor)
+        if found is None:
+            return False
+        together.take(found.part, found.best, found.part.account.epsilon)
+        if found.ramp is not None and found.ramp.w <= together.least + _AS_GOOD:
+            # One ramp is simpler, and drawn sooner.
+            ramps = at_levels(counts, aimed, caps[0], height, self._floor)
+            landed = ramps.best(found.ramp, None, 1)
+            if landed is not None and landed[1].w <= together.least + _AS_GOOD:
+                together.best, together.least = (ramps.part(*landed), landed[1]), landed[1].w
+        return together.best is not None
+
+    def _try_ramps(self, together: _Together, height: float, near: Fit | None) -> None:
+        """Try the ramp of one rung after the other."""
         places = together.places
-        mixes = self._floor is not None and MOST_IN_TABLE < len(places) <= MOST_BLENDED
         whole = len(places) == self._problem.n_attributes
         used, tightest = math.inf, float(self._multiples.min())
         for rung in self._rungs:
@@ -440,36 +441,16 @@ class _CommonSearch:
             caps = self._under(rung)[places]
             counts, aimed = self._problem.counts[places], self._aimed[places]
             ramps = at_levels(counts, aimed, caps, height, self._floor)
-            found, near = ramps.best(near, together.least, 1 if mixes else 3), None
+            found, near = ramps.best(near, together.least), None
             together.cover = together.cover or ramps.broken
+            together.broken |= ramps.floor_broken
             if found is not None:
                 part = ramps.part(*found)
                 used = float((part.account.epsilon_given_rest / self._level[places]).max())
                 together.take(part, found[1], found[1].w)
-            if ramps.floor_broken:
-                together.floored.append((ramps.kept, caps))
-            if mixes and ramps.floor_broken and len(together.floored) == 1:
-                self._mix(together, caps, height)
             close = whole and together.least <= _CLOSE * self._optimum.epsilon
             if together.best and (ramps.beaten or close):
                 break  # without the floor stricter caps cost more, and with it no less
-        kept = min((w for w, _ in together.floored), default=math.inf)
-        if mixes and kept < together.least:
-            # Under the loosest of the caps that are about as good as any, too.
-            caps = next(one for w, one in together.floored if w <= _AS_GOOD * kept)
-            if caps is not together.floored[0][1]:
-                self._mix(together, caps, height)
-        return bool(together.floored)
-
-    def _mix(self, together: _Together, caps: FloatArray, height: float) -> None:
-        """Take the mixture of ramps under these caps, if it is better."""
-        assert self._floor is not None
-        places = together.places
-        counts, aimed = self._problem.counts[places], self._aimed[places]
-        mixed = blended(counts, aimed, caps, height, self._floor, None)[0]
-        if mixed is not None:
-            ramp = together.best and together.best[1]
-            together.take(mixed, ramp, mixed.account.epsilon)
 
 
 def rungs(caps: FloatArray, floor: float | None) -> list[float]:

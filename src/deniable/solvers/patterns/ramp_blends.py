@@ -1,13 +1,16 @@
 """Mixtures of ramps that meet the levels together, for more attributes than can be enumerated.
 
 The same linear program as in `ramp_mixtures`, over gated sums as they are drawn
-(`deniable.laws.votes.gated`): what they deliver is evaluated to the last digits, so that the
-mixture, a blend (`deniable.laws.votes.blend`), meets its levels without a further search.
+(`deniable.laws.votes.gated`). What they deliver is known nearly for all (`ramp_families`), and to
+the last digits for those that the program uses, so that the mixture, a blend
+(`deniable.laws.votes.blend`), meets its levels without a further search.
 
-Slopes lie on a grid, between two points of it by dither, as steep as keeps the cap exactly.
+What is mixed for stricter caps is among what is mixed for looser ones, whatever the floor.
 """
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns.optimal import Part
+from deniable.solvers.patterns.ramp_families import RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
 from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
 from deniable.solvers.patterns.ramp_response import GridRamps
@@ -24,14 +28,11 @@ from deniable.solvers.problem import Problem, checked_problem
 MOST_ATTRIBUTES = 30
 """Of more it takes too long to evaluate all pairs of everything that is mixed."""
 
-_STATES = 800
-"""Units of the grid up to where a ramp's bottom is."""
-
 _FACTORS = (0.7, 0.9, 1.1, 1.4)
 """By which neighbours of a ramp differ from it."""
 
-_SURELY = 0.02
-"""How far above the floor pairs are where nothing need be mixed: a coarse grid tells ratios to a
+_SURELY = 2e-3
+"""How far above the floor a ramp's pairs are said to keep it: a coarse grid tells ratios to a
 thousandth or so."""
 
 _FALL_FROM = (0.0, *np.geomspace(0.03, 2.0, 12).tolist())
@@ -42,162 +43,176 @@ changes cost."""
 _RAISED = 1.4
 """Times the top that it is moved up by for ramps that are mixed."""
 
-_BEYOND_BOTTOM = 1.003
-"""A slope above this many times what the ramp falls by does what one of this size does."""
-
 _HIGHER = 25.0
 """Nats that a ramp's bottom may lie below the record's."""
 
 _HARDLY = 1e-7
 """Slopes of so much of the levels are all but the uniform law."""
 
-_NEARLY = 1e-5
-"""How near ramps meet their levels, in nats or as a part below one."""
+_NEARLY, _STALLED_AT = 1e-7, 1e-5
+"""How near ramps meet their levels, in nats or as a part below one, and how near they may come to
+a halt."""
 
 _BOUNDS, _ROUNDINGS = 4.0, 1e-12
 """Times the error bounds of its parts' pairs, and what mixing adds, that a blend's pairs may be off
 for certain."""
 
-_LEAST_DITHER = 1e-15
 _LEAST_SHARE = 1e-25
+_ROUNDS = 20
+"""Times that what is used is evaluated and the program solved again; two or three are the rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """What is found.
+
+    Attributes:
+        part: the mixture.
+        best: the ramp under the loosest caps that has one, a start for similar requests.
+        ramp: the best that keeps the floor, if one does.
+    """
+
+    part: Part
+    best: Fit | None
+    ramp: Fit | None
 
 
 def blended(
     counts: IntArray,
     aimed: FloatArray,
-    caps: FloatArray,
+    caps: Sequence[FloatArray],
     height: float,
-    floor: float,
-    near: Fit | None,
-) -> tuple[Part | None, Fit | None]:
-    """Return the mixture of least ε that is found, and the best ramp.
-
-    There is no mixture where that ramp keeps the floor, or where none passes its checks.
+    floor: float | None,
+) -> Blend | None:
+    """Return the mixture of least ε that is found; None if none passes its checks.
 
     Args:
         counts: a_i, shape (k,), k at most `MOST_ATTRIBUTES`.
         aimed: levels in nats, shape (k,).
-        caps: γ in nats, shape (k,).
+        caps: γ in nats, the loosest first, shapes (k,).
         height: about the record's ε, in nats.
-        floor: t.
-        near: a ramp for something similar.
+        floor: t, or None.
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
-    steepest = below_caps(caps)
-    target = AtLevels(problem, caps)
-    search = RampSearch(GridRamps(problem.n_categories), target, height, _NEARLY, _NEARLY)
-    fit = search.best(1.0, near)
-    if fit is not None and search.least_ratio(fit) >= floor + _SURELY:
-        return None, fit
-    pool = _Pool(problem, height, steepest)
-    pool.add(_HARDLY * aimed, 0.0)
-    pool.add(aimed, 0.0)
-    if fit is not None:
-        pool.add_about(fit)
-        kept = search.keeping(floor, fit)
-        for other in [*search.raised(fit, _RAISED), *([] if kept is None else [kept])]:
-            pool.add_fit(other)
-    pool.add_steepest()
-    law = pool.law(floor + 2.0 * FLOOR_MARGIN)
+    pool = _Pool(problem, height, None if floor is None else floor + 2.0 * FLOOR_MARGIN)
+    pool.add(_HARDLY * aimed, [Shape(0.0)])
+    pool.add(aimed, [Shape(0.0)])
+    for limits in caps:
+        pool.add_steepest(below_caps(limits))
+    best = keeping = None
+    for limits in caps:
+        target = AtLevels(problem, limits)
+        search = RampSearch(GridRamps(problem.n_categories), target, height, _NEARLY, _STALLED_AT)
+        fit = search.best(1.0, afar=best is None)
+        if fit is None:
+            continue
+        best = best or fit
+        steepest = below_caps(limits)
+        if floor is None or search.least_ratio(fit) >= floor + _SURELY:
+            pool.add_about(fit, steepest)
+            keeping = fit
+            break  # under stricter caps it costs more
+        if fit.w >= pool.epsilon():
+            break  # and with the floor no less than without
+        pool.add_about(fit, steepest)
+        for raised in search.raised(fit, _RAISED):
+            pool.add_about(raised, steepest)
+    law = pool.law()
     if law is None or not keep_floor([law], floor):
-        return None, fit
+        return None
     above, below = law.attribute_bounds()
     met = (above <= aimed + AIM).all() and (below >= aimed - AIM).all()
-    if not met or (law.account.epsilon_given_rest > caps).any():
-        return None, fit
-    return Part(tuple(range(len(counts))), law, law.account), fit
+    if not met or (law.account.epsilon_given_rest > caps[0]).any():
+        return None
+    return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping)
 
 
 class _Pool:
     """What is mixed."""
 
-    def __init__(self, problem: Problem, about: float, steepest: FloatArray) -> None:
+    def __init__(self, problem: Problem, about: float, floor: float | None) -> None:
         self._counts, self._about = tuple(problem.counts.tolist()), about
-        self._change, self._steepest = problem.change_probability, steepest
+        self._change, self._floor = problem.change_probability, floor
         self._pairs = np.triu_indices(problem.n_attributes, 1)
         self._mixing = Mixing(problem, *self._pairs, about)
-        self._parts: list[GatedSum] = []
+        self._ramps: list[tuple[RampFamily, Shape]] = []
+        self._drawn: dict[int, GatedSum] = {}
 
-    def add(self, slopes: FloatArray, fall_from: float, height: float = math.inf) -> None:
-        """Add exp(clip(fall_from − Σ_{changed} c_i, −height, 0)); slopes c, shape (k,)."""
-        total = float(slopes.sum())
-        height = min(height, total - fall_from, self._about + _HIGHER)
-        if not height > 0.0:
+    def add(self, slopes: FloatArray, shapes: Iterable[Shape]) -> None:
+        """Add ramps; slopes c, shape (k,)."""
+        held = []
+        for shape in shapes:
+            total = float(slopes.sum())
+            if shape.place >= 0:
+                total += shape.slope - float(slopes[shape.place])
+            height = min(shape.height, total - shape.fall_from, self._about + _HIGHER)
+            if height > 0.0:
+                held.append(replace(shape, height=height))
+        if not held:
             return
-        part = _gated(self._counts, slopes, fall_from, height)
-        got = part.moments()
-        mass = math.exp(got.log_normalizer - part.height)
-        pairs, wrong = part.bounded_pair_attenuations()
-        sure = pairs[self._pairs] - _BOUNDS * (wrong + part.drawing_slack + _ROUNDINGS)
-        self._parts.append(part)
-        self._mixing.add(-part.height, mass, mass * got.change, mass * sure)
+        bottom = max(shape.fall_from + shape.height for shape in held)
+        family = RampFamily(self._counts, slopes, bottom)
+        self._ramps += [(family, shape) for shape in held]
+        for column in family.columns(held):
+            self._mixing.add(*column)
 
-    def add_fit(self, fit: Fit) -> None:
-        """Add a ramp that meets the levels."""
-        self.add(*self._from_top(fit))
-
-    def add_about(self, fit: Fit) -> None:
+    def add_about(self, fit: Fit, steepest: FloatArray) -> None:
         """Add a ramp and its neighbours."""
-        slopes, fall_from, height = self._from_top(fit)
-        self.add(slopes, fall_from, height)
+        slopes, fall_from, height = self._from_top(fit, steepest)
+        shapes = [Shape(fall_from, height)]
         for factor in _FACTORS:
-            self.add(slopes, factor * fall_from, height)
-            for i in range(len(slopes)):
-                other = slopes.copy()
-                other[i] = min(factor * slopes[i], self._steepest[i])
-                self.add(other, fall_from, height)
+            shapes += [Shape(factor * fall_from, height), Shape(fall_from, factor * height)]
+            other = np.minimum(factor * slopes, steepest).tolist()
+            shapes += [Shape(fall_from, height, i, slope) for i, slope in enumerate(other)]
+        self.add(slopes, shapes)
 
-    def _from_top(self, fit: Fit) -> tuple[FloatArray, float, float]:
+    def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
         """Return slopes, where the ramp starts to fall, and its height."""
         ramp = fit.ramp
         fall_from = max(float(ramp.slopes @ self._change) - ramp.top, 0.0)
-        return np.minimum(ramp.slopes, self._steepest), fall_from, ramp.height
+        return np.minimum(ramp.slopes, steepest), fall_from, ramp.height
 
-    def add_steepest(self) -> None:
+    def add_steepest(self, steepest: FloatArray) -> None:
         """Add ramps as steep as the caps allow, and with each slope 0 in turn."""
-        mean = float(self._steepest @ self._change)
-        for part in _FALL_FROM:
-            self.add(self._steepest, part * mean)
-        for i in range(len(self._steepest)):
-            without = self._steepest.copy()
-            without[i] = 0.0
-            for part in _FALL_FROM_WITHOUT:
-                self.add(without, part * mean)
+        mean = float(steepest @ self._change)
+        shapes = [Shape(part * mean) for part in _FALL_FROM]
+        for i in range(len(steepest)):
+            shapes += [Shape(part * mean, place=i) for part in _FALL_FROM_WITHOUT]
+        self.add(steepest, shapes)
 
-    def law(self, floor: float) -> VoteBlend | None:
-        """Return the best mixture; None if none is found."""
-        shares = self._mixing.shares(floor)
-        if shares is None:
-            return None
-        used = np.flatnonzero(shares > _LEAST_SHARE)
-        parts = [self._parts[place] for place in used]
-        logs = np.log(shares[used]) - 0.5 * np.array([part.height for part in parts])
+    def epsilon(self) -> float:
+        """Return the record's ε of the best mixture so far, in nats; infinite if there is none."""
+        shares = self._mixing.shares(self._floor)
+        return math.inf if shares is None else self._mixing.epsilon(shares)
+
+    def law(self) -> VoteBlend | None:
+        """Return the best mixture; None if none is found.
+
+        What it uses is evaluated as it is drawn, until it uses nothing else.
+        """
+        for _ in range(_ROUNDS):
+            shares = self._mixing.shares(self._floor)
+            if shares is None:
+                return None
+            used = np.flatnonzero(shares > _LEAST_SHARE).tolist()
+            new = [place for place in used if place not in self._drawn]
+            if not new:
+                return self._blend(used, shares[used])
+            for place in new:
+                self._settle(place)
+        return None
+
+    def _settle(self, place: int) -> None:
+        family, shape = self._ramps[place]
+        law = self._drawn[place] = family.law(shape)
+        got = law.moments()
+        mass = math.exp(got.log_normalizer - law.height)
+        pairs, wrong = law.bounded_pair_attenuations()
+        sure = pairs[self._pairs] - _BOUNDS * (wrong + law.drawing_slack + _ROUNDINGS)
+        self._mixing.correct(place, mass, mass * got.change, mass * sure)
+
+    def _blend(self, used: list[int], shares: FloatArray) -> VoteBlend:
+        parts = [self._drawn[place] for place in used]
+        logs = np.log(shares) - 0.5 * np.array([part.height for part in parts])
         alpha = np.exp(logs - logs.max())
         return VoteBlend(tuple(parts), alpha, np.ones(len(self._counts)))
-
-
-def _gated(
-    counts: tuple[int, ...], slopes: FloatArray, fall_from: float, height: float
-) -> GatedSum:
-    """Return the gated sum of a ramp, none of whose slopes is steeper than asked."""
-    bottom = fall_from + height
-    unit = bottom / _STATES  # in nats
-    slopes = np.minimum(slopes, _BEYOND_BOTTOM * bottom)
-    whole = np.floor(slopes / unit)
-    # The dither that falls by the rest: ln(1 − θ + θ e^unit) = rest.
-    dither = np.expm1(np.maximum(slopes - whole * unit, 0.0)) / math.expm1(unit)
-    dither = np.where(dither < _LEAST_DITHER, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
-    top = float((whole + dither).sum()) - fall_from / unit
-    if fall_from == 0.0:
-        top = float(whole.sum() + np.count_nonzero(dither))
-    start = max(top - height / unit, 0.0)
-    return GatedSum(
-        counts,
-        whole.astype(np.int64),
-        dither,
-        "ramp",
-        start,
-        top - start,
-        (top - start) * unit,
-        np.ones(len(slopes)),
-    )

@@ -64,6 +64,10 @@ _TOPS = 0.02
 _DEPENDENT = 1e-6
 """Ramps that meet the levels are the same to these rows: so little tells them apart."""
 
+_AT_ONCE, _LEAST_GAIN = 400, 1e-7
+"""Densities that the program is first solved for, and the most that are added at a time; what one
+with a share of 1 gains at least, as a part of e^{−ε} or so."""
+
 _BROKEN, _EXACT = 1e-10, 2e-10
 """By how much a floor is broken when its row is added, and how many nats a level may miss."""
 
@@ -98,8 +102,11 @@ class Mixing:
         lift = problem.n_categories * problem.keep_excess / (problem.n_categories - 1.0)
         self._product = lift[first] * lift[second]
         self.prices: Prices | None = None
-        self._rows: list[FloatArray] = []
+        self._looked_at = np.zeros(len(first), dtype=np.bool_)
+        self._held = np.empty((0, 2 + len(self._change) + len(first)))
+        self._added: list[FloatArray] = []
         self._ends: list[float] = []
+        self._active = np.empty(0, dtype=np.int64)
 
     def add(self, end: float, total: float, changed: FloatArray, pairs: FloatArray) -> None:
         """Add a density that is 1 where nothing is changed.
@@ -111,8 +118,21 @@ class Mixing:
             pairs: E_μ[F h_i h_j] of the pairs, in their order.
         """
         self._ends.append(math.exp(end + self._about))
+        self._added.append(self._row(total, changed, pairs))
+
+    def correct(self, place: int, total: float, changed: FloatArray, pairs: FloatArray) -> None:
+        """Replace what was said of a density before: what it delivers, to more digits."""
+        self._rows()[place] = self._row(total, changed, pairs)
+
+    def _rows(self) -> FloatArray:
+        """Return a row for each density, (n, 2 + m + pairs)."""
+        if self._added:
+            self._held, self._added = np.vstack([self._held, *self._added]), []
+        return self._held
+
+    def _row(self, total: float, changed: FloatArray, pairs: FloatArray) -> FloatArray:
         levels = changed / self._change - total
-        self._rows.append(np.concatenate([[1.0, total], levels, pairs / self._product]))
+        return np.concatenate([[1.0, total], levels, pairs / self._product])
 
     @property
     def scale(self) -> float:
@@ -126,53 +146,68 @@ class Mixing:
     def shares(self, floor: float | None) -> FloatArray | None:
         """Return the shares of the mixture of least ε that keeps a floor; None if none is found.
 
-        From then on `prices` are those of its program.
+        From then on `prices` are those of its program. Of many densities it is solved for some, and
+        again with those whose reduced cost is below 0; as the shares add up to 1, it is off by no
+        more than the least of these.
         """
-        rows, ends = np.array(self._rows).T, np.array(self._ends)
-        typical = float(np.median(rows[1]))
-        rows[1:] /= typical
-        total, m = rows[1], len(self._change)
-        equal = np.concatenate([rows[:1], rows[2 : m + 2]])
-        ratios = rows[m + 2 :]
-        looked_at = np.zeros(len(ratios), dtype=np.bool_)
+        rows, ends = self._rows(), np.array(self._ends)
+        active = self._active if len(self._active) else np.arange(min(_AT_ONCE, len(ends)))
+        scaling = np.full(rows.shape[1], 1.0 / float(np.median(rows[:, 1])))
+        scaling[0] = 1.0
+        m, least = len(self._change), floor or 0.0
         while True:
-            above = ratios[looked_at] - (floor or 0.0) * total
-            matrix = np.vstack([equal, above])
-            scale = np.maximum(np.abs(matrix).max(axis=0), ends)
+            here = (rows[active] * scaling).T
+            total, ratios = here[1], here[m + 2 :]
+            equal = np.concatenate([here[:1], here[2 : m + 2]])
+            matrix = np.vstack([equal, ratios[self._looked_at] - least * total])
+            scale = np.maximum(np.abs(matrix).max(axis=0), ends[active])
             lower = np.zeros(len(matrix))
             lower[0] = 1.0
             upper = np.where(np.arange(len(matrix)) < len(equal), lower, highs.INFINITY)
-            zero, most = np.zeros(len(ends)), np.full(len(ends), highs.INFINITY)
+            zero, most = np.zeros(len(active)), np.full(len(active), highs.INFINITY)
             program = highs.Program(
-                -ends / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
+                -ends[active] / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
             )
             answer = highs.run(program)
             if answer.status != "optimal":
-                return None
-            price, of_levels = answer.multipliers / typical, len(equal)
-            of_pairs = np.zeros(len(ratios))
-            of_pairs[looked_at] = price[of_levels:] / self._product[looked_at]
-            by_total = price[1:of_levels].sum() + (floor or 0.0) * price[of_levels:].sum()
-            self.prices = Prices(
-                float(answer.multipliers[0]),
-                -float(by_total),
-                price[1:of_levels] / self._change,
-                of_pairs,
-            )
+                if len(active) == len(ends):
+                    return None
+                active = np.arange(len(ends))
+                continue
+            of_levels, of_floors = np.split(answer.multipliers, [len(equal)])
+            price = np.zeros(rows.shape[1])
+            price[0], price[2 : m + 2] = of_levels[0], of_levels[1:]
+            price[1] = -least * of_floors.sum()
+            price[m + 2 :][self._looked_at] = of_floors
+            price *= scaling
+            reduced = -ends - rows @ price
             # Once more without the solver's tolerances.
             used = np.flatnonzero(answer.x > 0.0)
-            shares = np.zeros(len(ends))
+            shares = np.zeros(len(active))
             shares[used] = answer.x[used]
             scaled = equal[:, used] / scale[used]
             left = lower[: len(equal)] - scaled @ shares[used]
             shares[used] += np.linalg.lstsq(scaled, left, rcond=_DEPENDENT)[0]
             shares = np.asarray(np.maximum(shares, 0.0) / scale)
-            if floor is None:
-                return shares
-            broken = ratios @ shares < (floor - _BROKEN) * (total @ shares)
-            if not (broken & ~looked_at).any():
-                return shares
-            looked_at |= broken
+            broken = ratios @ shares < (least - _BROKEN) * (total @ shares)
+            broken &= ~self._looked_at & (floor is not None)
+            lacking = np.setdiff1d(np.flatnonzero(reduced < -_LEAST_GAIN), active)
+            if not broken.any() and not len(lacking):
+                break
+            self._looked_at |= broken
+            lacking = lacking[np.argsort(reduced[lacking])[:_AT_ONCE]]
+            active = np.union1d(active, lacking)
+        self._active = np.union1d(active[used], np.argsort(reduced)[:_AT_ONCE])
+        by_level = price[2 : m + 2]
+        self.prices = Prices(
+            float(price[0]),
+            float(price[1] - by_level.sum()),
+            by_level / self._change,
+            price[m + 2 :] / self._product,
+        )
+        result = np.zeros(len(ends))
+        result[active] = shares
+        return result
 
 
 @dataclass(frozen=True, eq=False)

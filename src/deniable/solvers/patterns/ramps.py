@@ -442,19 +442,20 @@ class RampSearch:
         self._fit = RampFit(sums, target, tolerance, stalled=stalled)
         self._target, self._w, self._loosened = target, w, True
 
-    def best(self, share: float, near: Fit | None = None) -> Fit | None:
+    def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
 
         Args:
             share: of the caps.
             near: a ramp for something similar, from which to start.
+            afar: whether to go a long way where no start is close enough.
         """
         result = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
             result = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
         if result is None:
             result = min(_settled(self._starts(share)), key=self._cost, default=None)
-        if result is None:
+        if result is None and afar:
             result = self._from_afar(share)
         return None if result is None else self._placed(result)
 

@@ -7,6 +7,7 @@ import pytest
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import balanced, ramp_blends
 from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_laws import at_levels
@@ -26,8 +27,9 @@ def spread(seed: int, k: int = 6) -> FloatArray:
 def test_the_law_as_drawn_keeps_everything_and_costs_less_than_one_ramp() -> None:
     levels = spread(2)
     caps, aimed, height = 2.0 * levels, levels - 4e-10, float(0.5 * levels.sum())
-    part, _ = blended(COUNTS, aimed, caps, height, FLOOR, None)
-    assert part is not None
+    blend = blended(COUNTS, aimed, [caps], height, FLOOR)
+    assert blend is not None
+    part = blend.part
     assert isinstance(part.law, VoteBlend)
     assert {gate.gate for gate in part.law.parts} == {"ramp"}
     assert (part.account.attribute_epsilon <= levels).all()
@@ -56,27 +58,43 @@ def test_the_default_beyond_tables_is_a_blend_where_the_floor_stands_in_the_way(
     assert solution.gap < 0.6
 
 
-def test_where_one_ramp_keeps_the_floor_nothing_is_mixed() -> None:
-    levels = np.linspace(0.5, 1.0, 6)
-    blend, ramp = blended(COUNTS, levels, 2.0 * levels, 3.0, 0.3, None)
-    assert blend is None
-    assert ramp is not None
+def test_a_ramp_that_keeps_the_floor_is_told_and_preferred() -> None:
+    levels = np.linspace(0.5, 1.0, 17)
+    blend = blended(np.full(17, 5), levels, [2.0 * levels], 6.0, 0.3)
+    assert blend is not None
+    assert blend.ramp is not None
+    solution = balanced.solve([5] * 17, levels.tolist(), (2.0 * levels).tolist(), 0.3)
+    assert isinstance(solution.parts[0].law, GatedSum)
+    assert solution.epsilon <= blend.part.account.epsilon + 5e-4
+
+
+def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels = spread(2)
+    caps = [times * levels for times in (6.0, 3.0, 2.0, 1.5, 1.1)]
+    # Without ramps that meet the levels, some of which are left out: then it is exact.
+    monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
+    found = [blended(COUNTS, levels, caps[first:], 8.0, FLOOR) for first in range(5)]
+    costs = [blend.part.account.epsilon for blend in found if blend is not None]
+    assert len(costs) == 5
+    assert all(loose <= strict + 1e-9 for loose, strict in itertools.pairwise(costs))
+    assert costs[0] < costs[-1] - 0.1
 
 
 def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     levels = spread(2)
-    given = COUNTS, levels, 2.0 * levels, float(0.5 * levels.sum()), FLOOR, None
-    monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_: None)
-    blend, ramp = blended(*given)
+    given = COUNTS, levels, [2.0 * levels], float(0.5 * levels.sum()), FLOOR
+    monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
+    blend = blended(*given)
     assert blend is not None
-    assert ramp is None
-    with monkeypatch.context() as patch:
-        patch.setattr(ramp_blends, "AIM", -1e-6)
-        assert blended(*given) == (None, None)
-    with monkeypatch.context() as patch:
-        patch.setattr(ramp_blends, "keep_floor", lambda *_: False)
-        assert blended(*given) == (None, None)
+    assert blend.best is None
+    assert blend.ramp is None
+    for name, value in (("AIM", -1e-6), ("keep_floor", lambda *_: False), ("_ROUNDS", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(ramp_blends, name, value)
+            assert blended(*given) is None
     monkeypatch.setattr(Mixing, "shares", lambda *_: None)
-    assert blended(*given) == (None, None)
+    assert blended(*given) is None

@@ -178,7 +178,7 @@ def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
     shares, asked = ramp_mixtures.Mixing.shares, list[int]()
 
     def failing(self: ramp_mixtures.Mixing, floor: float | None) -> object:
-        asked.append(len(self._rows))
+        asked.append(len(self._ends))
         return shares(self, floor) if len(asked) == 1 else None
 
     monkeypatch.setattr(ramp_mixtures.Mixing, "shares", failing)
