@@ -24,10 +24,11 @@ The proofs are in docs/proofs/optimal.md, Theorem 10.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes import as_drawn
 from deniable.laws.votes.backward import Backward, clamped, pieces
 from deniable.laws.votes.sums import UNIT
-from deniable.randomness import BitSource, ExactCategorical
+from deniable.randomness import BitSource, ExactCategorical, smallest_unsigned
 
 if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum
@@ -62,6 +63,12 @@ what it needs of G_i from the next."""
 _BYTES_PER_STATE = 4 + 8 / _HELD
 """The first sixteen bits of two choices, and a double at some attributes."""
 
+_BYTES_PER_STATE_HELD = 4 + 2 * 9
+"""With the probabilities of both choices."""
+
+_ALONE = 1 / 32
+"""Rows of a vote with this share and more are added up by themselves, those of others together."""
+
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
 _BITS = 16
@@ -77,32 +84,46 @@ class Choice:
 
     The smaller of the two probabilities is the rounded quotient, the larger exactly one less it.
 
-    Sixteen random bits settle a draw unless they are the first sixteen of the probability. Only
-    these are stored; what else is needed once in 65,536 draws is worked out again, from the same
-    weights by the same operations, hence to the same doubles.
+    Sixteen random bits settle a draw unless they are the first sixteen of the probability. What is
+    needed beyond them once in 65,536 draws is held too, or worked out again, from the same weights
+    by the same operations, hence to the same doubles.
 
     Args:
         weights: gives the positive weights of yes and of no on a slice of the states.
         states: those at which there will be draws.
+        holds: whether the probabilities are held; else only their first sixteen bits are.
     """
 
     def __init__(
-        self, weights: Callable[[slice], tuple[FloatArray, FloatArray]], states: slice
+        self,
+        weights: Callable[[slice], tuple[FloatArray, FloatArray]],
+        states: slice,
+        *,
+        holds: bool,
     ) -> None:
-        self._weights, self._states = weights, states
-        self._first = np.empty(states.stop - states.start, dtype=np.uint16)
+        self._states = states
+        n_states = states.stop - states.start
+        self._first = np.empty(n_states, dtype=np.uint16)
+        held = (np.empty(n_states), np.empty(n_states, dtype=np.bool_)) if holds else None
         for piece in pieces(states):
-            smaller, flip = self._quotients(piece)
+            smaller, flip = _smaller(*weights(piece))
+            here = self._within(piece)
             # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is
             # drawn if what they say as a number is below the one that is stored.
-            first = self._first[piece.start - states.start : piece.stop - states.start]
+            first = self._first[here]
             first[:] = smaller * 2.0**_BITS
             first ^= np.negative(flip.astype(np.uint16))
+            if held is not None:
+                held[0][here], held[1][here] = smaller, flip
+        self._held, self._weights = held, None if holds else weights
+
+    def _within(self, states: slice) -> slice:
+        return slice(states.start - self._states.start, states.stop - self._states.start)
 
     @classmethod
     def between(cls, yes: FloatArray, no: FloatArray) -> "Choice":
         """Return a choice of given weights, shapes (n_states,)."""
-        return cls(lambda states: (yes[states], no[states]), slice(0, len(yes)))
+        return cls(lambda states: (yes[states], no[states]), slice(0, len(yes)), holds=True)
 
     @classmethod
     def of_probability(cls, probability: float) -> "Choice":
@@ -117,9 +138,12 @@ class Choice:
         return len(self._first)
 
     def _quotients(self, states: slice | None = None) -> tuple[FloatArray, BoolArray]:
-        # The smaller probability, and whether it is that of no.
-        yes, no = self._weights(states or self._states)
-        return np.minimum(yes, no) / (yes + no), np.greater(yes, no)
+        states = states or self._states
+        if self._weights is not None:
+            return _smaller(*self._weights(states))
+        assert self._held is not None
+        smaller, flip = self._held
+        return smaller[self._within(states)], flip[self._within(states)]
 
     def probability(self, state: int) -> Fraction:
         """Return the probability of yes, exactly."""
@@ -156,6 +180,38 @@ class Choice:
             first = int(smaller * 2**_BITS)
             yes[row] = _below(smaller * 2**_BITS - first, source) != flip
         return yes
+
+
+class Stacked(Choice):
+    """The choices of several tables as one, whose states follow one another.
+
+    The words that draws are compared with are the tables' own, in one piece.
+
+    Args:
+        choices: of every table; None where there is nothing to choose.
+        sizes: how many states each table has.
+    """
+
+    def __init__(self, choices: Sequence[Choice | None], sizes: Sequence[int]) -> None:
+        self._choices = choices
+        self._starts = [0, *accumulate(sizes)]
+        self._states = slice(0, self._starts[-1])
+        self._first = np.zeros(self._starts[-1], dtype=np.uint16)
+        for choice, (start, end) in zip(choices, pairwise(self._starts), strict=True):
+            if choice is not None:
+                self._first[start:end] = choice._first
+                choice._first = self._first[start:end]
+
+    def _exactly(self, state: int) -> tuple[Fraction, bool]:
+        place = bisect_right(self._starts, state) - 1
+        choice = self._choices[place]
+        assert choice is not None
+        return choice._exactly(state - self._starts[place])
+
+
+def _smaller(yes: FloatArray, no: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the smaller probability, and whether it is that of no."""
+    return np.minimum(yes, no) / (yes + no), np.greater(yes, no)
 
 
 def _below(probability: Fraction, source: BitSource) -> bool:
@@ -195,6 +251,12 @@ class SumSampler:
             back = self.backward.before(i - 1, back)
         n_states = sum(high - low + 1 for low, high in map(self.backward.bounds, range(k)))
         self._keeps = n_states * _BYTES_PER_STATE <= memory
+        self._holds = n_states * _BYTES_PER_STATE_HELD <= memory / 4
+
+    @property
+    def kept(self) -> bool:
+        """Whether the tables are kept, as they are from the second time on if there is room."""
+        return self._used and self._keeps
 
     def tables(self, *, backwards: bool = False) -> Iterator[tuple[Choice, Choice | None]]:
         """Yield, attribute by attribute, the choice to change it, and that to dither if kept.
@@ -202,7 +264,7 @@ class SumSampler:
         Args:
             backwards: from the last attribute to the first.
         """
-        if self._tables is None and self._keeps and self._used:
+        if self._tables is None and self.kept:
             self._tables = list(self._built(backwards=False, thinned=True))
         self._used = True
         if self._tables is None:
@@ -274,27 +336,28 @@ class SumSampler:
             _, plain, extra = parts(states)
             return extra, plain
 
-        dithers = Choice(dither, states) if self.backward.dither[i] > 0 else None
-        return Choice(change, states), dithers
+        dithers = None
+        if self.backward.dither[i] > 0:
+            dithers = Choice(dither, states, holds=self._holds)
+        return Choice(change, states, holds=self._holds), dithers
 
     def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
         """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         state = np.zeros(count, dtype=np.int64)
         # Tables that are not kept are built where rows can be.
-        again, self._used = self._used, True
-        keep = again and self._keeps
-        tables = self.tables() if keep else self._built(backwards=False, rows=state)
+        tables = self.tables() if self.kept else self._built(backwards=False, rows=state)
+        self._used = True
         for i, (changes, dither) in enumerate(tables):
             changed = np.empty(count, dtype=np.bool_)
             n = self.backward.weights[i]
+            small = smallest_unsigned(n + 1)
             for start in range(0, count, _PIECE):
                 rows = slice(start, start + _PIECE)
                 now = state[rows]
                 changed[rows] = changes.draw(now, source)
                 kept = ~changed[rows]
-                gain = kept.astype(np.int64)
-                if n != 1:
-                    gain *= n
+                gain = kept.astype(small)
+                gain *= small.type(n)
                 if dither is not None:  # for all, so that the work is the same for every pattern
                     gain += dither.draw(now, source) & kept
                 now += gain
@@ -307,12 +370,20 @@ class SumSampler:
 
     def _within(self, i: int, after: IntArray) -> IntArray:
         """Count sums that contain attribute i from the least that is told apart, in place."""
-        (low, high), (before, most) = self.backward.bounds(i + 1), self.backward.bounds(i)
-        if before != low:
-            after += before - low
-        if before < low or most + self.backward.weights[i] + 1 > high:  # with dither
-            after.clip(0, high - low, out=after)
+        shift, last, beyond = self.moves(i)
+        if shift:
+            after += shift
+        if beyond:
+            after.clip(0, last, out=after)
         return after
+
+    def moves(self, i: int) -> tuple[int, int, bool]:
+        """Return what takes states before attribute i, with what i adds, to those before i + 1: how
+        far they move; the last of these; and whether some may lie beyond the first or the last, for
+        which they stand."""
+        (low, high), (before, most) = self.backward.bounds(i + 1), self.backward.bounds(i)
+        beyond = before < low or most + self.backward.weights[i] + 1 > high  # with dither
+        return before - low, high - low, beyond
 
     def words_agree(self) -> bool:
         """Return whether all choices are made by their own probabilities."""
@@ -403,6 +474,78 @@ def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
     target[first + shift : last + shift] += mass[first:last]
 
 
+class _Stage:
+    """What rows of several gated sums do at one attribute; the sums' states follow one another.
+
+    Args:
+        i: which attribute.
+        parts: the sums.
+        tables: of each the choice to change the attribute, and that to dither if kept.
+    """
+
+    def __init__(
+        self,
+        i: int,
+        parts: Sequence[SumSampler],
+        tables: Sequence[tuple[Choice, Choice | None]],
+    ) -> None:
+        changes, dithers = zip(*tables, strict=True)
+        sizes = [choice.n_states for choice in changes]
+        self.changes = Stacked(changes, sizes)
+        self.dithered = np.array([choice is not None for choice in dithers])
+        self.dither = Stacked(dithers, sizes)
+        weights = [part.backward.weights[i] for part in parts]
+        self.weights = np.array(weights, dtype=smallest_unsigned(max(weights) + 1))
+        shifts, last, beyond = map(np.array, zip(*(part.moves(i) for part in parts), strict=True))
+        self.first = np.cumsum(last + 1) - (last + 1)
+        self.last = self.first + last
+        self.shifts = shifts + self.first - (np.cumsum(sizes) - sizes)
+        self.beyond = beyond
+
+
+class _Rows:
+    """Rows of several gated sums, those of one after those of another, and how far they have got.
+
+    Args:
+        counts: how many rows each sum has, shape (C,).
+        groups: sums that are handled together: the first, and the one after the last.
+    """
+
+    def __init__(self, counts: IntArray, groups: Sequence[tuple[int, int]]) -> None:
+        self._counts = counts
+        ends = [0, *np.cumsum(counts).tolist()]
+        self._state = np.repeat(np.arange(len(counts)), counts)  # each sum begins in one state
+        self._groups = [
+            (
+                slice(ends[first], ends[end]),
+                first if end == first + 1 else np.repeat(range(first, end), counts[first:end]),
+            )
+            for first, end in groups
+        ]
+
+    def draw(self, stage: _Stage, source: BitSource) -> BoolArray:
+        """Return whether the stage's attribute is changed, and bring the rows to the next."""
+        now = self._state
+        changed = stage.changes.draw(now, source)
+        kept = ~changed
+        gain = kept.astype(stage.weights.dtype)
+        for rows, part in self._groups:
+            gain[rows] *= stage.weights[part]
+        # Whether kept or not, so that the work is the same for every pattern.
+        if stage.dithered.all():
+            gain += stage.dither.draw(now, source) & kept
+        else:
+            some = np.flatnonzero(np.repeat(stage.dithered, self._counts))
+            gain[some] += stage.dither.draw(now[some], source) & kept[some]
+        now += gain
+        for rows, part in self._groups:
+            if (shifts := stage.shifts[part]).any():
+                now[rows] += shifts
+            if stage.beyond[part].any():
+                np.clip(now[rows], stage.first[part], stage.last[part], out=now[rows])
+        return changed
+
+
 class TableSampler:
     """Draws patterns of a law given by its density over all 2^k patterns, along the binary tree.
 
@@ -487,19 +630,45 @@ class BlendSampler:
         self._vote = ExactCategorical(self._weights)
         memory = MEMORY // len(parts)
         self._patterns = [SumSampler(part, memory) for part in parts]
+        self._stages: list[_Stage] = []
+        shares = weights_of_parts / weights_of_parts.sum()
+        edges = np.flatnonzero(np.maximum(shares[1:], shares[:-1]) >= _ALONE) + 1
+        self._groups = list(pairwise([0, *edges.tolist(), len(parts)]))
 
     def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
         """Yield, attribute by attribute, whether it is changed, shape (count,)."""
         vote = self._vote.draw(count, source)
+        together = all(patterns.kept for patterns in self._patterns)
+        yield from (self._together if together else self._apart)(vote, source)
+
+    def _apart(self, vote: NDArray[Any], source: BitSource) -> Iterator[BoolArray]:
         rows = [np.flatnonzero(vote == c) for c in range(len(self._patterns))]
         walks = (
             patterns.walk(each.size, source)
             for patterns, each in zip(self._patterns, rows, strict=True)
         )
         for parts in zip(*walks, strict=True):
-            changed = np.empty(count, dtype=np.bool_)
+            changed = np.empty(len(vote), dtype=np.bool_)
             for each, part in zip(rows, parts, strict=True):
                 changed[each] = part
+            yield changed
+
+    def _together(self, vote: NDArray[Any], source: BitSource) -> Iterator[BoolArray]:
+        if not self._stages:
+            tables = zip(*[patterns.tables() for patterns in self._patterns], strict=True)
+            self._stages = [_Stage(i, self._patterns, pairs) for i, pairs in enumerate(tables)]
+        pieces = []
+        for start in range(0, len(vote), _PIECE):
+            piece = slice(start, start + _PIECE)
+            order = np.argsort(vote[piece], kind="stable")
+            places = np.empty_like(order)
+            places[order] = np.arange(len(order))
+            counts = np.bincount(vote[piece], minlength=len(self._patterns))
+            pieces.append((piece, places, _Rows(counts, self._groups)))
+        for stage in self._stages:
+            changed = np.empty(len(vote), dtype=np.bool_)
+            for piece, places, rows in pieces:
+                rows.draw(stage, source).take(places, out=changed[piece], mode="clip")
             yield changed
 
     def words_agree(self) -> bool:

@@ -3,15 +3,24 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from deniable.laws.votes import sampling
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, GatedSum
 from deniable.laws.votes.mixture import VoteMixture
-from deniable.laws.votes.sampling import Choice, SumSampler, TableSampler, path_slack
+from deniable.laws.votes.sampling import (
+    BlendSampler,
+    Choice,
+    Stacked,
+    SumSampler,
+    TableSampler,
+    path_slack,
+)
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from deniable.randomness import SeededRandomness
 from unit.laws.votes import whole_law as oracle
@@ -156,6 +165,70 @@ def test_tables_built_where_rows_are_draw_what_whole_ones_draw(
     drawn = [[*sampler.walk(500, SeededRandomness(1))] for sampler in (whole, parts)]
     assert np.array_equal(*drawn)
     assert set(built[2:]) == ({False} if narrower == 1 else {False, True})
+
+
+@pytest.mark.parametrize(("piece", "alone"), [(1 << 16, 0.3), (64, 0.0), (64, 2.0)])
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_all_votes_together_go_where_each_vote_says(
+    seed: int, piece: int, alone: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every choice of a row is looked up at the sum that it has, and changes what it returns."""
+    law = oracle.random_blend(seed, 7)
+    monkeypatch.setattr(sampling, "_PIECE", piece)
+    monkeypatch.setattr(sampling, "_ALONE", alone)
+    sampler = BlendSampler(law.parts, law.weights_of_parts())
+    list(sampler.walk(1, SeededRandomness(seed)))  # from the second time on tables are kept
+    votes: list[int] = []
+    seen: list[tuple[list[int], list[bool]]] = []
+    draw_vote, draw = sampler._vote.draw, Choice.draw
+
+    def noted_vote(*given: Any) -> Any:
+        votes.extend(draw_vote(*given).tolist())
+        return np.array(votes)
+
+    def noted(self: Choice, states: Any, source: Any) -> Any:
+        drawn = draw(self, states, source)
+        seen.append((states.tolist(), drawn.tolist()))
+        return drawn
+
+    monkeypatch.setattr(sampler._vote, "draw", noted_vote)
+    monkeypatch.setattr(Choice, "draw", noted)
+    changed = list(sampler.walk(150, SeededRandomness(seed)))
+    parts = [SumSampler(part) for part in law.parts]
+    sizes = [[c.n_states for c, _ in part.tables()] for part in parts]
+    pieces = [range(start, min(start + piece, 150)) for start in range(0, 150, piece)]
+    orders = [sorted(rows, key=votes.__getitem__) for rows in pieces]
+    sums = [0] * 150
+    for i in range(law.n_attributes):
+        first = [sum(size[i] for size in sizes[:c]) for c in range(len(parts))]
+
+        def place(row: int, i: int = i, first: list[int] = first) -> int:
+            low, high = parts[votes[row]].backward.bounds(i)
+            return first[votes[row]] + min(max(sums[row], low), high) - low
+
+        for rows in orders:
+            states, drawn = seen.pop(0)
+            assert states == list(map(place, rows))
+            assert drawn == changed[i][rows].tolist()
+            dithered = [row for row in rows if law.parts[votes[row]].dither[i] > 0]
+            states, drawn = seen.pop(0)
+            assert states == list(map(place, dithered))
+            extra = dict.fromkeys(rows, False) | dict(zip(dithered, drawn, strict=True))
+            for row, gone in zip(rows, changed[i][rows], strict=True):
+                if not gone:
+                    sums[row] += int(law.parts[votes[row]].weights[i]) + extra[row]
+    assert not seen
+
+
+def test_choices_of_several_tables_are_the_tables_own() -> None:
+    law = oracle.random_blend(1, 5)
+    tables = [next(SumSampler(part).tables())[0] for part in law.parts]
+    stacked = Stacked([*tables, None], [*(table.n_states for table in tables), 3])
+    exact = [table.probability(s) for table in tables for s in range(table.n_states)]
+    assert [stacked.probability(s) for s in range(len(exact))] == exact
+    assert stacked.n_states == len(exact) + 3
+    stacked._first[0] ^= np.uint16(1)
+    assert not tables[0].words_agree()
 
 
 ONE = np.zeros(1, dtype=np.int64)
