@@ -17,9 +17,8 @@ from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
 from deniable.design.methods import DEFAULT_METHOD, methods_taking
 from deniable.design.plan import Plan
-from deniable.design.solving import Solution, resolve_caps, solve_apart
+from deniable.design.solving import Divided, Solution, resolve_caps, solve_apart
 from deniable.errors import InputError
-from deniable.laws import PatternLaw
 from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
 
 _LEAST_PART = 1e-5
@@ -106,8 +105,8 @@ def _by_ratio(
         return [float(level) for level in np.minimum(scale * ratios, caps)]
 
     spent = _at_once(plan, budget, ratios, caps, None)
-    if spent is not None:
-        return spent
+    if spent is not None and (solution := spent.solution()) is not None:
+        return plan.with_levels(solution, spent.levels)
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
@@ -146,10 +145,13 @@ def _by_importance(
     aim = budget * (1 - 1e-12) - 1e-11
     limits = None if np.all(caps == math.inf) else caps.tolist()
     try:
-        solution = solver.solve(plan.task.n_categories, aim, costs, at_most=limits)
+        capped = "caps" in plan.method.takes  # by which the optimum's law is not the answer
+        solution = solver.solve(
+            plan.task.n_categories, aim, costs, at_most=limits, with_law=not capped
+        )
     except SolverError as error:
         raise InputError(str(error)) from None
-    if "caps" not in plan.method.takes and solution.law is not None:
+    if solution.law is not None:
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
         alone = plan.solve(solution.attribute_epsilon.tolist())
@@ -165,7 +167,9 @@ def _by_importance(
         rest = resolve_caps(plan.task.given_rest, (math.inf,) * len(caps)) or (None,)
         limits = np.array([math.inf if cap is None else cap for cap in rest])
         apart = _apart(budget, sizes, np.asarray(importance), np.minimum(caps, limits))
-        return _unrequested(_not_worse_than_apart(plan, budget, spent, levels, apart, costs, caps))
+        whole = _not_worse_than_apart(plan, budget, spent, levels, apart, costs, caps)
+        if whole is not None:
+            return _unrequested(whole)
     # At these levels the optimum spends about the budget, and a capped law more.
     scale = min(1.0, _largest_scale(plan, budget, levels, caps))
     scaled = _largest(
@@ -222,56 +226,54 @@ def _apart(
 def _not_worse_than_apart(
     plan: Plan,
     budget: float,
-    first: Design,
+    first: Divided,
     levels: NDArray[np.float64],
     apart: NDArray[np.float64],
     costs: Sequence[float],
     caps: NDArray[np.float64],
-) -> Design:
-    """Return the design, or one nearer to independent responses that is not worse than they are.
+) -> Design | None:
+    """Return the design, or one nearer to independent responses that is not worse than they are;
+    None where nothing settles.
 
     Args:
         plan: everything but the levels.
         budget: in nats.
-        first: the design at ``levels`` but for their scale.
+        first: what came of ``levels``, the same but for their scale.
         levels: ratios that are best for shares under a law of its own, shape (k,).
         apart: ε_i of the independent responses, shape (k,).
         costs: c_i of the sum Σ c_i/φ_i² that is to be small, shape (k,).
         caps: largest levels, shape (k,).
     """
-    if _loses_nothing(plan, first, apart, costs):
-        return first
 
-    def at(part: float) -> Design | None:
+    def at(part: float) -> Divided | None:
         ratios = apart ** (1 - part) * levels**part
         made = _at_once(plan, budget, ratios, caps, None)
         return made if made is not None and _loses_nothing(plan, made, apart, costs) else None
 
-    low, high, best = 0.0, 1.0, None
-    for _ in range(_STEPS_TO_APART):
-        middle = 0.5 * (low + high)
-        made = at(middle)
-        low, high, best = (low, middle, best) if made is None else (middle, high, made)
+    best = first if _loses_nothing(plan, first, apart, costs) else None
     if best is None:
-        best = at(0.0)
-    return best or plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
+        low, high = 0.0, 1.0
+        for _ in range(_STEPS_TO_APART):
+            middle = 0.5 * (low + high)
+            made = at(middle)
+            low, high, best = (low, middle, best) if made is None else (middle, high, made)
+        best = best or at(0.0)
+    if best is None:
+        return plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
+    solution = best.solution()
+    return None if solution is None else plan.with_levels(solution, best.levels)
 
 
 def _loses_nothing(
-    plan: Plan, design: Design, apart: NDArray[np.float64], costs: Sequence[float]
+    plan: Plan, divided: Divided, apart: NDArray[np.float64], costs: Sequence[float]
 ) -> bool:
     """Whether Σ c_i/φ_i², the median variance of shares and, unless pairs are given up, that of
     tables of two are no larger than under independent responses."""
     sizes = np.array(plan.task.n_categories, dtype=np.float64)
     alone = Problem(sizes, apart).keep_excess * sizes / (sizes - 1)
     single = np.empty(len(sizes))
-    places = {position: i for i, position in enumerate(plan.schema.protected)}
-    laws = []
-    for block in design.mechanism.blocks:
-        if block.attributes[0] in places:
-            assert isinstance(block.law, PatternLaw)
-            laws.append(([places[position] for position in block.attributes], block.law))
-            single[laws[-1][0]] = block.law.attenuations()
+    for together, law in divided.parts:
+        single[list(together)] = law.attenuations()
 
     def no_larger(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
         return float(np.median(ours**-2.0)) <= float(np.median(theirs**-2.0)) * (1 + 1e-9)
@@ -283,7 +285,7 @@ def _loses_nothing(
     product, pairs = np.outer(alone, alone)[upper], np.outer(single, single)
     if floor is None or no_larger(floor * pairs[upper], product):
         return True
-    for together, law in laws:
+    for together, law in divided.parts:
         for i, j in itertools.combinations(range(len(together)), 2):
             pair = law.eigenvalues((i, j))[1, 1]
             pairs[together[i], together[j]] = pairs[together[j], together[i]] = pair
@@ -308,13 +310,12 @@ def _at_once(
     ratios: NDArray[np.float64],
     caps: NDArray[np.float64],
     scale: float | None,
-) -> Design | None:
-    """Return the design at the largest scale in one search; None for a method that has none."""
+) -> Divided | None:
+    """Return the largest levels that one search finds; None for a method that has none."""
     if plan.method.spend is None:
         return None
     largest = np.minimum(caps, plan.method.largest_level)
-    spent = plan.method.spend(plan.task, budget, ratios.tolist(), largest.tolist(), scale)
-    return None if spent is None else plan.with_levels(spent[1], spent[0])
+    return plan.method.spend(plan.task, budget, ratios.tolist(), largest.tolist(), scale)
 
 
 def _largest_scale(

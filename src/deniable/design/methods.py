@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deniable._checks import check_level
 from deniable.design import solving
-from deniable.design.solving import GivenRest, Solution, Task
+from deniable.design.solving import Divided, GivenRest, Solution, Task
 from deniable.errors import InputError
 from deniable.laws import (
     GatedSum,
@@ -149,7 +149,7 @@ def _joint(
 Solve = Callable[[Task, Sequence[float]], Solution]
 Spend = Callable[
     [Task, float, Sequence[float], Sequence[float], float | None],
-    tuple[list[float], Solution] | None,
+    Divided | None,
 ]
 CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
 Forms = Callable[["Schema", float, FormRequest], "Design"]

@@ -79,6 +79,22 @@ class Solution:
         return cls(((tuple(range(len(law.n_categories))), law),), weights)
 
 
+@dataclass(frozen=True)
+class Divided:
+    """A total divided among levels.
+
+    Args:
+        levels: in nats, shape (k,).
+        parts: see :class:`Solution`.
+        solution: returns the same laws with what is known of the optimum at these levels, for which
+            it may have to be searched; None where nothing settles.
+    """
+
+    levels: list[float]
+    parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
+    solution: Callable[[], Solution | None]
+
+
 def aimed_below(levels: Sequence[float]) -> list[float]:
     """Return levels a little below the requested ones, where solvers aim."""
     return [level - min(_AIM, level * 1e-3) for level in levels]
@@ -129,7 +145,7 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
 
 def spend_balanced(
     task: Task, total: float, ratios: Sequence[float], at_most: Sequence[float], scale: float | None
-) -> tuple[list[float], Solution] | None:
+) -> Divided | None:
     """Divide a total among levels in these ratios by one search.
 
     Returns:
@@ -158,7 +174,14 @@ def spend_balanced(
         )
     except (SolverError, ArithmeticError):
         return None
-    return spent.levels.tolist(), _of_balanced(spent.solution)
+
+    def solution() -> Solution | None:
+        try:
+            return _of_balanced(spent.solution)
+        except (SolverError, ArithmeticError):
+            return None
+
+    return Divided(spent.levels.tolist(), _laws(spent.parts), solution)
 
 
 def cost_of_balanced_caps(

@@ -17,6 +17,7 @@ from deniable.design.solving import Task
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.schema import Attribute, Schema
+from deniable.solvers.patterns import totals
 
 
 def plan_of(schema: Schema, method: str = "balanced") -> Plan:
@@ -164,6 +165,20 @@ def test_a_total_never_buys_less_than_independent_responses(counts, total, reque
     assert variance(made, equal) <= variance(apart, equal) * (1 + 1e-8)
     if (gained > 1 - 1e-6).all():
         assert "All attributes answer independently of each other" in made.notes[0]
+
+
+def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+    search, divide = totals.near_optimum, totals.spend
+    monkeypatch.setattr(totals, "near_optimum", lambda *a: calls.append("optimum") or search(*a))
+    monkeypatch.setattr(
+        totals, "spend", lambda *a, **b: calls.append("division") or divide(*a, **b)
+    )
+    design(Schema.anonymous((10_000, 3)), epsilon=0.25)
+    assert calls.count("division") > 1
+    assert calls.count("optimum") <= 1
 
 
 def test_with_importances_no_division_among_independent_responses_is_better() -> None:

@@ -63,7 +63,8 @@ class ImportanceSolution:
     Attributes:
         attribute_epsilon: ε_i in nats, shape (k,): of the law as drawn, rounded up; beyond
             `MAX_EXACT` attributes, levels that cost about the budget.
-        law: its record level as drawn is at most the budget; None beyond `MAX_EXACT`.
+        law: its record level as drawn is at most the budget; None beyond `MAX_EXACT`, and where
+            levels alone are wanted.
         objective: Σ c_i/φ_i² at these levels.
         lower_bound: what no law of this record level and these caps is below, not rounded; None
             beyond `MAX_EXACT`.
@@ -85,6 +86,8 @@ def solve(
     epsilon: float,
     importance: Sequence[float],
     at_most: Sequence[float | None] | None = None,
+    *,
+    with_law: bool = True,
 ) -> ImportanceSolution:
     """Find the law of record level ε, or levels for one, that minimise Σ c_i/φ_i².
 
@@ -93,6 +96,7 @@ def solve(
         epsilon: record level in nats, above 0 and at most `MAX_LEVEL`.
         importance: c_i > 0, shape (k,).
         at_most: for each attribute an upper bound on ε_i in nats, or None for none; shape (k,).
+        with_law: whether the law is wanted; its levels alone, not rounded, take less time.
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
@@ -122,6 +126,11 @@ def solve(
     height = epsilon * (1.0 - 1e-12)
     top = checked_problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
     mixture, bound = _decomposition(a.astype(np.int64), height, cost, top)
+    if not with_law:
+        moments = mixture.moments()
+        levels = np.minimum(moments.levels(a.astype(np.int64)), np.minimum(caps, epsilon))
+        gain = np.minimum(moments.gain, top)
+        return ImportanceSolution(levels, None, float((cost / gain**2).sum()), bound)
     height -= max(0.0, mixture.account.epsilon - epsilon) + mixture.drawing_slack
     law = _capped(mixture.at_height(height), caps)
     levels = law.account.attribute_epsilon

@@ -98,7 +98,12 @@ class RampLaws:
         self._margin = FLOOR_MARGIN if exactly else 2e-3
 
     def best(
-        self, near: Fit | None, worst: float | None = None, tries: int = 3
+        self,
+        near: Fit | None,
+        worst: float | None = None,
+        tries: int = 3,
+        drawn: Callable[[Fit], tuple[PatternLaw, Fit] | None] | None = None,
+        kept: Fit | None = None,
     ) -> tuple[PatternLaw, Fit] | None:
         """Return the best law found that keeps caps and floor as drawn, and its ramp.
 
@@ -106,34 +111,45 @@ class RampLaws:
             near: a ramp for something similar.
             worst: the w of the best law that is known already: ramps that are no better are left.
             tries: ramps, each with more room above the floor, of which one as drawn may keep it.
+            drawn: from a ramp to its law, if it is another than :meth:`drawn`.
+            kept: the best ramp that keeps the floor, if it is known.
         """
         margin, better = self._margin, self._whole.better
 
         def beaten(fit: Fit) -> bool:
             return worst is not None and better * fit.w >= better * worst
 
-        self.beaten = False
+        free = kept or self._search.best(1.0, near)
+        self.beaten = free is not None and beaten(free)
+        if free is None or self.beaten:
+            return None
         for _ in range(tries):
-            fit = self._search.best(1.0, near)
-            self.beaten = fit is not None and beaten(fit)
-            if fit is None or self.beaten:
-                return None
-            fit = self._keeping(margin, fit)
+            fit = self._keeping(margin, free)
             self.kept = math.inf if fit is None else fit.w
-            landed = None if fit is None or beaten(fit) else self._law(fit)
+            landed = None if fit is None or beaten(fit) else (drawn or self.drawn)(fit)
             if fit is None or landed is None:
                 return None
-            law, drawn = landed
+            law, ramp = landed
             if keep_floor([law], self._floor):
-                return law, drawn
+                return law, ramp
             assert self._floor is not None
             if isinstance(law, VoteLaw):
                 self.broken = self._cover(law.pair_ratio_floors < self._floor + FLOOR_MARGIN)
             margin += 2.0 * (self._floor - law.least_pair_ratio()) + 1e-4
             if fit.ends_unchanged or self._floor + margin > 1.0 + _MOST_MARGIN:
                 return None  # it is the error bounds that are too wide
-            near = fit
         return None
+
+    def keeping(self, fit: Fit) -> Fit | None:
+        """Return the best ramp found that keeps the floor, which may be this one."""
+        return self._keeping(self._margin, fit)
+
+    def still_keeping(self, near: Fit) -> Fit | None:
+        """Return the ramp that keeps the floor, next to one that keeps it for something similar."""
+        fit = self._search.beside(near)
+        if fit is None or self._floor is None:
+            return fit
+        return self._search.still_keeping(self._floor + self._margin, fit)
 
     def searched(self, near: Fit | None, placed: bool) -> Fit | None:
         """Return the best ramp found, whatever the floor.
@@ -171,13 +187,14 @@ class RampLaws:
             self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])
         return kept
 
-    def _law(self, fit: Fit) -> tuple[PatternLaw, Fit] | None:
-        """Return the law as drawn, and the ramp that it is; None where it cannot be made to
-        deliver what is asked."""
+    def drawn(self, fit: Fit) -> tuple[PatternLaw, Fit] | None:
+        """Return the law as drawn of a ramp, or of the nearest that delivers what is asked, and
+        that ramp; None where there is none. Whether it keeps the floor is not looked at."""
         if self._tabled:
             assert self._sums is not None
             first = _first(self._kind_of)
-            slopes = fit.ramp.slopes[self._group_of][first]
+            groups = len(fit.ramp.slopes) == int(self._group_of.max()) + 1
+            slopes = fit.ramp.slopes[self._group_of][first] if groups else fit.ramp.slopes
             top = None if fit.ends_unchanged else fit.ramp.top
             exact = RampFit(self._sums, self._target(first), _EXACTLY)
             settled = exact.at(slopes, fit.w, top, fit.share, veto=fit.veto)

@@ -73,6 +73,9 @@ _LIFT, _LIFTS = 1.15, 8
 _STEEP = 0.1
 """A change of the last unknown with the top at which the top is moved on the way."""
 
+_FURTHEST = 0.3
+"""How far w may move in a step of the top."""
+
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
@@ -492,13 +495,15 @@ class RampSearch:
             floor: t.
             fit: the best ramp without it.
         """
-        low, step, middle, end = fit, 0.15 * fit.ramp.top + 0.02, True, math.inf
+        low, middle, end = fit, True, math.inf
+        step = min(0.15 * fit.ramp.top + 0.02, _FURTHEST / max(abs(fit.by_top), 1.0))
         below, kept, above = self.least_ratio(fit), None, math.inf
+        shortest = 0.01 * step
         for _ in range(40):
             if kept is None:
                 end = float((low.ramp.slopes * self._fit.sums.size) @ _change(low))
                 top = min(low.ramp.top + step, end)
-                if step < 1e-3 * top:
+                if step < min(1e-3 * top, shortest):
                     break
             else:
                 reach = kept.ramp.top - low.ramp.top
@@ -524,6 +529,23 @@ class RampSearch:
             else:
                 low, below, step = new, ratio, 1.5 * step
         return kept or next(_settled(self._ending_unchanged(low)), None)
+
+    def still_keeping(self, floor: float, fit: Fit) -> Fit | None:
+        """Return the best ramp that keeps a floor on pairs, from one that keeps it or nearly does;
+        None if none settles."""
+        kept, step = None, 0.01
+        for _ in range(_LIFTS):
+            ratio = self.least_ratio(fit)
+            if ratio < floor:
+                return self.keeping(floor, fit) or kept
+            kept = fit
+            if ratio < floor + _FLOOR_ROOM:
+                break
+            lower = self._moved(fit, (1.0 - step) * fit.ramp.top)
+            if lower is None:
+                break
+            fit, step = lower, 1.5 * step
+        return kept
 
     def raised(self, fit: Fit, times: float = _RAISED) -> Iterator[Fit]:
         """Yield ramps with the top moved up step by step, and one without a plateau."""
@@ -636,7 +658,7 @@ class RampSearch:
     def _moved(self, fit: Fit, top: float) -> Fit | None:
         w = fit.w
         if math.isfinite(fit.by_top):
-            w += float(np.clip(fit.by_top * (top - fit.ramp.top), -0.3, 0.3))
+            w += float(np.clip(fit.by_top * (top - fit.ramp.top), -_FURTHEST, _FURTHEST))
         return self._again(fit, w, top, fit.share)
 
     def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:

@@ -1,17 +1,21 @@
 """The largest levels whose balanced law costs no more than a total, found with the law together.
 
 A ramp's height is what it costs: where a total is given, the height is known, and the search for
-the ramp (`ramps`, `AtTotal`) has the levels' common scale as its last unknown. As for given levels
-(`balanced`), the same stricter caps are tried for every request.
+the ramp (`ramps`, `AtTotal`) has the levels' common scale as its last unknown. Where one level
+takes much of the total, that scale moves too steeply with the ramp's top: there it is found by
+secants over ramps at given levels. As for given levels (`balanced`), the same stricter caps are
+tried for every request.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT
 from deniable.solvers.patterns import balanced, linear
@@ -30,16 +34,30 @@ from deniable.solvers.patterns.optimal import Part, independent
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels
+from deniable.solvers.patterns.ramp_response import Ramp
 from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
 from deniable.solvers.problem import Problem, checked_problem, optional_limits
 
-_UNSPENT, _UNSPENT_BY_PROGRAM = 1e-8, 5e-7
+_UNSPENT, _UNSPENT_BY_SECANTS = 1e-8, 5e-7
 """Part of a total that may be left."""
 
 _PROGRAMS = 14
 
 _SECANTS, _SPENT_NEARLY = 8, 1e-4
 """Ramps at given levels from which that of a total is neared, and how near, in ln ε."""
+
+_GIANT, _PART_OF_GIANT = 0.55, 0.7
+"""Part of a total from which on one of the optimum's levels is a giant, and at which it is tried
+first."""
+
+_STARTS, _LOWER = 3, 0.2
+"""Scales at which a ramp that keeps the floor is looked for, and their distance in logarithms."""
+
+_SPENT_ABOUT, _LANDINGS = 2e-3, 6
+"""How near ramps come to a total, in ln ε, before they are drawn, and how often they are."""
+
+_FRUITLESS = 2
+"""Stricter caps, one after the other, that buy nothing better, after which no more are tried."""
 
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
@@ -52,11 +70,19 @@ class Spent:
 
     Attributes:
         levels: ε_i in nats, shape (k,); no law exceeds them.
-        solution: the laws; their record level is at most the total.
+        parts: the laws; their record level is at most the total.
+        solve: from them to what the optimum at these levels is known to cost, which takes a search
+            of its own.
     """
 
     levels: FloatArray
-    solution: BalancedSolution
+    parts: tuple[Part, ...]
+    solve: Callable[[], BalancedSolution]
+
+    @cached_property
+    def solution(self) -> BalancedSolution:
+        """The laws, with the optimum at these levels without caps and floor."""
+        return self.solve()
 
 
 def spend(
@@ -114,6 +140,27 @@ def _worth(reached: _Reached) -> float:
     return float(np.log(reached.levels).sum())
 
 
+class _Secant:
+    """Steps to where ln ε is that of the total, over the logarithm of the scale."""
+
+    def __init__(self, slope: float) -> None:
+        self._slope, self._last = slope, (math.nan, math.nan)
+
+    def next(self, at: float, over: float) -> float:
+        """Return where to look next, from where ln ε is so much over."""
+        moved, rose = at - self._last[0], over - self._last[1]
+        if moved * rose > 0.0:
+            self._slope = min(max(rose / moved, 0.3), 5.0)
+        self._last = at, over
+        return at - over / self._slope
+
+
+def _grown(fit: Fit, times: float) -> Fit:
+    """Return a ramp at given levels as a start for so many times the levels."""
+    slopes, top, height = times * fit.ramp.slopes, times * fit.ramp.top, times * fit.w
+    return replace(fit, ramp=Ramp(slopes, top, height), w=height)
+
+
 class _TotalSearch:
     """One search for the largest scale of the levels that a total pays for."""
 
@@ -157,7 +204,7 @@ class _TotalSearch:
             counts, caps = self._problem.counts.tolist(), self._caps(most).tolist()
             whole = balanced.solve(counts, most.tolist(), caps, self._floor_at(most))
             if whole.epsilon <= self._total:
-                return Spent(most, whole)
+                return Spent(most, whole.parts, lambda: whole)
         best = product
         ramps = None if self._fair else self._by_ladder(scale)
         if ramps is not None and _worth(ramps) > _worth(best):
@@ -172,10 +219,13 @@ class _TotalSearch:
                 gain = 1e-6 if best is product else -1e-6
                 if program is not None and _worth(program) >= _worth(best) + gain:
                     best = program
-        _, levels, parts, method, ramp = best
+        return Spent(best.levels, tuple(best.parts), lambda: self._solution(best))
+
+    def _solution(self, reached: _Reached) -> BalancedSolution:
+        _, levels, parts, method, ramp = reached
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
         optimum = near_optimum(problem, self._caps(levels))
-        return Spent(levels, compared(BalancedSolution(tuple(parts), optimum, method, ramp)))
+        return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
 
     def _levels(self, scale: float) -> FloatArray:
         return np.minimum(scale * self._ratios, self._at_most)
@@ -199,9 +249,19 @@ class _TotalSearch:
         parts = [independent(problem, range(problem.n_attributes))]
         return _Reached(low, levels, parts, "independent", None)
 
+    def _start(self, scale: float, part: float) -> float:
+        """Return a scale to start from, given about where the optimum spends the total, with the
+        largest level at most a part of it: none is above it, whatever its limit for many attributes
+        says."""
+        return min(0.95 * scale, part * self._total / float(self._levels(1.0).max()))
+
     def _by_ladder(self, scale: float) -> _Reached | None:
         """Return the best of what is found under the caps and under stricter ones."""
         about, apart = self._levels(scale), _worth(self._independent())
+        if float(about.max()) > _GIANT * self._total:
+            beside = self._beside_a_giant(scale)
+            if beside is not None and _worth(beside) > apart:
+                return beside
         best, strict = None, False
         for rung in rungs(self._loosest(about) / about, self._floor):
             known = None if best is None else math.log(best.scale)
@@ -215,6 +275,34 @@ class _TotalSearch:
             multiple = min(self._multiple, LOOSEST)
             near = self._near(best.scale, self._total, multiple, placed=False)
             found = self._by_ramps(scale, multiple, math.log(best.scale), near)[0]
+            best = max(best, found or best, key=_worth)
+        return best
+
+    def _beside_a_giant(self, scale: float) -> _Reached | None:
+        """Return the best of what is found at given levels, under the caps and under stricter ones,
+        where one level takes much of the total.
+
+        There the scale at a given height moves steeply with the top, and the height at given levels
+        gently. Every ramp after the first that is found starts at the best scale by then, and under
+        stricter caps few cost less there.
+        """
+        about, start = self._levels(scale), self._start(scale, _PART_OF_GIANT)
+        best: _Reached | None = None
+        near: Fit | None = None
+        fruitless, strict = 0, False
+        for rung in rungs(self._loosest(about) / about, self._floor):
+            known = None if best is None else math.log(best.scale)
+            multiple = min(self._multiple, rung, LOOSEST)
+            found, near, beaten = self._by_levels(start, multiple, known, near)
+            if found is not None and (best is None or _worth(found) > _worth(best)):
+                best, strict, fruitless = found, rung < math.inf, 0
+            elif best is not None:
+                fruitless += 1
+                if beaten or fruitless == _FRUITLESS:
+                    break
+        if best is not None and strict:  # from there the caps as they are may buy more after all
+            multiple = min(self._multiple, LOOSEST)
+            found = self._by_levels(start, multiple, math.log(best.scale), None)[0]
             best = max(best, found or best, key=_worth)
         return best
 
@@ -249,8 +337,7 @@ class _TotalSearch:
                     AIM,
                 )
 
-            # No level is above the total, whatever its limit for many attributes says.
-            start = min(0.95 * scale, 0.8 * self._total / float(self._levels(1.0).max()))
+            start = self._start(scale, 0.8)
             ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
             result = ramps.best(near, known)
             if result is None and near is None and not (ramps.floor_broken or ramps.beaten):
@@ -270,6 +357,75 @@ class _TotalSearch:
             height += unspent
         scale = math.exp(reached.w)
         return _Reached(scale, self._levels(scale), [part], "ramp", reached), False
+
+    def _by_levels(
+        self, scale: float, multiple: float, known: float | None, near: Fit | None
+    ) -> tuple[_Reached | None, Fit | None, bool]:
+        """Return what secants over ramps at given levels find; a ramp to start from for other
+        caps; and whether even without the floor nothing better than what is known was found.
+
+        Args:
+            scale: about where the total is spent.
+            multiple, known, near: see :meth:`_by_ramps`.
+        """
+        at, kept = math.log(scale) if known is None else known, None
+        for _ in range(_STARTS if known is None else 1):
+            ramps = self._at_levels(at, multiple)
+            free = ramps.searched(near, placed=False)
+            near = near if free is None else free
+            if known is not None and free is not None and free.w >= self._total:
+                return None, near, True
+            kept = None if free is None else ramps.keeping(free)
+            if kept is not None:
+                break
+            at -= _LOWER
+        if kept is None or (known is not None and kept.w * (1.0 + _SPENT_NEARLY) >= self._total):
+            return None, near, False
+        secant, bound = _Secant(1.0), kept is not free
+        for _ in range(_SECANTS):
+            over = math.log(kept.w / self._total)
+            if abs(over) < _SPENT_ABOUT:
+                break
+            at, last = secant.next(at, over), at
+            ramps, start = self._at_levels(at, multiple), _grown(kept, math.exp(at - last))
+            if bound:
+                kept = ramps.still_keeping(start)
+            else:
+                free = ramps.searched(start, placed=False)
+                kept = None if free is None else ramps.keeping(free)
+                bound = kept is not free
+            if kept is None:
+                return None, near, False
+
+        found: list[_Reached] = []
+
+        def drawn(fit: Fit) -> tuple[PatternLaw, Fit] | None:
+            """Draw the ramp at the scale at which it costs the total, moved along with it."""
+            here, secant = at, _Secant(1.0)
+            for _ in range(_LANDINGS):
+                ramps = self._at_levels(here, multiple)
+                landed = ramps.drawn(fit)
+                if landed is None:
+                    return None
+                part = ramps.part(*landed)
+                over = math.log(part.account.epsilon / self._total)
+                if -_UNSPENT_BY_SECANTS < over <= 0.0:
+                    levels = self._levels(math.exp(here))
+                    found.append(_Reached(math.exp(here), levels, [part], "ramp", landed[1]))
+                    return landed
+                here, last = secant.next(here, over + 0.4 * _UNSPENT_BY_SECANTS), here
+                fit = _grown(landed[1], math.exp(here - last))
+            return None
+
+        landed = ramps.best(None, drawn=drawn, kept=kept)
+        return None if landed is None else found[-1], near, False
+
+    def _at_levels(self, at: float, multiple: float) -> RampLaws:
+        """Return the ramps at the levels of a scale, of which the logarithm is given."""
+        levels = self._levels(math.exp(at))
+        aimed = levels - np.minimum(AIM, 1e-3 * levels)
+        caps = np.minimum(multiple * levels, self._limits)
+        return at_levels(self._problem.counts, aimed, caps, self._total, self._floor)
 
     def _loosest(self, levels: FloatArray) -> FloatArray:
         return np.minimum(self._caps(levels), LOOSEST * levels)
@@ -321,7 +477,7 @@ class _TotalSearch:
             if over <= 0.0:
                 levels = self._levels(math.exp(at))
                 low, best = max(low, at), _Reached(math.exp(at), levels, [part], "program", None)
-                if over > -_UNSPENT_BY_PROGRAM:
+                if over > -_UNSPENT_BY_SECANTS:
                     return best
             else:
                 high = min(high, at)
@@ -329,7 +485,7 @@ class _TotalSearch:
             if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
                 slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
             last = at, over
-            at -= (over + 0.4 * _UNSPENT_BY_PROGRAM) / slope
+            at -= (over + 0.4 * _UNSPENT_BY_SECANTS) / slope
             if not low < at < high:
                 at = 0.5 * (low + high)
         return best

@@ -33,6 +33,17 @@ def test_the_law_is_the_cheapest_at_its_own_levels() -> None:
     assert again.epsilon == pytest.approx(2.0, abs=1e-4)
 
 
+def test_levels_without_their_law_are_the_same() -> None:
+    counts, costs, most = [2, 5, 9, 40], [1.0, 2.0, 1.0, 0.5], [None, 0.4, None, None]
+    whole, levels = (
+        importance.solve(counts, 1.5, costs, most, with_law=law) for law in (True, False)
+    )
+    assert levels.law is None
+    np.testing.assert_allclose(levels.attribute_epsilon, whole.attribute_epsilon, rtol=1e-9)
+    assert levels.objective == pytest.approx(whole.objective, rel=1e-9)
+    assert levels.lower_bound == whole.lower_bound
+
+
 def test_no_other_law_of_the_budget_has_a_smaller_objective() -> None:
     counts, weights = [3, 5, 4, 8], np.array([1.0, 2.0, 1.0, 0.5])
     found = importance.solve(counts, 2.0, weights.tolist())
