@@ -27,6 +27,14 @@ def test_true_values_are_no_release(deniable, people, mechanism, words):
     assert "it may be that the table is not what" in insisted.err
 
 
+def test_true_values_beside_columns_that_were_binned_are_no_release(deniable, people, mechanism):
+    """The mistake that is made: the table itself, whose ages are numbers and not yet bins."""
+    asked = ["estimate", "people.csv", "--mechanism", "m.json", "--of", "sex,blood"]
+    done = deniable(*asked)
+    assert (done.status, "is not what this mechanism releases" in done.err) == (2, True), done.err
+    assert deniable(*asked, "--anyway").status == 0
+
+
 def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, people, mechanism):
     assert deniable("share", "people.csv", "--mechanism", "m.json", "--output", "r").status == 0
     assert deniable("inspect", "r").status == 0

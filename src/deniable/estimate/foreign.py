@@ -50,6 +50,9 @@ WARNED_BELOW = 1e-3
 MOST_ROWS = 200_000
 """Rows that are looked at, of a table that has more."""
 
+_MOST_READINGS = 32
+"""Of a table in which some columns hold other values than released ones."""
+
 _MOST_CELLS = 1 << 22
 """Of one attribute or two, that are looked at."""
 
@@ -136,10 +139,7 @@ def find_origin(release: Release) -> Origin | None:
     names = [name for name in strata.schema.names if all(name in own for own in by_stratum)]
     if not names or not release.can_be_read_again:
         return None
-    try:
-        rows = release.first_rows(names, MOST_ROWS)
-    except InputError:
-        return None  # some column holds other values; what is asked for may be there
+    rows = _rows_of_fitting(release, names)
     origins = [
         origin_of(strata.mechanism_of(stratum), part)
         for stratum, part in rows.items()
@@ -151,6 +151,27 @@ def find_origin(release: Release) -> Origin | None:
     worst = min(known, key=lambda origin: origin.p_value)
     p_value = min(1.0, worst.p_value * len(known))
     return replace(worst, p_value=p_value, rows=sum(origin.rows for origin in known))
+
+
+def _rows_of_fitting(release: Release, names: list[str]) -> dict[str, Rows]:
+    """Return the first rows of the columns that hold released values only, by stratum: a true table
+    has others where it was binned, and what is asked of it may stand beside."""
+    fitting: list[str] = []
+    left = [names]
+    for _ in range(_MOST_READINGS):
+        if not left:
+            break
+        some = left.pop(0)
+        try:
+            rows = release.first_rows(some, MOST_ROWS)
+        except InputError:
+            half = len(some) // 2
+            left += [part for part in (some[:half], some[half:]) if half]
+        else:
+            if some == names:
+                return rows
+            fitting += some
+    return release.first_rows(fitting, MOST_ROWS) if fitting else {}
 
 
 def looked_at(mechanism: Mechanism) -> list[str]:
