@@ -120,7 +120,7 @@ def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
     assert 3 <= found["epsilon"] <= 3.15  # an error up to 2 % smaller than asked for is found
     said = deniable("plan", "--categories", "2,3", "--rows", "1000", "--error", "2%")
     assert "1,000 rows at ε = " in said.out
-    refused(deniable(*ask, "--rows", "5000"), "give two of rows, error and epsilon")
+    refused(deniable(*ask, "--rows", "5000"), "give two of --rows, --error and --epsilon")
     refused(deniable(*ask, "--rows", "5000", "--error", "few"), "'few' is not a number")
 
 

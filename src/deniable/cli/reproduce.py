@@ -54,16 +54,16 @@ def reproduce(
             raise InputError("name a study to write into the folder, or all")
         _list(studies, as_json)
         return
+    chosen = None if study == "all" else studies.catalogue.find(study)
     if output is None:
         raise InputError("give --output, the folder to make")
     if seed < 0:
         raise InputError("--seed: a whole number from 0 on is needed")
     if adult is not None and not adult.exists():
         raise InputError(f"--adult: there is no file or folder {adult}")
-    if study == "all":
+    if chosen is None:
         _run_all(studies, quick, adult, seed, output, force, as_json)
         return
-    chosen = studies.catalogue.find(study)
     if why := studies.catalogue.reason_to_skip(chosen, adult=adult is not None):
         raise InputError(f"{chosen.name} cannot be run: {why}")
     plain = _run_one(studies, chosen, quick, adult, seed, output, force)

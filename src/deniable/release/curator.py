@@ -266,8 +266,8 @@ class _Curator:
             if not request:
                 where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
                 raise InputError(
-                    f"{where}nothing says how strongly to randomize; give λ, strengths, "
-                    "covariances to preserve, or matrices"
+                    f"{where}nothing says how strongly to randomize; say it with --lambda, "
+                    "--strength, --preserve or --matrix"
                 )
             base = self._design(request, name if treatment.by else None)
             if treatment.invariant:
