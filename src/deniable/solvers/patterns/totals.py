@@ -56,8 +56,9 @@ _STARTS, _LOWER = 3, 0.2
 _SPENT_ABOUT, _LANDINGS = 2e-3, 6
 """How near ramps come to a total, in ln ε, before they are drawn, and how often they are."""
 
-_FRUITLESS = 2
-"""Stricter caps, one after the other, that buy nothing better, after which no more are tried."""
+_RISE, _RISES = 2e-3, 2
+"""Part of ε by which stricter caps cost more than the last ones, and how often, after which none
+are tried."""
 
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
@@ -132,6 +133,22 @@ class _Reached(NamedTuple):
     parts: list[Part]
     method: Method
     ramp: Fit | None
+
+
+class _Found(NamedTuple):
+    """What a look at given levels came to.
+
+    Attributes:
+        near: a ramp to start from for other caps.
+        cost: the record's ε at the scale that is known, if that is above the total.
+        beaten: whether it is so without the floor.
+        reached: the laws that spend the total, if they were found.
+    """
+
+    near: Fit | None
+    cost: float | None = None
+    beaten: bool = False
+    reached: _Reached | None = None
 
 
 def _worth(reached: _Reached) -> float:
@@ -283,27 +300,32 @@ class _TotalSearch:
         where one level takes much of the total.
 
         There the scale at a given height moves steeply with the top, and the height at given levels
-        gently. Every ramp after the first that is found starts at the best scale by then, and under
-        stricter caps few cost less there.
+        gently. What stricter caps cost is looked at where the best so far spends the total; where
+        they cost more and more, no others are tried.
         """
         about, start = self._levels(scale), self._start(scale, _PART_OF_GIANT)
         best: _Reached | None = None
         near: Fit | None = None
-        fruitless, strict = 0, False
+        cost, rises, strict = self._total, 0, False
         for rung in rungs(self._loosest(about) / about, self._floor):
             known = None if best is None else math.log(best.scale)
             multiple = min(self._multiple, rung, LOOSEST)
-            found, near, beaten = self._by_levels(start, multiple, known, near)
-            if found is not None and (best is None or _worth(found) > _worth(best)):
-                best, strict, fruitless = found, rung < math.inf, 0
-            elif best is not None:
-                fruitless += 1
-                if beaten or fruitless == _FRUITLESS:
+            found = self._by_levels(start, multiple, known, near)
+            near = found.near
+            if found.reached is not None and (best is None or _worth(found.reached) > _worth(best)):
+                best, strict = found.reached, rung < math.inf
+                cost, rises = self._total, 0
+            elif best is not None and found.beaten:
+                break  # without the floor stricter caps cost more, and with it no less
+            elif best is not None and found.cost is not None:
+                rises = rises + 1 if found.cost > (1.0 + _RISE) * cost else 0
+                cost = found.cost
+                if rises == _RISES:
                     break
         if best is not None and strict:  # from there the caps as they are may buy more after all
             multiple = min(self._multiple, LOOSEST)
-            found = self._by_levels(start, multiple, math.log(best.scale), None)[0]
-            best = max(best, found or best, key=_worth)
+            again = self._by_levels(start, multiple, math.log(best.scale), None).reached
+            best = max(best, again or best, key=_worth)
         return best
 
     def _by_ramps(
@@ -360,9 +382,8 @@ class _TotalSearch:
 
     def _by_levels(
         self, scale: float, multiple: float, known: float | None, near: Fit | None
-    ) -> tuple[_Reached | None, Fit | None, bool]:
-        """Return what secants over ramps at given levels find; a ramp to start from for other
-        caps; and whether even without the floor nothing better than what is known was found.
+    ) -> _Found:
+        """Return what secants over ramps at given levels find.
 
         Args:
             scale: about where the total is spent.
@@ -374,13 +395,15 @@ class _TotalSearch:
             free = ramps.searched(near, placed=False)
             near = near if free is None else free
             if known is not None and free is not None and free.w >= self._total:
-                return None, near, True
+                return _Found(near, beaten=True)
             kept = None if free is None else ramps.keeping(free)
             if kept is not None:
                 break
             at -= _LOWER
-        if kept is None or (known is not None and kept.w * (1.0 + _SPENT_NEARLY) >= self._total):
-            return None, near, False
+        if kept is None:
+            return _Found(near)
+        if known is not None and kept.w * (1.0 + _SPENT_NEARLY) >= self._total:
+            return _Found(near, kept.w)
         secant, bound = _Secant(1.0), kept is not free
         for _ in range(_SECANTS):
             over = math.log(kept.w / self._total)
@@ -395,7 +418,7 @@ class _TotalSearch:
                 kept = None if free is None else ramps.keeping(free)
                 bound = kept is not free
             if kept is None:
-                return None, near, False
+                return _Found(near)
 
         found: list[_Reached] = []
 
@@ -418,7 +441,7 @@ class _TotalSearch:
             return None
 
         landed = ramps.best(None, drawn=drawn, kept=kept)
-        return None if landed is None else found[-1], near, False
+        return _Found(near, reached=None if landed is None else found[-1])
 
     def _at_levels(self, at: float, multiple: float) -> RampLaws:
         """Return the ramps at the levels of a scale, of which the logarithm is given."""
