@@ -56,6 +56,9 @@ _STARTS, _LOWER = 3, 0.2
 _SPENT_ABOUT, _LANDINGS = 2e-3, 6
 """How near ramps come to a total, in ln ε, before they are drawn, and how often they are."""
 
+_HALVINGS = 3
+"""How often caps between those that were tried are, where stricter ones are best."""
+
 _RISE, _RISES = 2e-3, 2
 """Part of ε by which stricter caps cost more than the last ones, and how often, after which none
 are tried."""
@@ -279,20 +282,53 @@ class _TotalSearch:
             beside = self._beside_a_giant(scale)
             if beside is not None and _worth(beside) > apart:
                 return beside
-        best, strict = None, False
+        best, strict, tried, at = None, False, list[float](), math.inf
         for rung in rungs(self._loosest(about) / about, self._floor):
             known = None if best is None else math.log(best.scale)
             multiple = min(self._multiple, rung, LOOSEST)
+            tried.append(multiple)
             found, beaten = self._by_ramps(scale, multiple, known, None)
             if found is not None and _worth(found) > (_worth(best) if best else apart):
-                best, strict = found, rung < math.inf
+                best, strict, at = found, rung < math.inf, multiple
             elif best is not None and beaten:
                 break  # without the floor stricter caps buy less, and with it no more
         if best is not None and strict:  # from there the caps as they are may buy more after all
             multiple = min(self._multiple, LOOSEST)
             near = self._near(best.scale, self._total, multiple, placed=False)
             found = self._by_ramps(scale, multiple, math.log(best.scale), near)[0]
-            best = max(best, found or best, key=_worth)
+            if found is not None and _worth(found) > _worth(best):
+                return found
+            return self._between(
+                best, at, tried, lambda cap, known: self._by_ramps(scale, cap, known, None)[0]
+            )
+        return best
+
+    def _between(
+        self,
+        best: _Reached,
+        at: float,
+        tried: list[float],
+        look: Callable[[float, float], _Reached | None],
+    ) -> _Reached:
+        """Return the best of what is found half-way from the stricter caps that are best to those
+        next to them, and half-way again: what a stricter request finds, whose cap lies between.
+
+        Args:
+            best: what is best by now.
+            at: the multiple of the levels at which it was found.
+            tried: all multiples by now.
+            look: returns what is found at a multiple, if it is better than at this logarithm of a
+                scale.
+        """
+        for _ in range(_HALVINGS):
+            looser = min((cap for cap in tried if cap > at), default=at)
+            stricter = max((cap for cap in tried if cap < at), default=1.0)
+            for cap in (math.sqrt(at * looser), math.sqrt(at * stricter)):
+                found = look(cap, math.log(best.scale)) if cap not in tried else None
+                tried.append(cap)
+                if found is not None and _worth(found) > _worth(best):
+                    best, at = found, cap
+                    break
         return best
 
     def _beside_a_giant(self, scale: float) -> _Reached | None:
@@ -306,14 +342,15 @@ class _TotalSearch:
         about, start = self._levels(scale), self._start(scale, _PART_OF_GIANT)
         best: _Reached | None = None
         near: Fit | None = None
-        cost, rises, strict = self._total, 0, False
+        cost, rises, strict, tried, at = self._total, 0, False, list[float](), math.inf
         for rung in rungs(self._loosest(about) / about, self._floor):
             known = None if best is None else math.log(best.scale)
             multiple = min(self._multiple, rung, LOOSEST)
+            tried.append(multiple)
             found = self._by_levels(start, multiple, known, near)
             near = found.near
             if found.reached is not None and (best is None or _worth(found.reached) > _worth(best)):
-                best, strict = found.reached, rung < math.inf
+                best, strict, at = found.reached, rung < math.inf, multiple
                 cost, rises = self._total, 0
             elif best is not None and found.beaten:
                 break  # without the floor stricter caps cost more, and with it no less
@@ -325,7 +362,14 @@ class _TotalSearch:
         if best is not None and strict:  # from there the caps as they are may buy more after all
             multiple = min(self._multiple, LOOSEST)
             again = self._by_levels(start, multiple, math.log(best.scale), None).reached
-            best = max(best, again or best, key=_worth)
+            if again is not None and _worth(again) > _worth(best):
+                return again
+            return self._between(
+                best,
+                at,
+                tried,
+                lambda cap, known: self._by_levels(start, cap, known, near).reached,
+            )
         return best
 
     def _by_ramps(

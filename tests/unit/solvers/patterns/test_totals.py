@@ -126,3 +126,15 @@ def test_a_total_without_a_cap_is_not_left_to_the_first_ramp_that_keeps_the_floo
     counts = (22, 5, 5, 2, 2, 11, 9, 2, 32, 22, 2, 5)
     spent = totals.spend(counts, 1.0, [1.0] * 12, [math.inf] * 12, math.inf, 0.5)
     assert spent.levels.sum() > 3.13
+
+
+@pytest.mark.slow
+def test_a_looser_cap_buys_what_caps_between_those_that_are_tried_do() -> None:
+    # Under floor 1 caps of about 1.9x are best; without a cap 2x and 1.5x were tried: 4.980.
+    counts = [7, 15, 17, 2, 24, 49, 10, 3, 35, 15, 7]
+    ratios = [7.47, 9.4, 6.12, 1.17, 2.27, 8.11, 1.36, 8.67, 4.54, 1.29, 1.91]
+    bought = [
+        totals.spend(counts, 2.491, ratios, [math.inf] * 11, cap, 1.0).levels.sum()
+        for cap in (2.367, math.inf)
+    ]
+    assert 5.007 < bought[0] < bought[1] + 1e-3
