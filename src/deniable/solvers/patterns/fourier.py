@@ -28,7 +28,9 @@ from deniable.solvers.problem import Problem
 MOST_NODES = 6000
 """Frequencies at most; a gate so steep that it needs more is not resolved."""
 
-_BLOCK = 256
+_BLOCK, _SMALL_BLOCK = 256, 32
+"""Frequencies at a time: with pairs, for the sake of products of matrices; and without."""
+
 _TAIL = 26.0
 """Nats at which a tail is left out, of z or of the frequencies: e^−26 is 5e-12."""
 
@@ -45,7 +47,8 @@ class LogisticVote:
         softness: T, on the same scale.
         objective: ln E_μ[Φ_T(z)], which is ln(1/(e^ε − 1)) where T → 0.
         value: v_i = E_μ[x (q_i − C_i)] over E_μ[Φ_T(z)], shape (k,).
-        curvature: E_μ[x' (q_i − C_i)(q_j − C_j)] over E_μ[Φ_T(z)], shape (k, k).
+        diagonal: E_μ[x' (q_i − C_i)²] over E_μ[Φ_T(z)], shape (k,).
+        curvature: E_μ[x' (q_i − C_i)(q_j − C_j)] over E_μ[Φ_T(z)], shape (k, k); or (0, 0).
         resolved: whether the frequencies were enough for this T.
     """
 
@@ -53,6 +56,7 @@ class LogisticVote:
     softness: float
     objective: float
     value: FloatArray
+    diagonal: FloatArray
     curvature: FloatArray
     resolved: bool
 
@@ -69,20 +73,41 @@ def usual_tilt(problem: Problem, weights: FloatArray) -> float:
     return max(tilt, 0.3 / budget)
 
 
-def logistic_vote(problem: Problem, weights: FloatArray, softness: float) -> LogisticVote:
+def usual_deviation(problem: Problem, weights: FloatArray) -> float:
+    """Return the standard deviation of z under the usual tilt."""
+    change = _changed(problem, weights, usual_tilt(problem, weights))[1]
+    return math.sqrt(float(weights**2 @ (change * (1.0 - change))))
+
+
+def _changed(problem: Problem, weights: FloatArray, tilt: float) -> tuple[FloatArray, FloatArray]:
+    """Return the total of either fate, and the chance π_i of a change, at a tilt, shapes (k,)."""
+    keep = problem.uniform_keep
+    odds = (1.0 - keep) * np.exp(-np.minimum(tilt * weights, 700.0))
+    return keep + odds, odds / (keep + odds)
+
+
+def logistic_vote(
+    problem: Problem,
+    weights: FloatArray,
+    softness: float,
+    *,
+    pairs: bool = True,
+    most_nodes: int = MOST_NODES,
+) -> LogisticVote:
     """Evaluate one vote.
 
     Args:
         problem: the levels.
         weights: λ ≥ 0 with λ·d = 1, shape (k,).
         softness: T > 0.
+        pairs: whether the whole curvature is asked for, and not only its diagonal.
+        most_nodes: frequencies at most.
     """
-    keep, q = problem.uniform_keep, problem.change_probability
+    q = problem.change_probability
     budget = float(weights @ q)
     tilt = min(usual_tilt(problem, weights), 0.9 / softness)
-    odds = (1.0 - keep) * np.exp(-np.minimum(tilt * weights, 700.0))
-    change = odds / (keep + odds)
-    log_factor = tilt * budget + float(np.log(keep + odds).sum())
+    total, change = _changed(problem, weights, tilt)
+    log_factor = tilt * budget + float(np.log(total).sum())
     deviation = math.sqrt(float(weights**2 @ (change * (1.0 - change))))
     # What comes around from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
     period = 8.0 * deviation + max(_TAIL / tilt, _TAIL / (1.0 / softness - tilt))
@@ -90,10 +115,11 @@ def logistic_vote(problem: Problem, weights: FloatArray, softness: float) -> Log
     needed = max(64, math.ceil(_TAIL / (math.pi * softness * spacing)))  # S falls as e^{−πTω}
     k = problem.n_attributes
     smooth, gate, bend = 0.0, 0.0, 0.0
-    gate_changed, bend_changed, pairs = np.zeros(k), np.zeros(k), np.zeros((k, k))
-    largest, done = 0.0, False
-    for first in range(0, min(needed, MOST_NODES), _BLOCK):
-        omega = spacing * np.arange(first, first + _BLOCK)
+    size = k if pairs else 0
+    gate_changed, bend_changed, both_changed = np.zeros(k), np.zeros(k), np.zeros((size, size))
+    largest, done, block = 0.0, False, _BLOCK if pairs else _SMALL_BLOCK
+    for first in range(0, min(needed, most_nodes), block):
+        omega = spacing * np.arange(first, first + block)
         turned = np.exp(-1j * np.outer(omega, weights)) * change
         both = (1.0 - change) + turned
         at = tilt + 1j * omega
@@ -108,23 +134,28 @@ def logistic_vote(problem: Problem, weights: FloatArray, softness: float) -> Log
         part = turned / both
         gate_changed += (wave @ part).real
         bend_changed += (bent @ part).real
-        weighed = part * bent[:, None]
-        pairs += part.real.T @ weighed.real - part.imag.T @ weighed.imag
+        if pairs:
+            weighed = part * bent[:, None]
+            both_changed += part.real.T @ weighed.real - part.imag.T @ weighed.imag
         sizes = np.abs(bent)
         largest = max(largest, float(sizes.max()))
-        done = float(sizes[-_BLOCK // 4 :].max()) < _NEGLIGIBLE * largest
+        done = float(sizes[-block // 4 :].max()) < _NEGLIGIBLE * largest
         if done:
             break
-    np.fill_diagonal(pairs, bend_changed)
-    cross = np.outer(q, bend_changed)
-    curvature = bend * np.outer(q, q) - cross - cross.T + pairs
+    diagonal = q**2 * bend - 2.0 * q * bend_changed + bend_changed
+    curvature = both_changed
+    if pairs:
+        cross = np.outer(q, bend_changed)
+        curvature = bend * np.outer(q, q) - cross - cross.T + both_changed
+        np.fill_diagonal(curvature, diagonal)
     if not smooth > 0.0:
-        return LogisticVote(weights, softness, math.inf, q, curvature, False)
+        return LogisticVote(weights, softness, math.inf, q, diagonal, curvature, False)
     return LogisticVote(
         weights,
         softness,
         math.log(smooth) + log_factor,
         (q * gate - gate_changed) / smooth,
+        diagonal / smooth,
         curvature / smooth,
-        done or needed <= MOST_NODES,
+        done or needed <= most_nodes,
     )

@@ -16,8 +16,8 @@ Newton steps in ln λ on a logistic gate, Φ_T' = σ(z/T), where that does not s
   (`fourier`), T falling in steps from a width at which everything is smooth; each T starts from the
   λ of the last. A gate that is linear in pieces would do for neither: strips of z without a pattern
   make its curvature singular.
-Beyond 1,500 attributes the fixed point alone, on two coarse grids: what they say of λ is carried to
-  a grid that would take too long to search on.
+Beyond 1,500 attributes the fixed point on a logistic gate so steep that it is a step for all that
+  matters: its λ, which knows of no grid, is carried to one that would take too long to search on.
 A few more such steps with the gate that is drawn, linear and 4 T wide, on its grid (`sums`).
 
 The proofs are in docs/proofs/optimal.md, Theorem 9.
@@ -26,6 +26,7 @@ The proofs are in docs/proofs/optimal.md, Theorem 9.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -40,7 +41,12 @@ from deniable.solvers.patterns.complement import (
     units_of_budget,
     wins_alone,
 )
-from deniable.solvers.patterns.fourier import LogisticVote, logistic_vote, usual_tilt
+from deniable.solvers.patterns.fourier import (
+    LogisticVote,
+    logistic_vote,
+    usual_deviation,
+    usual_tilt,
+)
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.problem import Problem
 
@@ -53,15 +59,24 @@ GOOD_ENOUGH = 2e-5
 NEARER = 3e-6
 """The same beyond, where steps come near so quickly that little time is saved by fewer."""
 
-COARSE = 200
-"""Standard deviation of z in units of the grid where more attributes are searched."""
+STEEP = 0.01
+"""T of the gate on which λ of more attributes is sought, as a part of 1/ρ and of half of what z
+deviates, whichever is less."""
 
-SETTLED = 3e-5
-"""How far v may be from proportional to d there, relatively: less than the grid moves it."""
+STEEP_NODES = 8192
+"""Frequencies for it at most, where few different λ make z a lattice; else a few dozen will do."""
 
-FINER = 12
-"""How many times finer the law's grid then is, if a law can hold it. Of 10,000 attributes at ε = 6
-the dither costs 5e-3 nats at 350 units a standard deviation, and 3e-4 at 1,650."""
+SETTLED = 1e-6
+"""How far v may be from proportional to d there, relatively."""
+
+COARSE, FINER = 200, 10
+"""Standard deviation of z in units of the law's grid then, if a law can hold it: their product. Of
+10,000 attributes at ε = 6 the dither costs 5e-3 nats at 350, and 3e-4 at the 1,650 that a law can
+hold."""
+
+FEW_KINDS = 64
+"""Attributes of so few kinds leave gaps between the values of z, which a vote on its own grid makes
+use of."""
 
 CHEAP_PAIRS = 64
 """Attributes up to which a whole curvature on the grid costs no more than by Fourier."""
@@ -167,6 +182,9 @@ class VotePoint(VoteGrid):
     diagonal: FloatArray
     lower_bound: float
     pairs: Callable[[], FloatArray]
+
+
+_Vote = TypeVar("_Vote", VotePoint, LogisticVote)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,22 +332,26 @@ class VoteSearch:
             self.upper_bound, self.best = upper, point
         return point
 
+    def evaluated(self, gate: Gate, unit: float | None = None) -> Callable[[FloatArray], VotePoint]:
+        """Return what evaluates such gates; see `at`."""
+        return lambda weights: self.at(weights, gate, unit)
+
     def accelerate(
         self,
         weights: FloatArray,
+        evaluate: Callable[[FloatArray], _Vote],
         target: float,
         gap: float,
         steps: int,
-        unit: float | None = None,
-    ) -> VotePoint | None:
-        """Run the accelerated fixed point with the narrowest gate; return where it settled."""
+    ) -> _Vote | None:
+        """Run the accelerated fixed point on one kind of gate; return where it settled."""
         logs: list[FloatArray] = []
         moves: list[FloatArray] = []
         best_miss, first_miss, worse = math.inf, 0.0, 0
-        best: VotePoint | None = None
+        best: _Vote | None = None
         weights = self.normed(weights)
         for _ in range(steps):
-            point = self.at(weights, NARROWEST, unit)
+            point = evaluate(weights)
             miss = self.miss(point)
             size = float(np.abs(miss / self.problem.keep_excess).max())
             size /= float(weights @ point.value)
@@ -356,25 +378,53 @@ class VoteSearch:
             weights = self.normed(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
         return best if best_miss < 1e-6 else None
 
-    def finest(self, weights: FloatArray, gap: float) -> VoteGrid | None:
-        """Return a vote on a grid too fine to search on, or None where the search does not settle.
+    def steep(self, weights: FloatArray) -> LogisticVote | None:
+        """Return the vote on a gate that is as good as a step, or None where the fixed point does
+        not settle on it."""
+        start = self.normed(weights)
+        wide = 0.5 * usual_deviation(self.problem, start)
+        softness = STEEP * min(1.0 / usual_tilt(self.problem, start), wide)
 
-        Without dither λ would still make up for what is alike for all, the noise of a grid: by the
-        square of its unit. Two coarse grids tell how much.
-        """
-        exact: list[FloatArray] = [self.normed(weights)]
-        budget = float(exact[0] @ self.problem.change_probability)
-        finer = budget / units_of_budget(self.problem, weights, COARSE)
-        for unit in (2.0 * finer, finer):
-            start = self.dithered(exact[-1], unit).weights
-            point = self.accelerate(start, SETTLED, gap, 12, unit)
-            if point is None:
-                return None
-            tilt, dither = self.tilt(point), point.on_grid % 1.0
-            counted = np.log1p(dither * math.expm1(tilt)) / tilt
-            exact.append(self.normed(point.weights + (counted - dither) * point.unit))
-        _, coarse, fine = exact
-        return self.dithered(self.normed(fine * np.cbrt(fine / coarse)), finer / FINER)
+        def evaluate(weights: FloatArray) -> LogisticVote:
+            return logistic_vote(
+                self.problem, weights, softness, pairs=False, most_nodes=STEEP_NODES
+            )
+
+        vote = self.accelerate(start, evaluate, SETTLED, 0.0, 24)
+        return vote if vote is not None and vote.resolved else None
+
+    def finest(self, vote: LogisticVote, gap: float) -> VoteFit:
+        """Return a vote as a law can have it, on a grid too fine to search on from afar."""
+        problem, weights = self.problem, vote.weights
+        budget = float(weights @ problem.change_probability)
+        unit = budget / (FINER * units_of_budget(problem, weights, COARSE))
+        unit = self.quietest(weights, self.place(weights, NARROWEST, unit).unit)
+        grid, height = self.dithered(weights, unit), self.log_height(vote)
+        kinds = np.array([problem.n_categories, problem.attribute_epsilon])
+        _, places, members = np.unique(kinds, axis=1, return_index=True, return_counts=True)
+        if len(places) <= FEW_KINDS:
+            # A gate as wide as the largest kind's step is smooth whatever the others are.
+            step = Gate(weights[places[[np.argmax(members)]]], np.ones(1))
+            for gate in (NARROWEST, step):
+                evaluate = self.evaluated(gate, unit)
+                if self.accelerate(grid.weights, evaluate, SETTLED, gap, 12) is not None:
+                    break
+            if self.best is not None and math.isfinite(self.upper_bound):
+                grid, height = self.best, self.log_height(self.best)
+        lower = float(np.logaddexp(0.0, -vote.objective))
+        return VoteFit(grid, height, lower, weights, float(np.logaddexp(0.0, height)), ())
+
+    def quietest(self, weights: FloatArray, unit: float) -> float:
+        """Return the unit, or a larger one with which dither adds less to the variance of z."""
+        keep = 1.0 - self.problem.change_probability
+
+        def added(unit: float) -> float:
+            dither = weights / unit % 1.0
+            return unit**2 * float(keep @ (dither * (1.0 - dither)))
+
+        units = [unit, *(unit * np.geomspace(FINER, 1.0, 500)[:-1]).tolist()]
+        least = added(unit)
+        return next((other for other in units[1:] if added(other) <= least), unit)
 
     def dithered(self, weights: FloatArray, unit: float) -> VoteGrid:
         """Return the vote on the grid in which attributes count what λ says.
@@ -549,10 +599,13 @@ def fit_vote(
     k = problem.n_attributes
     search = VoteSearch(problem, resolution or default_resolution(k))
     level = problem.attribute_epsilon
-    finest = search.finest(level, gap) if k > LARGEST_NEWTON and resolution is None else None
+    if k > LARGEST_NEWTON and resolution is None:
+        steep = search.steep(level)
+        if steep is not None:
+            return search.finest(steep, gap)
     # Where the levels let one attribute win the vote alone, their λ is orders of magnitude off.
     steps = 1 if k <= LARGEST_NEWTON and level.max() > wins_alone(problem, level) else 24
-    settled = finest or search.accelerate(level, 1e-11, gap, steps)
+    settled = search.accelerate(level, search.evaluated(NARROWEST), 1e-11, gap, steps)
     if newton and not settled and k <= LARGEST_NEWTON:
         for weights in starts(problem):
             search.prove(weights, _COARSE)
@@ -575,10 +628,10 @@ def fit_vote(
     best = search.best
     assert best is not None
     return VoteFit(
-        finest or best,
+        best,
         search.log_height(best),
         search.lower_bound,
-        finest.weights if finest else search.lower_bound_weights,
+        search.lower_bound_weights,
         search.upper_bound,
         tuple(search.tried),
     )

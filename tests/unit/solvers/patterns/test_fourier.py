@@ -32,6 +32,10 @@ def test_a_logistic_vote_is_what_the_sum_over_all_patterns_gives(seed: int) -> N
     np.testing.assert_allclose(vote.value, (mu * gate) @ centred / smooth, rtol=1e-7, atol=1e-10)
     curvature = (centred * (mu * bend)[:, None]).T @ centred / smooth
     np.testing.assert_allclose(vote.curvature, curvature, rtol=1e-6, atol=1e-8)
+    alone = logistic_vote(problem, weights, softness, pairs=False)
+    np.testing.assert_allclose(alone.value, vote.value, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(alone.diagonal, np.diag(curvature), rtol=1e-6, atol=1e-8)
+    assert alone.curvature.size == 0
 
 
 def test_a_gate_too_steep_for_the_frequencies_is_said_to_be_unresolved() -> None:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import complement, votes_dual
+from deniable.solvers.patterns import votes_dual
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import land
+from deniable.solvers.patterns.optimal import solve
 from deniable.solvers.patterns.votes_dual import (
     GOOD_ENOUGH,
     NARROWEST,
@@ -91,38 +92,57 @@ def test_dither_never_lets_an_attribute_be_changed_that_loses_by_itself() -> Non
     search = VoteSearch(problem, default_resolution(21))
     point = search.at(search.normed(problem.attribute_epsilon), NARROWEST)
     assert float(point.weights @ point.value) == pytest.approx(1.0, rel=1e-6)
-    assert not search.accelerate(problem.attribute_epsilon, 1e-11, 1e-9, 24)
+    narrowest = search.evaluated(NARROWEST)
+    assert not search.accelerate(problem.attribute_epsilon, narrowest, 1e-11, 1e-9, 24)
 
 
 def test_many_attributes_are_settled_from_the_levels_by_the_fixed_point() -> None:
     problem = request(1, 60, 0.2, 0.6)
     search = VoteSearch(problem, 3000.0)
-    assert search.accelerate(problem.attribute_epsilon, 1e-11, 0.0, 24)
+    narrowest = search.evaluated(NARROWEST)
+    assert search.accelerate(problem.attribute_epsilon, narrowest, 1e-11, 0.0, 24)
     assert 0 <= search.gap < 1e-4
     assert search.n_evaluations <= 24
 
 
-def test_two_coarse_grids_tell_the_weights_on_a_finer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As coarse for these attributes as the least grid is for 20,000.
-    monkeypatch.setattr(complement, "LEAST_RESOLUTION", 300)
-    monkeypatch.setattr(votes_dual, "COARSE", 20)
+def test_a_steep_gate_tells_the_weights_on_a_grid_too_fine_to_search_on() -> None:
     problem = request(1, 100, 0.1, 0.3)
     search = VoteSearch(problem, default_resolution(100))
-    vote = search.finest(problem.attribute_epsilon, 0.0)
-    searched, upper = search.best, search.upper_bound
+    level = problem.attribute_epsilon
+    vote = search.steep(level)
     assert vote is not None
-    assert searched is not None
-    assert vote.unit < searched.unit / 11
-    carried = search.off(search.at(vote.weights, NARROWEST, vote.unit))
-    as_searched = search.off(search.at(searched.weights, NARROWEST, vote.unit))
-    assert carried < 0.2 * as_searched
-    assert search.upper_bound < upper
+    fit = search.finest(vote, 0.0)
+    found = search.at(fit.vote.weights, NARROWEST, fit.vote.unit)
+    assert search.off(found) < 1e-3 * search.off(search.at(search.normed(level), NARROWEST))
+    assert fit.upper_bound == pytest.approx(search.upper_bound, abs=1e-3)
+    assert fit.lower_bound == pytest.approx(search.lower_bound, abs=1e-3)
+
+
+def test_few_kinds_are_put_on_a_grid_that_fits_their_weights() -> None:
+    problem = checked_problem([5] * 6, [0.3] * 6)
+    search = VoteSearch(problem, 100.0)
+    weights = np.array([20.0, 20.0, 30.0, 30.0, 50.0, 50.0])
+    assert search.quietest(weights, 1.1) == pytest.approx(5.0, rel=0.01)
+    many = request(1, 100)
+    different = VoteSearch(many, 100.0).quietest(many.attribute_epsilon, 0.01)
+    assert 0.01 <= different < 0.012
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("others", "seed"), [(1, 0), (5, 2), (7, 2)])
+def test_attributes_nearly_all_alike_share_a_law_near_the_optimum(others: int, seed: int) -> None:
+    # They answered in two blocks, 3.2 nats above the bound: z has gaps as wide as a step.
+    levels = [0.2] * (2000 - others)
+    levels += np.random.default_rng(seed).uniform(0.1, 0.3, others).tolist()
+    solution = solve([5] * 2000, levels)
+    assert solution.method == "vote"
+    assert solution.gap < 5e-3
 
 
 def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    problem = request(1, 60, 0.2, 0.6)
+    problem = request(1, 80, 0.2, 0.6)
     monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 50)
     fit = fit_vote(problem)
     assert not isinstance(fit.vote, VotePoint)
@@ -132,7 +152,7 @@ def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
     )
     assert 0 <= law.account.epsilon - bound < 1e-3
     # Where the fixed point does not settle the vote is one that was searched.
-    large = request(1, 60, 1.0, 12.0)
+    large = request(1, 80, 1.0, 12.0)
     assert isinstance(fit_vote(large, newton=False).vote, VotePoint)
 
 
