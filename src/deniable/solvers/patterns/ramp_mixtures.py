@@ -24,7 +24,7 @@ costs much, the program's multipliers say what else to mix.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,9 @@ _MOST_PRICED = 8192
 _DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 8, 20, 25, 1e-4
 """Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
 many steps of a search each, as long as it gains."""
+
+_EVEN = 1e-9
+"""Part by which caps may differ as multiples of the levels and count as the same."""
 
 _TOPS = 0.02
 """Part of the caps that slopes of a top start at: at 0 nothing says where to."""
@@ -143,15 +146,20 @@ class Mixing:
         """Return the record's ε of a mixture, in nats."""
         return self._about - math.log(float(np.array(self._ends)[: len(shares)] @ shares))
 
-    def shares(self, floor: float | None) -> FloatArray | None:
+    def shares(self, floor: float | None, among: IntArray | None = None) -> FloatArray | None:
         """Return the shares of the mixture of least ε that keeps a floor; None if none is found.
+
+        Args:
+            floor: t, or None.
+            among: places of densities that may be used; all if None.
 
         From then on `prices` are those of its program. Of many densities it is solved for some, and
         again with those whose reduced cost is below 0; as the shares add up to 1, it is off by no
         more than the least of these.
         """
         rows, ends = self._rows(), np.array(self._ends)
-        active = self._active if len(self._active) else np.arange(min(_AT_ONCE, len(ends)))
+        every = np.arange(len(ends)) if among is None else among
+        active = np.union1d(every[:_AT_ONCE], np.intersect1d(self._active, every))
         scaling = np.full(rows.shape[1], 1.0 / float(np.median(rows[:, 1])))
         scaling[0] = 1.0
         m, least = len(self._change), floor or 0.0
@@ -170,9 +178,9 @@ class Mixing:
             )
             answer = highs.run(program)
             if answer.status != "optimal":
-                if len(active) == len(ends):
+                if len(active) == len(every):
                     return None
-                active = np.arange(len(ends))
+                active = every
                 continue
             of_levels, of_floors = np.split(answer.multipliers, [len(equal)])
             price = np.zeros(rows.shape[1])
@@ -191,7 +199,7 @@ class Mixing:
             shares = np.asarray(np.maximum(shares, 0.0) / scale)
             broken = ratios @ shares < (least - _BROKEN) * (total @ shares)
             broken &= ~self._looked_at & (floor is not None)
-            lacking = np.setdiff1d(np.flatnonzero(reduced < -_LEAST_GAIN), active)
+            lacking = np.setdiff1d(every[reduced[every] < -_LEAST_GAIN], active)
             if not broken.any() and not len(lacking):
                 break
             self._looked_at |= broken
@@ -225,6 +233,23 @@ class Mixture:
     fit: Fit | None
 
 
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What is mixed up to some caps.
+
+    Attributes:
+        fit: the best ramp under them.
+        steepest: slopes that they allow, shape (m,).
+        end: how many ramps are mixed with those for stricter caps.
+        priced: whether to look at the program's prices.
+    """
+
+    fit: Fit | None
+    steepest: FloatArray
+    end: int
+    priced: bool
+
+
 def mixed(
     sums: OrbitRamps,
     caps: Sequence[FloatArray],
@@ -236,34 +261,62 @@ def mixed(
 
     Args:
         sums: of the orbits; their levels are what is delivered.
-        caps: γ in nats of the groups, the loosest first; shapes (m,).
+        caps: γ in nats of the groups, the loosest first, and where these are uneven their tightest
+            multiple of the levels next; shapes (m,).
         height: about the record's ε, in nats.
         floor: t, or None.
         near: a ramp for something similar.
     """
     orbits = sums.orbits
-    few = len(orbits.chance) <= _FEW
     pool = _OrbitPool(sums, height)
     pool.add(np.zeros_like(caps[0]), 0.0)
     pool.add(orbits.groups.attribute_epsilon, 0.0)
-    best: Fit | None = None
-    for place, limits in enumerate(caps):
-        steepest = below_caps(limits)
-        pool.add_steepest(steepest, each_left_out=few or not place)
-        if place and not few:
-            continue
-        search = _search(sums, limits, height, few)
-        fit, near = search.best(1.0, near), None
-        if fit is not None:
-            best = best or fit
+    multiples = caps[0] / orbits.groups.attribute_epsilon
+    uneven = bool(np.ptp(multiples) > _EVEN * multiples.min())
+    found = list(_searched(sums, caps, height, floor, near))
+    stages = []
+    # From the strictest, so that what is done for them is done first for every looser request.
+    for place in range(len(caps) - 1, -1, -1):
+        steepest = below_caps(caps[place])
+        pool.add_steepest(steepest)
+        fit = None
+        if place < len(found) and found[place]:
+            fit, *others = found[place]
             pool.add_about(fit, steepest)
-            for raised in search.raised(fit):
-                pool.add_fit(raised, steepest)
-            if floor is not None and search.least_ratio(fit) < floor:
-                kept = search.keeping(floor, fit)
-                if kept is not None:
-                    pool.add_fit(kept, steepest)
-    return pool.mixture(floor, best, below_caps(caps[0]))
+            for other in others:
+                pool.add_fit(other, steepest)
+        # If caps differ, the next are the tightest for all, as though that were the request.
+        stages.append(Stage(fit, steepest, pool.size, place <= uneven))
+    return pool.mixture(floor, stages)
+
+
+def _searched(
+    sums: OrbitRamps,
+    caps: Sequence[FloatArray],
+    height: float,
+    floor: float | None,
+    near: Fit | None,
+) -> Iterator[list[Fit]]:
+    """Yield the best ramp under each caps, with its top moved up, until stricter caps cost more
+    than a ramp that keeps the floor."""
+    few, least, first = len(sums.orbits.chance) <= _FEW, math.inf, True
+    for limits in caps:
+        search = _search(sums, limits, height, few)
+        fit, near = search.best(1.0, near, afar=few or first), None
+        if fit is None:
+            yield []
+            continue
+        if fit.w >= least:
+            break
+        ramps = [fit]
+        if few or first:
+            ramps += search.raised(fit)
+        if floor is None or search.least_ratio(fit) >= floor:
+            least = fit.w
+        elif (few or first) and (kept := search.keeping(floor, fit)) is not None:
+            ramps.append(kept)
+        first = False
+        yield ramps
 
 
 def below_caps(caps: FloatArray) -> FloatArray:
@@ -343,10 +396,10 @@ class _OrbitPool:
                 other[group] = min(factor * slopes[group], steepest[group])
                 self.add(other, fall_from, height)
 
-    def add_steepest(self, steepest: FloatArray, *, each_left_out: bool) -> None:
-        """Add the ramps with these slopes, and perhaps with each of them 0 in turn."""
+    def add_steepest(self, steepest: FloatArray) -> None:
+        """Add the ramps with these slopes, and with each of them 0 in turn."""
         mean = float((steepest * self._sums.size) @ self._problem.change_probability)
-        for left_out in range(-1, len(steepest) if each_left_out else 0):
+        for left_out in range(-1, len(steepest)):
             slopes = steepest.copy()
             if left_out >= 0:
                 slopes[left_out] = 0.0
@@ -374,11 +427,28 @@ class _OrbitPool:
             end = min(place - float(slopes @ self._sums.size), 0.0)
             self._add((slopes, place, math.inf, self._none), end, got)
 
-    def mixture(self, floor: float | None, fit: Fit | None, steepest: FloatArray) -> Mixture | None:
-        """Return the best mixture; None if none is found that meets the levels."""
+    @property
+    def size(self) -> int:
+        """How many are mixed so far."""
+        return len(self._ramps)
+
+    def mixture(self, floor: float | None, stages: Sequence[Stage]) -> Mixture | None:
+        """Return the best mixture; None if none is found that meets the levels.
+
+        Args:
+            floor: t, or None.
+            stages: of caps, the strictest first.
+        """
         shares = self._mixing.shares(floor)
-        if shares is not None and fit is not None and len(self._chance) <= _MOST_PRICED:
-            shares = self._priced(shares, floor, fit, steepest)
+        fit = next((stage.fit for stage in reversed(stages) if stage.fit), None)
+        if shares is not None and len(self._chance) <= _MOST_PRICED:
+            whole, priced = self.size, list[int]()
+            for stage in stages:
+                if stage.priced and stage.fit is not None:
+                    better = self._priced(stage, floor, priced)
+                    if better is not None:
+                        shares = min(shares, better, key=self._mixing.epsilon)
+                    priced = [*range(whole, self.size)]
         if shares is None:
             return None
         density = np.zeros_like(self._chance)
@@ -392,24 +462,36 @@ class _OrbitPool:
             return None
         return Mixture(density, math.log(float(density.max() / density.min())), fit)
 
-    def _priced(
-        self, shares: FloatArray, floor: float | None, fit: Fit, steepest: FloatArray
-    ) -> FloatArray | None:
+    def _priced(self, stage: Stage, floor: float | None, priced: list[int]) -> FloatArray | None:
         """Return the shares after adding what the program's prices say it lacks.
 
         From every ramp that is used, slopes of ramp and top are moved to where the reduced cost is
         least. Only where the floor costs much: elsewhere there is little to gain.
+
+        Args:
+            stage: of what is mixed up to it, with slopes no steeper.
+            floor: t, or None.
+            priced: places of what was added for stricter caps.
         """
+        fit = stage.fit
+        assert fit is not None
+        first = self.size
+
+        def shares_of_stage() -> FloatArray | None:
+            among = [*range(stage.end), *priced, *range(first, self.size)]
+            return self._mixing.shares(floor, np.array(among))
+
+        shares = shares_of_stage()
         for _ in range(min(_ROUNDS * _MOST_PRICED // len(self._chance), _MOST_ROUNDS)):
-            if self._mixing.epsilon(shares) < fit.w + _DEAR:
+            if shares is None or self._mixing.epsilon(shares) < fit.w + _DEAR:
                 break
             worth = self._worth()
             used = np.flatnonzero(shares)
             for place in used[np.argsort(-shares[used])]:
-                ramp = self._moved(self._ramps[place], worth, steepest)
+                ramp = self._moved(self._ramps[place], worth, stage.steepest)
                 if ramp is not None:
                     self._add_one(ramp)
-            better = self._mixing.shares(floor)
+            better = shares_of_stage()
             if better is None:
                 break
             gained = self._mixing.epsilon(shares) - self._mixing.epsilon(better)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,9 +178,9 @@ def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
     monkeypatch.setattr(ramp_mixtures, "_DEAR", -1.0)
     shares, asked = ramp_mixtures.Mixing.shares, list[int]()
 
-    def failing(self: ramp_mixtures.Mixing, floor: float | None) -> object:
+    def failing(self: ramp_mixtures.Mixing, *given: Any) -> object:
         asked.append(len(self._ends))
-        return shares(self, floor) if len(asked) == 1 else None
+        return shares(self, *given) if len(asked) == 1 else None
 
     monkeypatch.setattr(ramp_mixtures.Mixing, "shares", failing)
     assert best(problem, 0.9).epsilon < problem.attribute_epsilon.sum()
