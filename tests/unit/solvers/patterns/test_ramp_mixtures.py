@@ -96,7 +96,7 @@ def test_where_no_ramp_is_found_steep_ones_are_mixed_with_the_product_law(
 ) -> None:
     problem = request(3, 6)
     right = best(problem, 0.5).epsilon
-    monkeypatch.setattr(ramp_mixtures.RampSearch, "best", lambda *_: None)
+    monkeypatch.setattr(ramp_mixtures.RampSearch, "best", lambda *_, **__: None)
     found = best(problem, 0.5)
     assert found.fit is None
     assert right - 1e-9 <= found.epsilon < problem.attribute_epsilon.sum()
