@@ -422,11 +422,12 @@ class _CommonSearch:
         if found is None:
             return False
         together.take(found.part, found.best, found.part.account.epsilon)
-        if found.ramp is not None and found.ramp.w <= together.least + _AS_GOOD:
+        near = found.ramp or found.best
+        if near is not None and near.w < together.least + _AS_GOOD:
             # One ramp is simpler, and drawn sooner.
             ramps = at_levels(counts, aimed, caps[0], height, self._floor)
-            landed = ramps.best(found.ramp, None, 1)
-            if landed is not None and landed[1].w <= together.least + _AS_GOOD:
+            landed = ramps.best(near, together.least + _AS_GOOD)
+            if landed is not None:
                 together.best, together.least = (ramps.part(*landed), landed[1]), landed[1].w
         return together.best is not None
 
