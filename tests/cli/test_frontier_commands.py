@@ -357,7 +357,7 @@ def test_a_frontier_that_was_altered_is_not_picked_from(deniable, place, traced)
     )
     refused(
         deniable("frontier", "pick", "nowhere", "--privacy", "0.3", "--output", "m.json"),
-        "cannot be read",
+        "nowhere: this is not a folder that frontier has made",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from cyclopts import App, CycloptsError
 
+from deniable.cli.arguments import NO_OPTION
 from deniable.errors import InputError, Notice, options_as_typed
 
 
@@ -171,6 +172,8 @@ def _parsed_wrongly(text: str, words: Sequence[str]) -> str:
     without = re.search(r"parameter (-[\w-]+) requires an argument$", text)
     if without and (without[1], "-") in pairwise(words):
         return f"{without[1]} takes no - here; name a file or a folder"
+    if NO_OPTION in text:
+        return text[text.index(NO_OPTION) :]
     if text == "Unknown option: -":
         return f"{words[0]} takes no - here; name a file or a folder"
     return _without_wild_guess(text)

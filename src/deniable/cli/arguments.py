@@ -205,11 +205,35 @@ Force = Annotated[
         "someone has still counts.",
     ),
 ]
-INPUT = "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input."
-INPUTS = (
-    "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input. Several "
-    "tables, a folder of tables or a pattern in quotes ('people/*.parquet') are released together."
-)
+NO_OPTION = "there is no option"
+
+
+def check_inputs(_kind: Any, names: Any) -> None:
+    """Refuse a mistyped option in the place of a table.
+
+    Raises:
+        ValueError: if one begins with a hyphen, and is not that alone.
+    """
+    for name in [names] if isinstance(names, str) else names or []:
+        if name.startswith("-") and name != "-":
+            raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
+
+
+_TABLE = "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input."
+InputTable = Annotated[
+    str,
+    Parameter(name="INPUT", allow_leading_hyphen=True, validator=check_inputs, help=_TABLE),
+]
+InputTables = Annotated[
+    list[str] | None,
+    Parameter(
+        name="INPUT",
+        allow_leading_hyphen=True,
+        validator=check_inputs,
+        help=f"{_TABLE} Several tables, a folder of tables or a pattern in quotes "
+        "('people/*.parquet') are released together.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     Parameter(help="Processes that work on the parts; default: one for every core."),
@@ -284,6 +308,7 @@ ReleaseSource = Annotated[
     Parameter(
         name="RELEASE",
         allow_leading_hyphen=True,
+        validator=check_inputs,
         help="A folder made by share or collect open, or a randomized table.",
     ),
 ]

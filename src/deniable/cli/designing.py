@@ -18,6 +18,7 @@ from deniable.cli.arguments import (
     FileOrStream,
     Force,
     SchemaPath,
+    check_inputs,
     collected,
     refuse_two_outputs,
     write_mechanism,
@@ -390,6 +391,7 @@ def init(
         Parameter(
             name="TABLE",
             allow_leading_hyphen=True,
+            validator=check_inputs,
             help="A .csv, .csv.gz or .parquet table, or a PLINK .bed: a file, which is read twice.",
         ),
     ],

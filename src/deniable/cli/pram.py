@@ -7,13 +7,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
-from deniable.cli.arguments import INPUT, AsJson, PublishOptions, StrengthOptions
+from deniable.cli.arguments import AsJson, InputTable, PublishOptions, StrengthOptions
 from deniable.cli.releasing import bits_from, repeatable
 
 
 @app.command
 def pram(
-    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
+    source: InputTable,
     /,
     *,
     schema: Annotated[Path, Parameter(help="Schema file (TOML).")],

@@ -12,8 +12,6 @@ from cyclopts import Parameter
 
 from deniable.cli.app import app, print_json
 from deniable.cli.arguments import (
-    INPUT,
-    INPUTS,
     AcceptDrafted,
     AsJson,
     Curve,
@@ -22,6 +20,8 @@ from deniable.cli.arguments import (
     FileOptions,
     FileOrStream,
     Force,
+    InputTable,
+    InputTables,
     InsecureSeed,
     Jobs,
     LedgerOptions,
@@ -36,9 +36,7 @@ from deniable.errors import InputError
 
 @app.command
 def share(
-    sources: Annotated[
-        list[str] | None, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUTS)
-    ] = None,
+    sources: InputTables = None,
     /,
     *,
     schema: SchemaPath = None,
@@ -367,7 +365,7 @@ def _without_asides(words: list[str]) -> list[str]:
 
 @app.command
 def randomize(
-    source: Annotated[str, Parameter(name="INPUT", allow_leading_hyphen=True, help=INPUT)],
+    source: InputTable,
     /,
     *,
     mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],

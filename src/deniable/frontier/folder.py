@@ -369,6 +369,10 @@ def read(path: Path) -> StoredFrontier:
     Raises:
         InputError: if it is not one, or a row states what its matrix or its proof does not give.
     """
+    if not (path / ABOUT).is_file():
+        raise InputError(
+            f"{path}: this is not a folder that frontier has made ({ABOUT} is missing)"
+        )
     try:
         current = upgraded(read_json(path / ABOUT), FORMAT, FORMAT_VERSION, {})
         about = decoded(current, StoredAbout, "it")

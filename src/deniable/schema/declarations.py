@@ -1,6 +1,8 @@
 """A schema as written in a file or a record: plain values, turned into attributes and back."""
 
+import difflib
 import math
+import re
 from datetime import date
 from typing import Any
 
@@ -129,6 +131,19 @@ class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def file_format(self) -> FileFormat:
         return FileFormat(**msgspec.structs.asdict(self))
+
+
+def with_meant_field(text: str) -> str:
+    """Return msgspec's message with the field that was meant, where one is spelled alike.
+
+    >>> with_meant_field("Object contains unknown field `category`")
+    'Object contains unknown field `category`; did you mean `categories`?'
+    """
+    unknown = re.search(r"unknown field `(.+?)`", text)
+    kinds = (Declaration, FileDeclaration, Document)
+    known = [field for kind in kinds for field in kind.__struct_fields__]
+    close = difflib.get_close_matches(unknown[1], known, 1) if unknown else []
+    return f"{text}; did you mean `{close[0]}`?" if close else text
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from deniable._checks import first_duplicate
 from deniable.errors import InputError
 from deniable.notebook import html_table
 from deniable.schema.attribute import MAX_CATEGORIES, Attribute
-from deniable.schema.declarations import Document, attribute_to_plain
+from deniable.schema.declarations import Document, attribute_to_plain, with_meant_field
 from deniable.schema.file_format import FileFormat
 
 
@@ -264,11 +264,16 @@ class Schema:
                 "the schema declares no attribute, so there is nothing to randomize; write an "
                 "[[attribute]] for every column that is to be protected"
             )
+        if isinstance(plain["attribute"], Mapping):
+            raise InputError(
+                "in the schema, [attribute] stands in single brackets; every column has an "
+                "[[attribute]] of its own, in double ones"
+            )
         try:
             # A date of TOML is one text, as it is in JSON.
             document = msgspec.convert(msgspec.to_builtins(plain), Document)
         except msgspec.ValidationError as error:
-            raise InputError(f"in the schema, {error}") from None
+            raise InputError(f"in the schema, {with_meant_field(str(error))}") from None
         keep = list(document.keep)
         attributes: list[Attribute] = []
         for declaration in document.attribute:

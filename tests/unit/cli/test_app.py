@@ -102,6 +102,7 @@ def test_the_module_runs_as_the_program(
         (["design", "--epsilom", "3"], "Did you mean --epsilon?", ""),
         (["design", "--epsilon", "1", "--kjhasd"], "--kjhasd", "Did you mean"),
         (["estimate", "r", "--off", "a"], "Did you mean --of?", ""),
+        (["share", "t.csv", "--shema", "s"], "deniable: there is no option --shema (a file", "Inv"),
         (["share", "-", "--output", "-"], "--output takes no - here; name a file", "argument"),
         (["inspect", "-"], "inspect takes no - here; name a file", "Unknown"),
         (["share", "-", "--output"], "--output requires an argument", "takes no"),

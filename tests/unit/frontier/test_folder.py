@@ -171,7 +171,7 @@ def test_a_bound_beyond_sixteen_categories_is_not_called_exact(
 def test_only_a_frontier_is_read_and_only_a_frontier_is_replaced(
     found: Frontier, path: Path, tmp_path: Path, no_plot: None
 ) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="frontier has made"):
         folder.read(tmp_path)
     change(path / "about.json", "format_version", 2)
     with pytest.raises(InputError, match="version 2 of the format 'deniable frontier'"):

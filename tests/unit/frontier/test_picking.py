@@ -105,7 +105,7 @@ def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path
         pick(local, privacy=0.3)
     with pytest.raises(InputError, match="either --privacy or"):
         pick(average)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="frontier has made"):
         pick(tmp_path, privacy=0.3)
 
 

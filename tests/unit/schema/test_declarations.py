@@ -87,7 +87,11 @@ def test_intervals_without_an_end_are_written_inf_and_survive_strict_json(tmp_pa
             '[[attribute]]\nname = "a"\nnames = ["b"]\ncategories = ["x", "y"]',
             "needs either name = ",
         ),
-        ('[[attribute]]\nname = "a"\ncategorys = ["x", "y"]', "unknown field `categorys`"),
+        (
+            '[[attribute]]\nname = "a"\ncategorys = ["x", "y"]',
+            r"unknown field `categorys` .*; did you mean `categories`\?",
+        ),
+        ('[attribute]\nname = "a"\ncategories = ["x", "y"]', "in double ones"),
         ('[[attribute]]\nname = "a"\ncategories = [1.5, 2]', "got `float`"),
         ('[[attribute]]\nname = "a"\ncategories = ["x", "y"]\nmissing = "NA"', "category:NAME"),
         ('[[attribute]]\nname = "a"\ncategories = ["x"]\nmissing = "category:"', "category:NAME"),
