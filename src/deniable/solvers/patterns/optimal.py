@@ -49,6 +49,10 @@ WHOLE = 90.0, 4e5, 9e5
 FAR = 0.05
 """A gap, as a part of ε, beyond which independent blocks may be nearer."""
 
+FAINT = 1e-9
+"""Levels below this, in nats, are less than what a law may miss another by: the attributes answer
+independently, which costs no more than that."""
+
 Method = Literal["single", "identical", "columns", "vote", "blend", "blocks"]
 
 
@@ -72,7 +76,8 @@ class OptimalSolution:
     """Laws that meet every level, what they promise as drawn, and how far from best they can be.
 
     Attributes:
-        parts: one, except where no single law was found, or its level is beyond any law's height.
+        parts: one, except where no single law was found, its level is beyond any law's height, or
+            levels are below `FAINT`.
         weights: λ ≥ 0 of the certificate, shape (k,): `certificate.weighted_bound` at the levels
             that are certainly delivered gives `lower_bound`.
         lower_bound: no law that delivers as much is below, in nats; rounded down.
@@ -142,9 +147,31 @@ def solve(
     if alike(problem):
         weights = np.ones(problem.n_attributes)
         return _certified(problem, [_whole(problem, _identical(problem))], weights, "identical")
+    if problem.attribute_epsilon.min() < FAINT:
+        return _beside_faint(problem, gap)
     if problem.n_attributes <= MAX_EXACT:
         return _exactly(problem, gap)
     return _by_search(problem, gap)
+
+
+def _beside_faint(problem: Problem, gap: float) -> OptimalSolution:
+    """Solve for the others, beside faint levels that are answered independently."""
+    faint = problem.attribute_epsilon < FAINT
+    parts = [independent(problem, np.flatnonzero(faint).tolist())]
+    method: Method
+    weights, method = np.ones(problem.n_attributes), "blocks"
+    others = np.flatnonzero(~faint)
+    if others.size:
+        levels = problem.attribute_epsilon[others].tolist()
+        solved = solve(problem.counts[others].tolist(), levels, gap=gap)
+        parts += _at_places(solved.parts, others.tolist())
+        weights[faint], weights[others], method = 0.0, solved.weights, solved.method
+    return _certified(problem, parts, weights, method)
+
+
+def _at_places(parts: Sequence[Part], places: Sequence[int]) -> list[Part]:
+    """Return parts of a smaller request with their positions in the whole one."""
+    return [replace(part, attributes=tuple(places[i] for i in part.attributes)) for part in parts]
 
 
 def _by_search(problem: Problem, gap: float) -> OptimalSolution:
@@ -302,10 +329,7 @@ def _in_blocks(problem: Problem, bound: float) -> list[Part]:
     for block in np.split(order, np.clip(ends, 1, len(level) - 1)):
         places = block.tolist()
         solved = solve(problem.counts[places].tolist(), level[places].tolist())
-        parts += [
-            replace(part, attributes=tuple(places[i] for i in part.attributes))
-            for part in solved.parts
-        ]
+        parts += _at_places(solved.parts, places)
     return parts
 
 

@@ -453,3 +453,23 @@ def test_of_two_searches_that_end_at_the_same_level_the_better_proof_counts() ->
     assert poor.lower_bound < solution.lower_bound - 0.1
     kept = optimal._with_best_proof(problem, [poor, solution])
     assert kept.lower_bound == solution.lower_bound
+
+
+@pytest.mark.parametrize("k", [4, 25])
+@pytest.mark.parametrize("faint", [1e-10, 1e-12, 1e-14])
+def test_levels_below_what_a_law_may_miss_cost_no_more_than_themselves(
+    faint: float, k: int
+) -> None:
+    # 0.04 nats above the optimum, or refused because a level "must lie between 0 and 600 nats".
+    levels = [faint, *([1.0, 1.2, 0.9] * k)[: k - 1]]
+    solution = optimal.solve([2] * k, levels)
+    assert solution.gap < (1e-9 if k == 4 else 2e-4)
+    assert solution.parts[0].attributes == (0,)
+    assert np.all(solution.delivered <= levels)
+    assert np.all(np.array(levels) - solution.delivered < 1e-9)
+
+
+def test_attributes_at_faint_levels_alone_answer_independently() -> None:
+    solution = optimal.solve([2, 3, 5], [1e-12, 2e-11, 1e-13])
+    assert solution.method == "blocks"
+    assert 0 <= solution.gap <= solution.epsilon < 3e-11
