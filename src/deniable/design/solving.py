@@ -13,6 +13,7 @@ import numpy as np
 from deniable._checks import check_level
 from deniable.errors import InputError
 from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.mechanism.privacy import compose, record_epsilon
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns.balanced import BalancedSolution
@@ -107,7 +108,17 @@ def solve_optimal(task: Task, levels: Sequence[float]) -> Solution:
 
 def solve_balanced(task: Task, levels: Sequence[float]) -> Solution:
     """Return the law of smallest ε found that keeps the cap and the floor."""
-    return _largest_apart(_balanced, task, levels)
+    return _beside_optimum(_largest_apart(_balanced, task, levels), task, levels)
+
+
+def _beside_optimum(solution: Solution, task: Task, levels: Sequence[float]) -> Solution:
+    """Return the solution with the smallest ε known without a cap and a floor."""
+    if solution.optimal_epsilon is not None:
+        return solution
+    # Laws that keep a cap and a floor are laws without them.
+    found = solution, solve_optimal(task, levels)
+    known = min(compose(record_epsilon(law) for _, law in one.parts) for one in found)
+    return replace(solution, optimal_epsilon=known)
 
 
 def _optimal(task: Task, levels: Sequence[float]) -> Solution:
@@ -281,7 +292,8 @@ def solve_apart(task: Task, levels: Sequence[float]) -> Solution:
     """Return independent responses where a common law was asked for, and say so."""
     reason = "no common law was found under which shares and tables of two lose nothing"
     independent = solve_independent(task, levels)
-    return replace(independent, weights=levels, apart=(tuple(range(len(levels))), reason))
+    said = replace(independent, weights=levels, apart=(tuple(range(len(levels))), reason))
+    return _beside_optimum(said, task, levels)
 
 
 def solve_linear_program(task: Task, levels: Sequence[float]) -> Solution:

@@ -90,6 +90,23 @@ def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> No
     assert "keeps cap and floor and costs less; ε is" in note
 
 
+@pytest.mark.parametrize("levels", [[600.0, 1.0, 1.0, 1.0], [600.0, 600.0, 600.0]])
+def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach(
+    levels: list[float],
+) -> None:
+    made = design(Schema.anonymous([2] * len(levels)), attribute_epsilon=levels)
+    assert "arithmetic does not reach" in made.notes[0]
+    assert made.optimal_epsilon is not None
+    assert made.epsilon_lower_bound <= made.optimal_epsilon <= made.epsilon
+
+
+def test_the_smallest_epsilon_known_is_given_where_a_total_is_divided_independently() -> None:
+    made = design(Schema.anonymous([2, 10_000]), epsilon=0.25)
+    assert made.notes[0].startswith("All attributes answer independently")
+    # That law may miss a level by 1e-9 nats, which the bound does not.
+    assert made.epsilon_lower_bound - 1e-9 <= made.optimal_epsilon < 0.2
+
+
 def test_a_cap_that_leaves_no_room_is_left_to_a_search_over_scales() -> None:
     assert spend_balanced(Task((3, 3), "1x", 0.5), 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None
 
