@@ -146,7 +146,8 @@ class RampLaws:
 
     def still_keeping(self, near: Fit) -> Fit | None:
         """Return the ramp that keeps the floor, next to one that keeps it for something similar."""
-        fit = self._search.beside(near)
+        grouped = len(near.ramp.slopes) == int(self._group_of.max()) + 1
+        fit = self._search.beside(near) if grouped else None
         if fit is None or self._floor is None:
             return fit
         return self._search.still_keeping(self._floor + self._margin, fit)

@@ -50,6 +50,9 @@ _GIANT, _PART_OF_GIANT = 0.55, 0.7
 """Part of a total from which on one of the optimum's levels is a giant, and at which it is tried
 first."""
 
+_LOOSER = 1.1
+"""Step to looser caps, as a factor, in which a ramp that keeps the floor is followed."""
+
 _STARTS, _LOWER = 3, 0.2
 """Scales at which a ramp that keeps the floor is looked for, and their distance in logarithms."""
 
@@ -347,7 +350,8 @@ class _TotalSearch:
             known = None if best is None else math.log(best.scale)
             multiple = min(self._multiple, rung, LOOSEST)
             tried.append(multiple)
-            found = self._by_levels(start, multiple, known, near)
+            starts = _STARTS if len(tried) == 1 else 1
+            found = self._by_levels(start, multiple, known, near, starts)
             near = found.near
             if found.reached is not None and (best is None or _worth(found.reached) > _worth(best)):
                 best, strict, at = found.reached, rung < math.inf, multiple
@@ -360,10 +364,10 @@ class _TotalSearch:
                 if rises == _RISES:
                     break
         if best is not None and strict:  # from there the caps as they are may buy more after all
-            multiple = min(self._multiple, LOOSEST)
-            again = self._by_levels(start, multiple, math.log(best.scale), None).reached
-            if again is not None and _worth(again) > _worth(best):
-                return again
+            best, at = self._loosened(best, at)
+            tried.append(at)
+            if at == min(self._multiple, LOOSEST):
+                return best
             return self._between(
                 best,
                 at,
@@ -371,6 +375,23 @@ class _TotalSearch:
                 lambda cap, known: self._by_levels(start, cap, known, near).reached,
             )
         return best
+
+    def _loosened(self, best: _Reached, at: float) -> tuple[_Reached, float]:
+        """Return what is bought under looser caps by a ramp followed there from stricter ones, and
+        the multiple of the levels that they are."""
+        known, kept, cap = math.log(best.scale), best.ramp, at
+        assert kept is not None
+        while cap < min(self._multiple, LOOSEST):
+            looser = min(_LOOSER * cap, self._multiple, LOOSEST)
+            next_one = self._at_levels(known, looser).still_keeping(kept)
+            if next_one is None or next_one.w > kept.w:
+                break
+            kept, cap = next_one, looser
+        if cap > at:
+            found = self._by_levels(best.scale, cap, known, kept, follow=True).reached
+            if found is not None and _worth(found) > _worth(best):
+                return found, cap
+        return best, at
 
     def _by_ramps(
         self, scale: float, multiple: float, known: float | None, near: Fit | None
@@ -425,17 +446,27 @@ class _TotalSearch:
         return _Reached(scale, self._levels(scale), [part], "ramp", reached), False
 
     def _by_levels(
-        self, scale: float, multiple: float, known: float | None, near: Fit | None
+        self,
+        scale: float,
+        multiple: float,
+        known: float | None,
+        near: Fit | None,
+        starts: int = 1,
+        *,
+        follow: bool = False,
     ) -> _Found:
         """Return what secants over ramps at given levels find.
 
         Args:
             scale: about where the total is spent.
             multiple, known, near: see :meth:`_by_ramps`.
+            starts: scales at most at which a ramp that keeps the floor is looked for.
+            follow: whether the ramp to start from keeps the floor at the scale that is known.
         """
-        at, kept = math.log(scale) if known is None else known, None
-        for _ in range(_STARTS if known is None else 1):
-            ramps = self._at_levels(at, multiple)
+        at = math.log(scale) if known is None else known
+        ramps, free = self._at_levels(at, multiple), near if follow else None
+        kept = free
+        for _ in range(0 if follow else starts):
             free = ramps.searched(near, placed=False)
             near = near if free is None else free
             if known is not None and free is not None and free.w >= self._total:
@@ -444,11 +475,12 @@ class _TotalSearch:
             if kept is not None:
                 break
             at -= _LOWER
+            ramps = self._at_levels(at, multiple)
         if kept is None:
             return _Found(near)
         if known is not None and kept.w * (1.0 + _SPENT_NEARLY) >= self._total:
             return _Found(near, kept.w)
-        secant, bound = _Secant(1.0), kept is not free
+        secant, bound = _Secant(1.0), follow or kept is not free
         for _ in range(_SECANTS):
             over = math.log(kept.w / self._total)
             if abs(over) < _SPENT_ABOUT:

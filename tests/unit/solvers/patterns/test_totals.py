@@ -67,8 +67,9 @@ def beside_a_giant(k: int, seed: int, total: float) -> tuple[list[int], list[flo
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "seed", "total", "least"),
-    # At a given height the last two ended 7.3 and 4 % below.
-    [(13, 0, 7.0, 21.2), (16, 0, 2.0, 6.84), (40, 2, 4.0, 21.89)],
+    # At a given height the others ended 7.3, 4 and 9 % below. Of the last a ramp is found under a
+    # cap of 1.25x alone, and followed from there.
+    [(13, 0, 7.0, 21.2), (16, 0, 2.0, 6.84), (40, 2, 4.0, 21.89), (13, 1, 6.0, 18.4)],
 )
 def test_a_total_of_which_one_level_takes_most_is_divided_at_given_levels(
     k: int, seed: int, total: float, least: float
