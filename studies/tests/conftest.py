@@ -32,7 +32,13 @@ def draw_all() -> Callable[[Findings], None]:
 # their parts, and of the studies that are quicker, are in the default run.
 LONG = {
     *("test_normal", "test_adult_columns", "test_distributions", "test_record_budget"),
-    *("test_adult_release", "test_coverage", "test_levels", "test_foreign_tables"),
+    *(
+        "test_adult_release",
+        "test_category_counts",
+        "test_coverage",
+        "test_levels",
+        "test_foreign_tables",
+    ),
 }
 WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts"}
 

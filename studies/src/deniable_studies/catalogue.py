@@ -6,12 +6,12 @@ from deniable.errors import InputError
 from deniable_studies.beyond import adult_release, coverage, foreign_tables, record_budget
 from deniable_studies.lambda_randomization import table_1
 from deniable_studies.optrr import adult_columns, distributions, iterative, normal
-from deniable_studies.privacy_optimized import genome, levels, run_time
+from deniable_studies.privacy_optimized import category_counts, genome, levels, run_time
 from deniable_studies.study import Study
 
 STUDIES: tuple[Study[Any], ...] = (
-    levels.PRIVACY_LEVELS,
-    levels.CATEGORY_COUNTS,
+    levels.STUDY,
+    category_counts.STUDY,
     genome.STUDY,
     run_time.STUDY,
     table_1.STUDY,

@@ -1,4 +1,4 @@
-"""Figures 1 to 4: the numbers behind the verdicts, in the quick form."""
+"""Figures 1 and 2: the numbers behind the verdicts, in the quick form."""
 
 import math
 
@@ -12,19 +12,13 @@ from deniable_studies.privacy_optimized.instances import (
     draw_instances,
     instance_rows,
 )
-from deniable_studies.privacy_optimized.levels import MOST, SAME_MOST
 from deniable_studies.privacy_optimized.two_attributes import Trend
 from deniable_studies.study import Findings, Setting, Verdict
 
 
 @pytest.fixture(scope="module")
 def of_levels() -> Findings:
-    return levels.PRIVACY_LEVELS.run(Setting(quick=True))
-
-
-@pytest.fixture(scope="module")
-def of_counts() -> Findings:
-    return levels.CATEGORY_COUNTS.run(Setting(quick=True))
+    return levels.STUDY.run(Setting(quick=True))
 
 
 def verdict(findings: Findings, part: str) -> Verdict:
@@ -85,7 +79,7 @@ def test_the_threshold_verdict_needs_k_ln_k_and_not_k() -> None:
     assert levels.proportional(plain).verdict is Verdict.NOT
     missing = levels.proportional(exact | {10: None})
     assert missing.verdict is Verdict.PARTLY
-    assert "no Σ ε_i" in levels.PRIVACY_LEVELS.claim("proportional", missing).why
+    assert "no Σ ε_i" in levels.STUDY.claim("proportional", missing).why
     assert levels.proportional(dict.fromkeys(exact)).verdict is Verdict.NOT
 
 
@@ -93,7 +87,7 @@ def test_one_draw_above_the_sum_undoes_the_claim_of_stronger_privacy() -> None:
     good = {k: [at(10, 5, 5)] * 4 for k in ATTRIBUTES}
     assert levels.stronger(good).verdict is Verdict.REPRODUCED
     bad = good | {3: [*good[3], at(10, 10.5, 5)]}
-    claim = levels.PRIVACY_LEVELS.claim("stronger", levels.stronger(bad))
+    claim = levels.STUDY.claim("stronger", levels.stronger(bad))
     assert claim.verdict is Verdict.NOT
     assert "1.05 times" in claim.why
 
@@ -115,66 +109,5 @@ def test_a_total_of_20_in_equal_levels_is_what_the_design_says() -> None:
     assert bought.equal / 7 + 6 * math.log(5) == pytest.approx(20, abs=0.02)
 
 
-def test_what_has_a_proof_comes_out(of_counts: Findings) -> None:
-    assert verdict(of_counts, "The value of (10) tends to increase") is Verdict.REPRODUCED
-    assert verdict(of_counts, "No clear trend in the value of (11)") is Verdict.NOT
-    assert verdict(of_counts, "However, the increasing trend") is Verdict.PARTLY
-    assert verdict(of_counts, "significantly stronger") is not Verdict.NOT
-
-
-def test_the_draws_have_the_ranges_that_the_choices_state(of_counts: Findings) -> None:
-    table = of_counts.table("instances")
-    for k, text in zip(table.column("attributes"), table.column("categories"), strict=True):
-        counts = [int(count) for count in str(text).split()]
-        assert len(counts) == k
-        assert 2 <= min(counts) <= max(counts) <= MOST[len(counts)]
-    assert all(f"2 to {most} (k = {k})" in of_counts.choices[0] for k, most in MOST.items())
-    counts, asked = levels.draw_same(Setting().generator(1), 2000)
-    assert (min(counts), max(counts)) == (2, SAME_MOST)
-    assert set(asked) == {3.0}
-
-
-def test_few_categories_are_near_optimal_up_to_about_30_in_all(of_counts: Findings) -> None:
-    table = of_counts.table("thresholds")
-    assert table.column("attributes") == [*ATTRIBUTES]
-    # 28 to 33 with 200 draws.
-    assert all(20 <= float(value) <= 40 for value in table.column("within_1_percent"))
-
-
-def test_the_same_seed_gives_the_same_counts_and_the_second_set_is_another() -> None:
-    def draws(stream: int) -> object:
-        return draw_instances(Setting(), (3,), 4, levels.draw_counts, stream=stream)
-
-    assert draws(0) == draws(0) != draws(1)
-
-
-def of_sizes(sum_categories: int, excess: float) -> Instance:
-    counts = (sum_categories - 4, 2, 2)
-    return Instance(counts, (3.0,) * 3, (3.0,) * 3, 4 * excess, 4.0, 4.0, 0.0, None, 1.0)
-
-
-def test_thresholds_are_read_per_tolerance() -> None:
-    draws = {3: [of_sizes(total, 1 + (total - 10) / 100) for total in range(10, 30)]}
-    assert levels.thresholds(draws, 1.05) == {3: 15}
-    assert levels.thresholds(draws, 1.1) == {3: 20}
-    assert levels.thresholds({3: [of_sizes(10, 1.5)]}, 1.1) == {3: None}
-
-
-def test_the_threshold_verdict_asks_for_a_factor_and_for_all_four() -> None:
-    for ends, expected in (
-        ((30, 30, 30, 35), Verdict.REPRODUCED),
-        ((30, 30, 30, 43), Verdict.PARTLY),
-        ((30, 30, 30, 60), Verdict.NOT),
-        ((30, 30, 30, None), Verdict.NOT),
-    ):
-        # Near-optimal up to the end and nowhere beyond; None: nowhere at all.
-        draws = {
-            k: [of_sizes(20, 1.5)] * 2 if end is None else [of_sizes(end, 1), of_sizes(99, 1.5)]
-            for k, end in zip(ATTRIBUTES, ends, strict=True)
-        }
-        assert levels.same_threshold(draws, draws).verdict is expected
-
-
-def test_every_figure_can_be_drawn(of_levels: Findings, of_counts: Findings, draw_all) -> None:
+def test_every_figure_can_be_drawn(of_levels: Findings, draw_all) -> None:
     draw_all(of_levels)
-    draw_all(of_counts)
