@@ -9,7 +9,8 @@ import pytest
 
 from deniable.laws.response import attenuation
 from deniable_studies.beyond import peers
-from deniable_studies.beyond.adult_release import run_peers, sampling_error
+from deniable_studies.beyond.adult_release import sampling_error
+from deniable_studies.beyond.peers import run_peers
 from deniable_studies.study import Setting
 
 SIZES = (2, 3, 5)

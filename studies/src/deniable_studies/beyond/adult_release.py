@@ -33,8 +33,9 @@ from deniable_studies.adult import CATEGORICAL, Adult, read_adult
 from deniable_studies.adult import schema as adult_schema
 from deniable_studies.beyond import baselines, peers
 from deniable_studies.beyond.baselines import (
+    RSFD,
+    RSFD_STATED,
     amplified_epsilon,
-    fake_data_given_rest,
     fake_data_law,
     one_pair,
     pair_variance,
@@ -46,6 +47,7 @@ from deniable_studies.beyond.offers import (
     draw_offer,
     draw_realistic_fake_data,
 )
+from deniable_studies.beyond.peers import PeerRun, run_peers
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.study import Cell, Judged, Rows, Setting, Study, Values
 from deniable_studies.text import read_text
@@ -57,7 +59,7 @@ DESIGNED = ("optimal", "balanced", "kronecker")
 OURS = (*DESIGNED, "lambda")
 FORMS = {"forms": 0.5, "forms-shares": 0.0}
 """Published forms, by the importance of pairs θ."""
-RSFD, RSFD_STATED, RSRFD = "rsfd", "rsfd-as-stated", "rsrfd"
+RSRFD = "rsrfd"
 DRAWN = (*OURS, *FORMS, RSFD, RSFD_STATED)
 SMP = "smp"
 LEVELS, QUICK_LEVELS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
@@ -356,69 +358,6 @@ def sampling_error(
         + (1 - square) / a * (1 / answers - 1 / n_records)
         for a, square in zip(n_categories, concentration, strict=True)
     )
-
-
-@dataclass(frozen=True)
-class PeerRun:
-    """A baseline as the public package runs it.
-
-    Args:
-        method: ``spl``, SMP by one of ``peers.SMP``, ``rsfd`` (asked for so that the record's level
-            is the total) or ``rsfd-as-stated`` (asked for the total, so that the record's level is
-            above it).
-        asked: the total, in nats.
-        measured: mean squared error of marginals (negative estimates set to 0, then divided by the
-            sum).
-        standard_error: of it; NaN from one release.
-        n_releases: how many.
-    """
-
-    method: str
-    asked: float
-    measured: float
-    standard_error: float
-    n_releases: int
-
-
-def run_peers(
-    columns: Sequence[NDArray[Any]],
-    n_categories: Sequence[int],
-    epsilon: float,
-    n_releases: int,
-    setting: Setting,
-) -> list[PeerRun]:
-    """Return the errors of the public package's methods, which has to be installed.
-
-    Args:
-        columns: codes per attribute, shape (n,) each.
-        n_categories: shape (k,).
-        epsilon: the total, in nats.
-        n_releases: of each method.
-        setting: for seed and progress.
-    """
-    truths = [
-        np.bincount(c, minlength=a) / len(c) for c, a in zip(columns, n_categories, strict=True)
-    ]
-    # Asked for ln(1 + (e^ε − 1)/k) RS+FD answers at ε, which is then the record's level.
-    nominal = fake_data_given_rest(len(n_categories), epsilon)
-    runs = [
-        (peers.SPL, peers.SPL, epsilon),
-        *((name, name, epsilon) for name in peers.SMP),
-        (RSFD, peers.RSFD, nominal),
-        (RSFD_STATED, peers.RSFD, epsilon),
-    ]
-    done = []
-    for place, (method, name, asked) in enumerate(runs):
-        peers.seed(setting.release_seed(9, place))
-        errors = []
-        for release in range(n_releases):
-            with setting.step(place * n_releases + release, len(runs) * n_releases):
-                estimates = peers.shares(name, columns, n_categories, asked)
-                squares = [np.mean((e - t) ** 2) for e, t in zip(estimates, truths, strict=True)]
-                errors.append(float(np.mean(squares)))
-        spread = float(np.std(errors, ddof=1)) if n_releases > 1 else float("nan")
-        done.append(PeerRun(method, epsilon, fmean(errors), spread / n_releases**0.5, n_releases))
-    return done
 
 
 @dataclass(frozen=True)

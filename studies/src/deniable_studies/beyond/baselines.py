@@ -36,6 +36,9 @@ from deniable.laws import PatternTable
 from deniable.laws.patterns import other_outputs
 from deniable.laws.response import attenuation, keep_probability
 
+RSFD, RSFD_STATED = "rsfd", "rsfd-as-stated"
+"""RS+FD at the level of a whole record, and at the level that its authors state."""
+
 
 def amplified_epsilon(n_attributes: int, epsilon: float) -> float:
     """Return ε' = ln(k(e^ε − 1) + 1) in nats, the level that RS+FD answers at by its authors."""
@@ -253,7 +256,7 @@ def pair_variance(n_categories: Sequence[int], information: NDArray[np.float64])
 
 SHARES: Mapping[str, Callable[[Sequence[int], float], list[float]]] = {
     "spl": lambda n, e: questions(n, e, len(n), "response"),
-    "rsfd": fake_data,
+    RSFD: fake_data,
     "smp": lambda n, e: questions(n, e, 1, "response"),
     "smp-unary": lambda n, e: questions(n, e, 1, "unary"),
     "smp-better": lambda n, e: questions(n, e, 1, "better"),

@@ -12,14 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable_studies.beyond.baselines import RSFD, RSFD_STATED, fake_data_given_rest
+from deniable_studies.study import Setting
+
 PACKAGE = "multi-freq-ldpy"
 
-SPL, RSFD = "spl", "rsfd"
+SPL = "spl"
 SMP = {"smp": "GRR", "smp-better": "ADP", "smp-subset": "SS", "smp-hashing": "LH"}
 """SMP, by the package's names for what answers its one question."""
 
@@ -90,3 +94,66 @@ def seed(value: int) -> None:
 
 def _seed_global(value: int) -> None:
     np.random.seed(value)  # noqa: NPY002 - the generator that the package uses
+
+
+@dataclass(frozen=True)
+class PeerRun:
+    """A baseline as the public package runs it.
+
+    Args:
+        method: ``spl``, one of ``SMP``, ``rsfd`` (asked for so that the record's level is the
+            total) or ``rsfd-as-stated`` (asked for the total, so that the record's level is above
+            it).
+        asked: the total, in nats.
+        measured: mean squared error of marginals (negative estimates set to 0, then divided by the
+            sum).
+        standard_error: of it; NaN from one release.
+        n_releases: how many.
+    """
+
+    method: str
+    asked: float
+    measured: float
+    standard_error: float
+    n_releases: int
+
+
+def run_peers(
+    columns: Sequence[NDArray[Any]],
+    n_categories: Sequence[int],
+    epsilon: float,
+    n_releases: int,
+    setting: Setting,
+) -> list[PeerRun]:
+    """Return the errors of the public package's methods, which has to be installed.
+
+    Args:
+        columns: codes per attribute, shape (n,) each.
+        n_categories: shape (k,).
+        epsilon: the total, in nats.
+        n_releases: of each method.
+        setting: for seed and progress.
+    """
+    truths = [
+        np.bincount(c, minlength=a) / len(c) for c, a in zip(columns, n_categories, strict=True)
+    ]
+    # Asked for ln(1 + (e^ε − 1)/k) RS+FD answers at ε, which is then the record's level.
+    nominal = fake_data_given_rest(len(n_categories), epsilon)
+    runs = [
+        (SPL, SPL, epsilon),
+        *((name, name, epsilon) for name in SMP),
+        (RSFD, RSFD, nominal),
+        (RSFD_STATED, RSFD, epsilon),
+    ]
+    done = []
+    for place, (method, name, asked) in enumerate(runs):
+        seed(setting.release_seed(9, place))
+        errors = []
+        for release in range(n_releases):
+            with setting.step(place * n_releases + release, len(runs) * n_releases):
+                estimates = shares(name, columns, n_categories, asked)
+                squares = [np.mean((e - t) ** 2) for e, t in zip(estimates, truths, strict=True)]
+                errors.append(float(np.mean(squares)))
+        spread = float(np.std(errors, ddof=1)) if n_releases > 1 else float("nan")
+        done.append(PeerRun(method, epsilon, fmean(errors), spread / n_releases**0.5, n_releases))
+    return done

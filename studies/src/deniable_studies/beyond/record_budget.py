@@ -20,6 +20,8 @@ from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
 from deniable.solvers.patterns.least_variance import least_share_variance
 from deniable_studies.beyond.baselines import (
+    RSFD,
+    RSFD_STATED,
     SHARES,
     amplified_epsilon,
     fake_data_attenuation,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 DESIGNED = ("optimal", "balanced", "kronecker")
-RSFD, RSFD_STATED, SMP, SUBSETS = "rsfd", "rsfd-as-stated", "smp", "smp-subset"
+SMP, SUBSETS = "smp", "smp-subset"
 FORMS, FORMS_SHARES = "forms", "forms-shares"
 ONE_PAIR = "pair-subset"
 OFFERED = (SMP, SUBSETS, "m-of-k", "privunit", ONE_PAIR)
