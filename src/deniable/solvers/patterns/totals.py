@@ -538,7 +538,7 @@ class _TotalSearch:
         Where one level takes nearly all of the total, the scale at a given height moves steeply
         with the top, and the height at given levels gently.
         """
-        at, last, spent = math.log(scale), None, height
+        at, spent, secant = math.log(scale), height, _Secant(1.0)
         near = self._afar and replace(self._afar, w=height)
         for _ in range(_SECANTS):
             levels = self._levels(math.exp(at))
@@ -551,23 +551,16 @@ class _TotalSearch:
             if abs(over) < _SPENT_NEARLY:
                 self._afar = replace(near, w=at)
                 return self._afar
-            slope = 1.0
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
-            last = at, over
-            at -= over / slope
-            grown = math.exp(at - last[0])
-            ramp = near.ramp
-            ramp = replace(ramp, slopes=grown * ramp.slopes, top=grown * ramp.top)
-            spent = grown * near.w
-            near = replace(near, ramp=ramp, w=spent)
+            at, last = secant.next(at, over), at
+            near = _grown(near, math.exp(at - last))
+            spent = near.w
         return None
 
     def _by_program(self, scale: float) -> _Reached | None:
         """Solve the capped program at scales, by secants of ln ε over ln scale."""
         best: _Reached | None = None
         low, high = -math.inf, math.inf
-        at, last = math.log(scale), None
+        at, secant = math.log(scale), _Secant(1.3)
         for _ in range(_PROGRAMS):
             part = self._program_at(math.exp(at))
             if part is None:
@@ -580,11 +573,7 @@ class _TotalSearch:
                     return best
             else:
                 high = min(high, at)
-            slope = 1.3
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), 0.3), 5.0)
-            last = at, over
-            at -= (over + 0.4 * _UNSPENT_BY_SECANTS) / slope
+            at = secant.next(at, over + 0.4 * _UNSPENT_BY_SECANTS)
             if not low < at < high:
                 at = 0.5 * (low + high)
         return best
