@@ -77,7 +77,10 @@ class Limits:
     @property
     def budget(self) -> float:
         """The most that the costs of all rows may add up to."""
-        return 1.0 if self.success is None else self.success
+        if self.success is None:
+            return 1.0
+        # max q ≤ δ 1·q of every row, so that the costs add up to δ at most.
+        return min(self.success, self.most_posterior or 1.0)
 
 
 def average_limits(
@@ -189,10 +192,16 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
 
 
 def shape_of_rows(limits: Limits) -> tuple[int, float]:
-    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0)."""
+    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0).
+
+    Where rows with a part are too many to be compared one by one, sets of ⌊1/δ⌋ take their place:
+    such a row is a mixture of two sets, so that no excess is lost (docs/proofs/frontier.md, 5).
+    """
     if limits.most_posterior is None:
         return 1, 0.0
     whole, part = sum_bound(limits.most_posterior)
+    if part > 0.0 and not parts_are_listed(limits.n_categories, whole):
+        return whole, 0.0
     return whole + (part > 0), part
 
 
@@ -473,11 +482,11 @@ def most_excess(
     rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, sizes, theta)
     rest = _up(constant + more[0, 0] + rest, theta)
     best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
-    return max(best, _most_of_parts(P, skew, least - 1, part, theta))
+    return max(best, _most_of_parts(P, least - 1, part, theta))
 
 
-_MAX_SETS = 150_000
-_MAX_PARTS = 4_000_000
+_MAX_SETS = 1_000_000
+_MAX_PARTS = 40_000_000
 
 
 def parts_are_listed(n_categories: int, whole: int) -> bool:
@@ -486,12 +495,12 @@ def parts_are_listed(n_categories: int, whole: int) -> bool:
 
 
 def listed_sizes(n_categories: int) -> range:
-    """Sizes of sets that are few enough to be compared one by one: up to 4, and 1 and 2 always.
+    """Sizes of sets that are few enough to be compared one by one: up to 5, and 1 and 2 always.
 
     >>> listed_sizes(41), listed_sizes(200)
-    (range(1, 5), range(1, 3))
+    (range(1, 6), range(1, 3))
     """
-    few = [k for k in (3, 4) if math.comb(n_categories, k) <= _MAX_SETS]
+    few = [k for k in (3, 4, 5) if math.comb(n_categories, k) <= _MAX_SETS]
     return range(1, 3 + len(few))
 
 
@@ -522,23 +531,17 @@ def _most_listed(
     return np.asarray(some + theta * size)
 
 
-def _most_of_parts(P: FloatArray, skew: FloatArray, whole: int, part: float, theta: float) -> float:
-    """At least the most of qᵀPq/(1·q) over the rows 1_S + φ 1_x with |S| = ⌊1/δ⌋."""
+def _most_of_parts(P: FloatArray, whole: int, part: float, theta: float) -> float:
+    """The most of qᵀPq/(1·q) over the rows 1_S + φ 1_x with |S| = ⌊1/δ⌋, rounded up."""
     n = len(P)
     if part == 0.0:
         return 0.0
-    one_by_one = parts_are_listed(n, whole)
-    members = sets_of(n - 1, whole) if one_by_one else np.empty((0, whole), dtype=np.intp)
+    members = sets_of(n - 1, whole)
     best = 0.0
     for x in range(n):
         rest = np.flatnonzero(np.arange(n) != x)
         linear = _up(np.diag(P)[rest] + _up(2.0 * part * P[rest, x], theta), theta)
-        within = P[np.ix_(rest, rest)]
-        if one_by_one:
-            some = _most_listed(linear, within, members, theta).max()
-        else:
-            split, sizes = skew[np.ix_(rest, rest)], np.array([whole])
-            some = _most_of_sets(linear, within, split, sizes, theta)[0]
+        some = _most_listed(linear, P[np.ix_(rest, rest)], members, theta).max()
         some = _up(some + _up(part**2 * P[x, x], theta), theta)
         best = max(best, float(_up(some / (whole + part), theta)))
     return best

@@ -13,8 +13,8 @@ tr(Eᵀ H⁻¹ E), E Eᵀ = Uᵀ D U: the semidefinite program
 The off-diagonal block of its dual is −Z of the certificate. About 2^n rows are too many for one
 program from n = 9 on; it is solved over some of them, those that violate the dual most are added,
 and that is repeated until the certificate, which looks at all rows, closes the gap. Beyond
-`MAX_EXACT_CATEGORIES` the rows are not even listed: `sets` searches for a mechanism, and `pricing`
-proves what its dual is worth; with many categories the dual comes from `relaxed`.
+`MAX_EXACT_CATEGORIES` the rows are not even listed: `relaxed` proves a bound, and `sets` searches
+for a mechanism.
 
 The proofs are in docs/proofs/frontier.md, Theorem 3.
 """
@@ -38,19 +38,21 @@ from deniable.solvers.matrices.certificate import (
     closed_form_bound,
     extreme_rows,
 )
-from deniable.solvers.matrices.pricing import Pricing
+from deniable.solvers.matrices.listed import Listed
 from deniable.solvers.matrices.response import record_mse
 
 _TOLERANCE = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
-_SEARCHES = 16
-_FEWER_SEARCHES = 6
-_MERGED = 30
+_SEARCHES = 20
+_FEWER_SEARCHES = 12
 _CLOSE = 1e-4
+_LAST_SEARCHES = 4
+_NAMED = 100
+_PROPORTIONS = 100
 
-MAX_SEARCHED_CATEGORIES = 100
-"""Beyond, there is a bound, but no mechanism beside it: the search would take hours."""
+MAX_WEIGHED_CATEGORIES = 50
+"""Beyond, the answers of a mechanism name categories of a group at random, and are not weighed."""
 
 Indices = npt.NDArray[np.intp]
 # Weights below this fraction of the total are what an interior-point method leaves of zero.
@@ -65,7 +67,7 @@ class FrontierPoint:
         limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs (up to
             `MAX_EXACT_CATEGORIES`; more beyond).
-            None beyond `MAX_SEARCHED_CATEGORIES`, or if the search found none.
+            None if the search found none.
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
@@ -138,36 +140,50 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
 def _beyond(limits: Limits) -> FrontierPoint:
     """A proven bound, and the best mechanism that a search finds, for any number of categories."""
-    nothing = np.empty(0, dtype=np.intp)
-    if limits.n_categories > relaxed.MOST_GROUPS:
-        certificate = merged_bound(limits)
-    elif limits.epsilon is None and limits.most_posterior is None:
-        certificate = relaxed.bound(limits)  # as good as exact, in two seconds
-    else:
+    divided = relaxed.divided_for(limits)
+    alike = relaxed.alike(limits, divided)
+    listed = Listed(alike, divided)
+    if len(listed.with_part):
+        # Moments of sets say nothing of rows with a part of a category: here weights find Z and λ.
         certificate = relaxed.in_closed_form(limits)
-    if limits.n_categories > MAX_SEARCHED_CATEGORIES:
-        return FrontierPoint(limits, None, np.inf, certificate, nothing)
-    rounds = _SEARCHES if limits.n_categories <= relaxed.MOST_GROUPS else _FEWER_SEARCHES
-    found, certificate = sets.mechanism(limits, certificate, rounds, _CLOSE)
-    if found is None:
-        best = max(certificate, merged_bound(limits), key=lambda proof: proof.claim)
-        return FrontierPoint(limits, None, np.inf, best, nothing)
-    heavy = found.weights > _NEGLIGIBLE * found.weights.sum()
-    weights = _repair(limits, found.rows[heavy], found.weights[heavy])
-    matrix = _matrix(limits, found.rows[heavy], weights)
-    error = float(record_mse(matrix, limits.prior))
-    return FrontierPoint(limits, matrix, error, certificate, nothing)
+        dual = certificate.directions, certificate.multipliers
+        found, dual = sets.mechanism(alike, listed, dual, _SEARCHES, _CLOSE)
+        own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
+        certificate = max(certificate, own, key=lambda proof: proof.claim)
+    else:
+        certificate, dual, least = relaxed.bound(limits, listed)
+        found, _ = sets.mechanism(alike, listed, dual, _FEWER_SEARCHES, _CLOSE, least)
+    matrix = None if found is None else _named(limits, listed, found, certificate)
+    error = np.inf if matrix is None else float(record_mse(matrix, limits.prior))
+    return FrontierPoint(limits, matrix, error, certificate, np.empty(0, dtype=np.intp))
 
 
-def merged_bound(limits: Limits, most: int = _MERGED) -> Certificate:
-    """A proven bound with categories of like shares taken alike, in so many groups at most.
+def _named(
+    limits: Limits, listed: Listed, found: sets.Weighted, certificate: Certificate
+) -> FloatArray | None:
+    """A matrix for the true shares, of rows found for groups; None if their sums do not come out.
 
-    The directions come from `relaxed`, and `pricing` completes the proof.
+    Up to `MAX_WEIGHED_CATEGORIES` the weights are those of least error, beyond, near those found.
     """
-    divided = relaxed.divided_for(limits, most)
-    prices = Pricing(limits, divided)
-    given = relaxed.bound(limits, divided), relaxed.in_closed_form(limits, divided)
-    return max((prices.prove(proof) for proof in given), key=lambda proof: proof.claim)
+    n = limits.n_categories
+    rows, weights = sets.drawn(limits, listed, found, _NAMED * n)
+    if n <= MAX_WEIGHED_CATEGORIES:
+        each = Listed(limits, [np.array([x]) for x in range(n)])
+        dual = certificate.directions, certificate.multipliers
+        args = limits, each, dual, _LAST_SEARCHES, _CLOSE, found.error, rows
+        weighed, _ = sets.mechanism(*args)
+        if weighed is not None:
+            rows, weights = weighed.rows, weighed.weights
+    else:
+        portions = rows / rows.sum(axis=1, keepdims=True)
+        for _ in range(_PROPORTIONS):  # towards Σ w q = p
+            weights = weights * np.exp(portions @ np.log(limits.prior / (weights @ rows)))
+    heavy = weights > _NEGLIGIBLE * weights.sum()
+    rows = rows[heavy]
+    weights = _repair(limits, rows, weights[heavy])
+    off = np.abs(weights @ rows / limits.prior - 1.0).max()
+    over = 0.0 if limits.success is None else float(weights.sum()) - limits.success
+    return _matrix(limits, rows, weights) if max(off, over) < 1e-9 else None
 
 
 def _batch(n_categories: int) -> int:
@@ -392,9 +408,9 @@ def _repair(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray
     """Move the weights a little so that Σ w q = p and the cost hold to rounding."""
     equations, wanted = rows.T, limits.prior
     # Where A does not bind, the cost may already follow from the rows (all of them at δ).
-    if limits.success is not None and weights.sum() > limits.success * (1.0 - 1e-7):
+    if limits.success is not None and weights.sum() > limits.success * (1.0 - 1e-2):
         equations = np.vstack([equations, np.ones(len(rows))])
-        wanted = np.append(wanted, limits.success)
+        wanted = np.append(wanted, min(limits.success, weights.sum()))
     for _ in range(5):
         # The nearest solution in the relative change of the weights.
         change = np.linalg.lstsq(equations * weights, wanted - equations @ weights, rcond=None)[0]

@@ -1,43 +1,50 @@
-"""A bound on the least error with many categories, and the directions that prove it.
+"""A bound on the least error with many categories, and the certificate that proves it.
 
-`frontier` chooses weights of about 2^n extreme rows. Here the unknown is what the weights add up
-to, K = Σ w_a q_a q_aᵀ/(1·q_a), n(n + 1)/2 numbers. Instead of the cone of all sums of extreme rows,
-which has too many faces, K keeps inequalities that every extreme row keeps, so that the least
-error over them is a lower bound. For average privacy, K₁ the part of K that is made of rows 1_B:
+`frontier` chooses weights of about 2^n extreme rows. Here some rows are listed and have weights of
+their own; of all larger sets B only the moments X(x, x') = Σ w t² [x, x' ∈ B] and X₀ = Σ w t² are
+unknown, t the scale of a row (t² = 1/|B| for average privacy). Every set of at least k categories
+keeps
 
-    K₁(x, x') ≥ 0,   K₁(x, x) ≥ K₁(x, x'),   Σ_x' K₁(x, x') ≥ k K₁(x, x),   K(x, x) ≤ δ p(x),
+    X(x, x) ≥ X(x, x') ≥ 0,   Σ_x' X(x, x') ≥ k X(x, x),   [X₀ diag Xᵀ; diag X  X] ⪰ 0
 
-k the least size of a set. If 1/2 < δ < 1 the rows 1_x + φ 1_x' and the sets of two are listed, and
-k is 3; below 1/2 it is ⌈1/δ⌉, and nothing more is said of the rows with φ. Under ε-LDP, for the
-moments of the sets B, X(x, x') = Σ w [x, x' ∈ B] t² and X₀ = Σ w t² with t the scale of a row, the
-products of any two of 1_B(x) and 1 − 1_B(x), and of |B| − k and |B| − k − 1, are at least 0; the
-sets of one and of two are listed. What the solution's dual proves is evaluated by `certificate`,
-which trusts nothing here.
+and Σ w t² (|B| − l) (|B| − l − 1) ≥ 0 for whole l. K is linear in all of these, so that the least
+tr(G C⁺ G) under them is a lower bound, found by an interior-point method. Its multipliers are λ and
+what `certificate`, which trusts nothing here, checks all sets with: the splits, and the squares
+that the semidefinite condition is.
 
-Rare categories of nearly equal shares can be taken alike (`groups`): K is then the same for all of
-a group, and the unknowns are those of as many categories as there are groups. The certificate is
-for all categories with their own shares (docs/proofs/frontier.md, section 5).
+Categories of nearly equal shares can be taken alike (`groups`): K is then the same for all of a
+group, and the unknowns are those of one category of each group, and of two where it has several.
+The certificate is for all categories with their own shares (docs/proofs/frontier.md, section 5).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.certificate import Certificate, Limits, certify, sum_bound
+from deniable.solvers.matrices.certificate import (
+    Certificate,
+    Limits,
+    certify,
+    shape_of_rows,
+    sum_bound,
+)
+from deniable.solvers.matrices.listed import Groups, Listed
 
-MOST_GROUPS = 41
+MOST_GROUPS = 30
 """Unknowns grow with the square of the groups, and time with their third power."""
 
 _TOLERANCE = 1e-9
-_MOST_STEPS = 80
+_MOST_STEPS = 100
 _TO_BOUNDARY = 0.95
-
-Groups = list[npt.NDArray[np.intp]]
+# The products of slacks and multipliers at the start, over the error: large, since the first steps
+# are far from where the error is like its quadratic model.
+_START = 10.0
+_LEAST_CENTRING = 0.1
+_MARGIN = 0.8
 
 
 def groups(prior: FloatArray, most: int = MOST_GROUPS, *, local: bool = False) -> Groups:
@@ -73,60 +80,81 @@ def divided_for(limits: Limits, most: int = MOST_GROUPS) -> Groups:
     return groups(limits.prior, most, local=limits.epsilon is not None)
 
 
+def alike(limits: Limits, divided: Groups) -> Limits:
+    """The same limits at the mean shares of the groups."""
+    prior = limits.prior.copy()
+    for members in divided:
+        prior[members] = prior[members].mean()
+    return replace(limits, prior=prior / prior.sum())
+
+
 def at_true_shares(
     limits: Limits, mean: FloatArray, Z: FloatArray, multipliers: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Z and λ of the mean shares of groups as they are for the true shares.
+    """The best Z and λ for the true shares that leave the excess of each set what it is.
 
-    Under ε-LDP rows are p∘v: let Zᵀq of the same v be what it is at the mean shares, and
-    (λ·q)(1·q) nearly so (docs/proofs/frontier.md, section 5). Else they are the same.
+    A row is a∘v with v of a set: a = p under ε-LDP, else 1. Its excess times (1·q) is vᵀFv,
+    F = YYᵀ − (aℓᵀ + ℓaᵀ)/2 with Y = a∘Z and ℓ = a∘λ. Of all Y and ℓ with this F those prove most
+    for which Yᵀ(p/a) = 0 and tr(ZᵀG) is largest (docs/proofs/frontier.md, Lemma 8).
     """
-    if limits.epsilon is None:
-        return Z, multipliers
     p = limits.prior
-    level = float(multipliers @ mean)
-    return Z * (mean / p)[:, None], (multipliers * mean - level * (p - mean)) / p
+    before, after = (mean, p) if limits.epsilon is not None else (np.ones_like(p),) * 2
+    Y, level = before[:, None] * Z, before * multipliers
+    form = Y @ Y.T - (np.outer(before, level) + np.outer(level, before)) / 2.0
+    image = form @ (p / after)
+    level = -2.0 * image + (image @ (p / after)) * after
+    square = form + (np.outer(after, level) + np.outer(level, after)) / 2.0
+    values, vectors = np.linalg.eigh(square)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    left, _, right = np.linalg.svd(root.T @ ((np.diag(p) - np.outer(p, p)) / after[:, None]))
+    return root @ (left @ right) / after[:, None], level / after
 
 
-def bound(limits: Limits, divided: Groups | None = None) -> Certificate:
-    """Return a certificate of the least error that the inequalities above allow.
+def bound(
+    limits: Limits, listed: Listed
+) -> tuple[Certificate, tuple[FloatArray, FloatArray], float]:
+    """Return a certificate of the least error over small sets and the moments of larger ones.
+
+    Where that is less than the bound in closed form, or could not be solved for, that.
 
     Args:
         limits: the prior and the required privacy.
-        divided: groups of categories to be taken alike; `groups` of the prior if None.
+        listed: of the limits at the mean shares of groups (`alike`).
 
-    Where that is less than the bound in closed form, or could not be solved for, that.
+    Returns:
+        The certificate, its Z and λ at the mean shares, and the bound on n·N·MSE there.
 
     Source: docs/proofs/frontier.md, section 5.
 
     >>> from deniable.solvers.matrices.certificate import average_limits, verify
-    >>> certificate = bound(average_limits([0.5, 0.3, 0.2], 0.25))
+    >>> limits = average_limits([0.5, 0.3, 0.2], 0.25)
+    >>> certificate, _, _ = bound(limits, Listed(limits, groups(limits.prior)))
     >>> round(certificate.record_mse, 6), verify(certificate) >= certificate.claim
     (0.346306, True)
     """
-    simple = in_closed_form(limits, divided)
-    try:
-        found = _Relaxed(limits, divided_for(limits) if divided is None else divided).certificate()
-    except InputError:
-        return simple
-    return max(simple, found, key=lambda certificate: certificate.claim)
+    simple = in_closed_form(limits)
+    # Under ε-LDP moments say enough of larger sets, and these are few.
+    local = limits.epsilon is not None
+    least = 3 if local else shape_of_rows(limits)[0]
+    found = _Relaxed(limits, listed.divided, listed.sets_up_to(2 * local), least).solve()
+    if found is None:
+        return simple, (simple.directions, simple.multipliers), 0.0
+    best = max(simple, found.certificate, key=lambda proof: proof.claim)
+    return best, (found.directions, found.multipliers), found.error
 
 
-def in_closed_form(limits: Limits, divided: Groups | None = None) -> Certificate:
+def in_closed_form(limits: Limits) -> Certificate:
     """A bound of Theorem 6 as a certificate.
 
     For average privacy Z = 1, and λ and m such that λ·p + m A is the concave envelope at A of what
     Σ q²/(1·q) can be. Under ε-LDP the one with D^{−1/2} C D^{−1/2}: Z = D^{−1/2} W with W the
-    orthogonal matrix of the largest tr(ZᵀG), at the mean shares of the groups.
+    orthogonal matrix of the largest tr(ZᵀG).
     """
+    p = limits.prior
     if limits.epsilon is not None:
-        mean = limits.prior.copy()
-        for members in divided or ():
-            mean[members] = mean[members].mean()
-        root = np.sqrt(mean / mean.sum())
-        left, _, right = np.linalg.svd(np.diag(root) - np.outer(root, root * root))
-        Z = left @ right / root[:, None]
-        return certify(limits, *at_true_shares(limits, mean, Z, np.zeros(len(mean))))
+        root = np.sqrt(p)
+        left, _, right = np.linalg.svd(np.diag(root) - np.outer(root, p))
+        return certify(limits, left @ right / root[:, None], np.zeros(len(p)))
     n = limits.n_categories
     rest = 0.0
     delta = limits.most_posterior
@@ -147,30 +175,53 @@ class _Point:
     Attributes:
         y: the unknowns.
         slack: C y − d, kept above 0.
-        equal: multipliers of R y = r.
+        matrix: the moments with X₀, and what they still lack to be it, positive definite.
+        equal: multipliers of R y = 1.
         multipliers: of the slacks, above 0.
+        square: multiplier of the matrix, positive definite.
     """
 
     y: FloatArray
     slack: FloatArray
+    matrix: FloatArray
     equal: FloatArray
     multipliers: FloatArray
+    square: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A solution.
+
+    Attributes:
+        certificate: for the true shares.
+        directions: Z at the mean shares.
+        multipliers: λ there.
+        error: n·N·MSE there.
+    """
+
+    certificate: Certificate
+    directions: FloatArray
+    multipliers: FloatArray
+    error: float
 
 
 class _Relaxed:
     """The program over K, for groups g of n_g categories with a mean share each.
 
-    Unknowns, one for each pair g ≤ h: K between a category of g and one of h, that is on the
-    diagonal for g = h; then K between two categories of the same g; then weights of listed rows or
-    X₀. Along Σ_{x ∈ g} h_x = 0, K is κ_g = K(x, x) − K(x, x'), n_g − 1 times; elsewhere it is the
-    G x G matrix with entries √(n_g n_h) K(x, x') and K(x, x) + (n_g − 1) K(x, x').
+    Entries of K or X, one for each pair g ≤ h: between a category of g and one of h, that is on the
+    diagonal for g = h; then between two categories of the same g. Along Σ_{x ∈ g} h_x = 0, K is
+    κ_g = K(x, x) − K(x, x'), n_g − 1 times; elsewhere it is the G x G matrix with entries
+    √(n_g n_h) K(x, x') and K(x, x) + (n_g − 1) K(x, x'). Unknowns y: X, X₀, weights of the rows.
     """
 
-    def __init__(self, limits: Limits, divided: Groups) -> None:
-        self.limits = limits
-        self.divided = divided
+    def __init__(self, limits: Limits, divided: Groups, rows: FloatArray, least: int) -> None:
+        self.limits, self.divided, self.rows, self.least = limits, divided, rows, least
         self.count = np.array([len(group) for group in divided], dtype=float)
         self.share = np.array([limits.prior[group].mean() for group in divided])
+        self.group = np.zeros(limits.n_categories, dtype=np.intp)
+        for number, members in enumerate(divided):
+            self.group[members] = number
         n_groups = len(divided)
         self.i, self.j = np.triu_indices(n_groups)
         self.n_pairs = len(self.i)
@@ -178,55 +229,44 @@ class _Relaxed:
         self.off = np.flatnonzero(self.i != self.j)
         self.several = np.flatnonzero(self.count > 1)
         self.n_entries = self.n_pairs + len(self.several)
-        root = np.sqrt(self.count * self.share)
-        axis = root.copy()
-        axis[0] += np.linalg.norm(root)
-        reflection = np.eye(n_groups) - 2.0 * np.outer(axis, axis) / (axis @ axis)
-        basis = reflection[:, 1:]
-        self.error = basis.T * np.sqrt(self.share)
+        self.n_moments = self.n_entries + 1
+        self.size = self.n_moments + len(rows)
+        self.error, self.turn = within(self.count, self.share)
         self.square = self.error @ self.error.T
-        self.turn = basis / np.sqrt(self.share)[:, None]
         self._describe()
 
-    # The program: K = J y, R y = r, C y >= d.
+    # The program: K = J y, R y = 1, C y ≥ d, and a matrix of moments.
 
     def _describe(self) -> None:
-        local = self.limits.epsilon is not None
-        listed = sparse.csr_matrix(self._listed())
-        n_listed = listed.shape[1]
-        identity = sparse.eye(self.n_entries, format="csr")
-        if local:
-            moments = self._moments()
-            self.entries = sparse.hstack([moments, moments @ listed]).tocsr()
-        else:
-            self.entries = sparse.hstack([identity, listed]).tocsr()
-        self.n_moments = self.n_entries + local
-        self.size = self.n_moments + n_listed
+        limits, n_rows = self.limits, len(self.rows)
+        self.moments = self._moments()
+        self.listed = self._entries_of(self.rows).T
         sums = self._sums()
-        self.equal = (sparse.diags(1.0 / self.share) @ sums @ self.entries).toarray()
-        nothing = sparse.csr_matrix((self.n_entries, self.size - self.n_entries))
-        sets = sparse.hstack([identity, nothing]).tocsr()
-        blocks = self._of_sets(sets)
-        lower = [np.zeros(block.shape[0]) for block in blocks]
-        weights = sparse.eye(self.size, format="csr")[self.n_moments :]
-        more = [weights, sums @ sets - float(self._least_size()) * sets[self.on]]
-        if local:
-            more.append(self._of_moments())
-        blocks += more
-        lower += [np.zeros(block.shape[0]) for block in more]
-        if not local:
-            self._of_average(blocks, lower)
-        self.slope = sparse.vstack(blocks).tocsr()
-        self.least = np.concatenate(lower)
-
-    def _least_size(self) -> int:
-        """Of the sets that are not listed."""
-        if self.limits.epsilon is not None:
-            return 3
-        if self.limits.most_posterior is None:
-            return 1
-        whole, part = sum_bound(self.limits.most_posterior)
-        return 3 if whole == 1 else whole + (part > 0)
+        self.equal = np.hstack([(sums @ self.moments).toarray(), sums @ self.listed])
+        self.equal /= self.share[:, None]
+        unit = sparse.eye(self.n_moments, format="csr")
+        pair, inner = unit[self.off], unit[self.n_pairs : self.n_entries]
+        diagonal, one = unit[self.on], unit[[self.n_entries]]
+        padded = sparse.hstack([sums, sparse.csr_matrix((len(self.count), 1))]).tocsr()
+        blocks = [
+            diagonal[self.i[self.off]] - pair,
+            diagonal[self.j[self.off]] - pair,
+            padded - float(self.least) * diagonal,
+            sparse.csr_matrix(self.count @ diagonal) - float(self.least) * one,
+            pair,
+            inner,
+            diagonal[self.several] - inner,
+            self._of_sizes(),
+        ]
+        slope = sparse.csr_matrix(sparse.block_diag([sparse.vstack(blocks), sparse.eye(n_rows)]))
+        self.lower = np.zeros(slope.shape[0])
+        if limits.epsilon is None:
+            cost = np.zeros((1, self.size))
+            cost[0, self.on], cost[0, self.n_moments :] = -self.count, -1.0
+            slope = sparse.csr_matrix(sparse.vstack([slope, sparse.csr_matrix(cost)]))
+            self.lower = np.append(self.lower, -limits.budget)
+        self.slope = slope
+        self._place()
 
     def _sums(self) -> sparse.csr_matrix:
         """K 1 of a category of each group, from the entries."""
@@ -240,66 +280,26 @@ class _Relaxed:
         shape = (len(self.count), self.n_entries)
         return sparse.coo_matrix((values, (rows, columns)), shape).tocsr()
 
-    def _of_sets(self, sets: sparse.csr_matrix) -> list[sparse.csr_matrix]:
-        """X(x, x') ≥ 0 and X(x, x) ≥ X(x, x') for any moments of sets."""
-        pair, inner = sets[self.off], sets[self.n_pairs :]
-        diagonal = sets[self.on]
-        return [
-            pair,
-            diagonal[self.i[self.off]] - pair,
-            diagonal[self.j[self.off]] - pair,
-            inner,
-            diagonal[self.several] - inner,
+    def _entries_of(self, rows: FloatArray, total: FloatArray | None = None) -> FloatArray:
+        """q qᵀ/(1·q) of each row, averaged over the categories of its groups."""
+        member = np.equal.outer(self.group, np.arange(len(self.count))).astype(float)
+        sums, squares, several = rows @ member, rows**2 @ member, self.several
+        count = self.count
+        entries = np.empty((len(rows), self.n_entries))
+        entries[:, : self.n_pairs] = (
+            sums[:, self.i] * sums[:, self.j] / (count[self.i] * count[self.j])
+        )
+        entries[:, self.on] = squares / count
+        entries[:, self.n_pairs :] = (sums**2 - squares)[:, several] / (count * (count - 1.0))[
+            several
         ]
-
-    def _listed(self) -> FloatArray:
-        """What a unit of weight of each listed row, averaged over the categories of its groups,
-        adds to the entries (under ε-LDP to the moments); shape (entries, rows)."""
-        n_groups = len(self.count)
-        delta = self.limits.most_posterior
-        kinds: list[tuple[float, float]] = []  # the second entry beside 1, and the scale
-        if self.limits.epsilon is not None:
-            kinds = [(0.0, 1.0), (1.0, 1.0)]
-        elif delta is not None and sum_bound(delta)[0] == 1:
-            part = sum_bound(delta)[1]
-            kinds = [(1.0, 0.5)] + [(part, 1.0 / (1.0 + part))] * (part > 0)
-        place = np.zeros((n_groups, n_groups), dtype=np.intp)
-        place[self.i, self.j] = place[self.j, self.i] = np.arange(self.n_pairs)
-        inner = dict(zip(self.several.tolist(), range(self.n_pairs, self.n_entries), strict=True))
-        columns = []
-        for part, scale in kinds:
-            for g, h in np.ndindex(n_groups, n_groups):
-                if (part in (0.0, 1.0) and g > h) or (part == 0.0 and g != h):
-                    continue
-                if part > 0 and g == h and self.count[g] == 1:
-                    continue
-                column = np.zeros(self.n_entries + (self.limits.epsilon is not None))
-                column[self.n_entries :] = 1.0
-                column[place[g, g]] += 1.0 / self.count[g]
-                column[place[h, h]] += part**2 / self.count[h]
-                if g != h:
-                    column[place[g, h]] += part / (self.count[g] * self.count[h])
-                elif part > 0:
-                    column[inner[g]] += 2.0 * part / (self.count[g] * (self.count[g] - 1.0))
-                columns.append(column * scale)
-        return np.array(columns).T if columns else np.zeros((self.n_entries, 0))
-
-    def _of_average(self, blocks: list[sparse.csr_matrix], lower: list[FloatArray]) -> None:
-        """The budget tr K₁ + Σ w ≤ A, and K(x, x) ≤ δ p(x)."""
-        delta = self.limits.most_posterior
-        assert self.limits.success is not None
-        cost = np.zeros((1, self.size))
-        cost[0, self.on] = -self.count
-        cost[0, self.n_entries :] = -1.0
-        blocks.append(sparse.csr_matrix(cost))
-        lower.append(np.array([-self.limits.success]))
-        if delta is not None:
-            blocks.append(-self.entries[self.on])
-            lower.append(-delta * self.share)
+        total = rows.sum(axis=1) if total is None else total
+        return np.asarray(entries / total[:, None])
 
     def _moments(self) -> sparse.csr_matrix:
-        """K = p p' (X₀ + E X(x, x) + E X(x', x') + E² X(x, x')), E = e^ε − 1."""
-        assert self.limits.epsilon is not None
+        """K = X, or p p' (X₀ + E X(x, x) + E X(x', x') + E² X(x, x')) with E = e^ε − 1."""
+        if self.limits.epsilon is None:
+            return sparse.eye(self.n_entries, self.n_moments, format="csr")
         gain = math.expm1(self.limits.epsilon)
         at = np.arange(self.n_pairs)
         one = np.full(self.n_pairs, self.n_entries)
@@ -317,58 +317,91 @@ class _Relaxed:
                 *(square, 2.0 * gain * square, gain**2 * square),
             ]
         )
-        shape = (self.n_entries, self.n_entries + 1)
+        shape = (self.n_entries, self.n_moments)
         return sparse.coo_matrix((values, (rows, columns)), shape).tocsr()
 
-    def _of_moments(self) -> sparse.csr_matrix:
-        """(1 − 1_B(x)) (1 − 1_B(x')) ≥ 0, and (|B| − k) (|B| − k − 1) ≥ 0."""
-        identity = sparse.eye(self.size, format="csr")
-        one, diagonal = identity[[self.n_entries]], identity[self.on]
-        pair, inner = identity[self.off], identity[self.n_pairs : self.n_entries]
-
-        def both(some: npt.NDArray[np.intp], other: npt.NDArray[np.intp]) -> sparse.csr_matrix:
-            ones = sparse.vstack([one] * len(some)) if len(some) else one[:0]
-            return ones - diagonal[some] - diagonal[other]
-
-        k = np.arange(self._least_size(), self.limits.n_categories, dtype=float)
-        sizes = np.zeros((len(k), self.size))
+    def _of_sizes(self) -> sparse.csr_matrix:
+        """(|B| − k) (|B| − k − 1) for whole k."""
+        k = np.arange(self.least, self.limits.n_categories, dtype=float)
+        sizes = np.zeros((len(k), self.n_moments))
         sizes[:, self.n_entries] = k * (k + 1.0)
         sizes[:, self.on] = -2.0 * k[:, None] * self.count
         sizes[:, self.off] = 2.0 * self.count[self.i[self.off]] * self.count[self.j[self.off]]
         sizes[:, self.n_pairs : self.n_entries] = (self.count * (self.count - 1.0))[self.several]
-        sizes /= 1.0 + np.abs(sizes).max(axis=1, keepdims=True)
-        return sparse.vstack(
-            [
-                both(self.i[self.off], self.j[self.off]) + pair,
-                both(self.several, self.several) + inner,
-                sparse.csr_matrix(sizes),
-            ]
-        ).tocsr()
+        return sparse.csr_matrix(sizes / (1.0 + k[:, None] ** 2))
+
+    def _place(self) -> None:
+        """Where the moments stand in the matrix that is positive semidefinite, upper triangle.
+
+        On vectors that are constant on groups: X₀, √n_g X(x, x), √(n_g n_h) X(x, x'), and on the
+        diagonal X(x, x) + (n_g − 1) X(x, x').
+        """
+        n_groups, root = len(self.count), np.sqrt(self.count)
+        groups_ = 1 + np.arange(n_groups)
+        self.row = np.concatenate([[0], np.zeros(n_groups, dtype=np.intp), 1 + self.i])
+        self.column = np.concatenate([[0], groups_, 1 + self.j])
+        pairs = 1 + n_groups + np.arange(self.n_pairs)
+        at = np.concatenate([[0], groups_, pairs, pairs[self.on[self.several]]])
+        unknown = np.concatenate([[self.n_entries], self.on, np.arange(self.n_entries)])
+        between = np.where(self.i == self.j, 1.0, root[self.i] * root[self.j])
+        entry = np.concatenate([[1.0], root, between, self.count[self.several] - 1.0])
+        shape = (len(self.row), self.n_moments)
+        self.place = sparse.coo_matrix((entry, (at, unknown)), shape).tocsr()
+
+    def _matrix_of(self, y: FloatArray) -> FloatArray:
+        matrix = np.zeros((len(self.count) + 1,) * 2)
+        matrix[self.row, self.column] = self.place @ y[: self.n_moments]
+        matrix[self.column, self.row] = matrix[self.row, self.column]
+        return matrix
+
+    def _against(self, square: FloatArray) -> FloatArray:
+        """The derivatives of tr(square · matrix) in y."""
+        twice = np.where(self.row == self.column, 1.0, 2.0)
+        slope = np.zeros(self.size)
+        slope[: self.n_moments] = self.place.T @ (twice * square[self.row, self.column])
+        return slope
+
+    def _entries(self, y: FloatArray) -> FloatArray:
+        return np.asarray(self.moments @ y[: self.n_moments] + self.listed @ y[self.n_moments :])
 
     def _start(self) -> FloatArray:
         y = np.zeros(self.size)
-        if self.limits.epsilon is not None:
-            # Every category is in B or not, by a fair coin.
-            y[self.on], y[self.off], y[self.n_pairs : self.n_entries] = 0.5, 0.25, 0.25
-            y[self.n_entries], y[self.n_moments :] = 1.0, 0.1 / max(1, self.size - self.n_moments)
-            return np.asarray(y / float(self.count @ (self._sums() @ (self.entries @ y))))
+        limits, n_rows = self.limits, max(1, len(self.rows))
+        if limits.epsilon is not None:
+            # Sets by fair coins, each with its complement, so that R y = 1; so for listed rows.
+            n = limits.n_categories
+            prior, gain = self.share[self.group], math.expm1(limits.epsilon)
+            coins = np.random.default_rng(0).random((20 * n, n)) < 0.5
+            ratio = self.rows / prior
+            listed = ratio > 0.999 * ratio.max(axis=1, keepdims=True)
+            sets = np.concatenate([coins, ~coins, ~listed])
+            weight = np.concatenate(
+                [np.full(40 * n, 0.7 / (40 * n)), np.full(len(listed), 0.3 / n_rows)]
+            )
+            weight /= 1.0 + gain * (sets @ prior)
+            ones = np.ones(len(sets))
+            y[: self.n_entries] = weight @ self._entries_of(sets.astype(float), ones)
+            y[self.n_entries] = weight.sum()
+            y[self.n_moments :] = 0.3 / n_rows * (1.0 + gain * (listed @ prior))
+            return y / float((self.equal @ y).mean())
         # Halfway from the sets of all categories above a share, of least cost, to the truth.
-        assert self.limits.success is not None
         order = np.argsort(-self.share, kind="stable")
         heights = np.append(self.share[order], 0.0)
         sets = np.zeros((len(order),) * 2)
-        size = 0.0
+        size = total = 0.0
         for at in range(len(order)):
             size += self.count[order[at]]
             members = np.zeros(len(order))
             members[order[: at + 1]] = 1.0
             sets += (heights[at] - heights[at + 1]) * np.outer(members, members) / size
+            total += (heights[at] - heights[at + 1]) / size
         most = float(self.share.max())
-        truth = 0.5 * (self.limits.success - most) / (1.0 - most)
+        truth = max(0.05, 0.5 * (limits.budget - most) / (1.0 - most))
         y[: self.n_pairs] = (1.0 - truth) * sets[self.i, self.j]
         y[self.n_pairs : self.n_entries] = (1.0 - truth) * sets[self.several, self.several]
         y[self.on] += truth * self.share
-        y[self.n_entries :] = 0.1 * self.limits.success / max(1, self.size - self.n_entries)
+        y[self.n_entries] = 2.0 * ((1.0 - truth) * total + truth)
+        y[self.n_moments :] = 0.1 * limits.budget / n_rows
         return y
 
     # The error and its derivatives in the entries of K.
@@ -405,12 +438,7 @@ class _Relaxed:
         weight = np.where(self.i == self.j, 0.5, root[self.i] * root[self.j])
         weight = np.concatenate([weight, 0.5 * (self.count[self.several] - 1.0)])
         gradient = -2.0 * weight * second[i, j]
-        a, b = i[:, None], j[:, None]
-        total = first[a, i] * second[b, j]
-        total += first[a, j] * second[b, i]
-        total += first[b, i] * second[a, j]
-        total += first[b, j] * second[a, i]
-        total *= 2.0 * weight[:, None] * weight
+        total = 2.0 * _products(first, second, i, j, weight)
         # Each κ_g adds (n_g − 1) p²/κ.
         share, times = self.share[self.several], self.count[self.several] - 1.0
         error = float(np.trace(inverse @ self.square) + (times * share**2 / kappa).sum())
@@ -422,63 +450,87 @@ class _Relaxed:
         total[inner, inner] += bend
         total[own, inner] -= bend
         total[inner, own] -= bend
-        return error, gradient, total, inverse
+        return error, np.asarray(gradient), total, np.asarray(inverse)
 
     # The interior-point method.
 
-    def certificate(self) -> Certificate:
-        y = self._start()
-        slack = np.maximum(self.slope @ y - self.least, 1e-3 * (abs(self.slope) @ abs(y)) + 1e-12)
-        error = self._model(self.entries @ y)[0]
-        point = _Point(y, slack, 0.5 * error * self.share, 0.1 * error / len(slack) / slack)
-        best: Certificate | None = None
+    def solve(self) -> _Found | None:
+        """None if no step came near the optimum."""
+        point = self._first()
+        best: _Found | None = None
         for _ in range(_MOST_STEPS):
-            error, gradient, hessian, inverse = self._model(self.entries @ point.y)
-            gap = float(point.slack @ point.multipliers)
-            if gap < 1e-5 * error:
-                candidate = self._read(point, inverse)
-                best = candidate if best is None or candidate.claim > best.claim else best
-            residuals = self._residuals(point, self.entries.T @ gradient)
-            small = max(np.abs(residuals[1]).max(), float(np.abs(residuals[0] * point.y).sum()))
-            if gap < _TOLERANCE * error and small < 1e-7 * max(error, 1.0):
+            error, gradient, hessian, inverse = self._model(self._entries(point.y))
+            gap = float(point.slack @ point.multipliers + (point.matrix * point.square).sum())
+            residuals = self._residuals(point, gradient)
+            off = float(np.abs(residuals[0] * point.y).sum())
+            done = gap < _TOLERANCE * error and off < 1e-7 * error
+            if done or gap < 1e-7 * error:
+                found = self._read(point, inverse, error)
+                if best is None or found.certificate.claim > best.certificate.claim:
+                    best = found
+            if done:
                 break
             try:
-                point = self._step(point, residuals, self._curve(hessian), error)
+                point = self._step(point, residuals, hessian, gap, error)
             except (np.linalg.LinAlgError, ValueError):
                 break
-        if best is None or best.claim <= 0.0:
-            raise InputError(
-                "privacy: the limits are too near the edge of what is possible to be solved "
-                "reliably; move them a little"
-            )
         return best
 
-    def _curve(self, hessian: FloatArray) -> FloatArray:
-        half = self.entries.T @ hessian
-        return np.asarray(self.entries.T @ half.T)
+    def _first(self) -> _Point:
+        y = self._start()
+        slack = self.slope @ y - self.lower
+        slack = np.maximum(slack, 1e-3 * np.asarray(abs(self.slope) @ abs(y)) + 1e-12)
+        matrix = self._matrix_of(y)
+        matrix[np.diag_indices(len(matrix))] *= 10.0
+        error = self._model(self._entries(y))[0]
+        each = _START * error / (len(slack) + len(matrix))
+        equal = 0.5 * error * self.share * self.count
+        return _Point(
+            y, slack, matrix, equal, each / slack, np.asarray(each * np.linalg.inv(matrix))
+        )
 
     def _residuals(
         self, point: _Point, gradient: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        dual = np.concatenate([self.moments.T @ gradient, gradient @ self.listed])
+        dual += self.equal.T @ point.equal - self.slope.T @ point.multipliers
         return (
-            gradient + self.equal.T @ point.equal - self.slope.T @ point.multipliers,
+            dual - self._against(point.square),
             1.0 - self.equal @ point.y,
-            self.slope @ point.y - self.least - point.slack,
+            self.slope @ point.y - self.lower - point.slack,
+            self._matrix_of(point.y) - point.matrix,
         )
+
+    def _curve(self, hessian: FloatArray, scaling: FloatArray) -> FloatArray:
+        """The second derivatives in y, and those that the matrix adds."""
+        n = self.n_moments
+        curve = np.zeros((self.size, self.size))
+        half = self.moments.T @ hessian
+        curve[:n, :n] = (self.moments.T @ half.T).T
+        curve[:n, n:] = half @ self.listed
+        curve[n:, :n] = curve[:n, n:].T
+        curve[n:, n:] = self.listed.T @ hessian @ self.listed
+        weight = np.where(self.row == self.column, 0.5, 1.0)
+        more = self.place.T @ _products(scaling, scaling, self.row, self.column, weight)
+        curve[:n, :n] += (self.place.T @ more.T).T
+        return curve
 
     def _step(
         self,
         point: _Point,
-        residuals: tuple[FloatArray, FloatArray, FloatArray],
-        curve: FloatArray,
+        residuals: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        hessian: FloatArray,
+        gap: float,
         error: float,
     ) -> _Point:
-        """A predictor and a corrector (Mehrotra), with the slacks eliminated."""
-        dual, primal, inner = residuals
-        s, z = point.slack, point.multipliers
+        """A predictor and a corrector (Mehrotra; Nesterov and Todd), the slacks eliminated."""
+        dual, primal, inner, lacking = residuals
+        s, z, S, Y = point.slack, point.multipliers, point.matrix, point.square
         if not (z < 1e250 * s).all():
             raise ValueError("the slacks have vanished")
-        system = curve + (self.slope.T @ sparse.diags(z / s) @ self.slope).toarray()
+        inverse, scaling = _scaling(S, Y)
+        system = self._curve(hessian, scaling)
+        system += (self.slope.T @ sparse.diags(z / s) @ self.slope).toarray()
         scale = 1.0 / np.sqrt(np.diag(system))
         system *= scale[:, None]
         system *= scale
@@ -488,8 +540,10 @@ class _Relaxed:
         solved = linalg.cho_solve(factor, border)
         schur = border.T @ solved
 
-        def direction(target: FloatArray | float) -> tuple[FloatArray, ...]:
-            right = (self.slope.T @ (target / s - z - z / s * inner) - dual) * scale
+        def direction(target: FloatArray | float, centre: float) -> tuple[FloatArray, ...]:
+            pull = centre * inverse - Y - scaling @ lacking @ scaling
+            right = self.slope.T @ (target / s - z - z / s * inner) + self._against(pull) - dual
+            right = right * scale
             move, change = np.zeros(len(right)), np.zeros(len(primal))
             left, below = right, primal
             for _ in range(3):  # iterative refinement
@@ -499,66 +553,135 @@ class _Relaxed:
                 left = right - system @ move - border @ change
                 below = primal - border.T @ move
             move = move * scale
-            ds = self.slope @ move + inner
-            return move, change, ds, target / s - z - z / s * ds
+            ds, dS = self.slope @ move + inner, self._matrix_of(move) + lacking
+            dY = centre * inverse - Y - scaling @ dS @ scaling
+            return move, change, ds, target / s - z - z / s * ds, dS, dY
 
-        _, _, ds, dz = direction(0.0)
-        reach_s, reach_z = _reach(s, ds), _reach(z, dz)
-        gap = float(s @ z)
-        share = float((s + reach_s * ds) @ (z + reach_z * dz)) / gap
-        target = max(min(0.8, max(1e-3, share**2)) * gap, 0.1 * _TOLERANCE * error) / len(s)
+        _, _, ds, dz, dS, dY = direction(0.0, 0.0)
+        reach_s = min(_reach(s, ds), _reach_of_matrix(S, dS))
+        reach_z = min(_reach(z, dz), _reach_of_matrix(Y, dY))
+        left = float((s + reach_s * ds) @ (z + reach_z * dz))
+        share = (left + float(((S + reach_s * dS) * (Y + reach_z * dY)).sum())) / gap
+        share = max(_LEAST_CENTRING, share**2 if share < 0.5 else share)
+        # Products may not shrink faster than what the gradient is off, nor below rounding.
+        off = float(np.abs(dual * point.y).sum())
+        target = max(min(1.0, share) * gap, min(off, gap), 0.1 * _TOLERANCE * error) / (
+            len(s) + len(S)
+        )
         corrected = target - np.clip(reach_s * reach_z * ds * dz, -target, 3.0 * target)
-        move, change, ds, dz = direction(corrected)
-        reach_s, reach_z = _TO_BOUNDARY * _reach(s, ds), _TO_BOUNDARY * _reach(z, dz)
-        while not self._inside(self.entries @ (point.y + reach_s * move)):
+        move, change, ds, dz, dS, dY = direction(corrected, target)
+        reach_s = _TO_BOUNDARY * min(_reach(s, ds), _reach_of_matrix(S, dS))
+        reach_z = _TO_BOUNDARY * min(_reach(z, dz), _reach_of_matrix(Y, dY))
+        while not self._inside(self._entries(point.y + reach_s / _MARGIN * move)):
             reach_s *= 0.5
             if reach_s < 1e-12:
                 raise ValueError("no step leads on")
         return _Point(
             point.y + reach_s * move,
             s + reach_s * ds,
+            S + reach_s * dS,
             point.equal + reach_z * change,
             z + reach_z * dz,
+            Y + reach_z * (dY + dY.T) / 2.0,
         )
 
-    def _read(self, point: _Point, inverse: FloatArray) -> Certificate:
-        """Z, λ and the splits of all categories."""
-        n = self.limits.n_categories
-        kappa = self._matrix(self.entries @ point.y)[1]
-        between = self.turn @ inverse @ self.error
-        group = np.zeros(n, dtype=np.intp)
-        for number, members in enumerate(self.divided):
-            group[members] = number
-        root = np.sqrt(self.count)
-        directions = between[group[:, None], group] / (root[group][:, None] * root[group])
+    def _read(self, point: _Point, inverse: FloatArray, error: float) -> _Found:
+        """Z, λ, the splits and the squares of all categories."""
+        kappa = self._matrix(self._entries(point.y))[1]
         inner = np.zeros(len(self.count))
         inner[self.several] = self.share[self.several] / kappa
-        same = group[:, None] == group
-        directions += np.where(same, -(inner / self.count)[group], 0.0)
-        directions[np.diag_indices(n)] += inner[group]
+        directions = spread_out(self.turn @ inverse @ self.error, inner, self.count, self.group)
+        group = self.group
         multipliers = (point.equal / self.share / self.count)[group]
-        directions, multipliers = at_true_shares(
-            self.limits, self.share[group], directions, multipliers
+        values, vectors = np.linalg.eigh(point.square)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        squares = [root[:, :1], (root[:, 1:] / np.sqrt(self.count))[:, group]]
+        certificate = certify(
+            self.limits,
+            *at_true_shares(self.limits, self.share[group], directions, multipliers),
+            self._splits(point),
+            np.concatenate(squares, axis=1),
         )
-        return certify(self.limits, directions, multipliers, self._splits(point, group))
+        return _Found(certificate, directions, multipliers, error)
 
-    def _splits(self, point: _Point, group: npt.NDArray[np.intp]) -> FloatArray:
+    def _splits(self, point: _Point) -> FloatArray:
         """Let each multiplier of a product of x with others count in the row of x alone.
 
         They are those of X(x, x) ≥ X(x, x') and of Σ_x' X(x, x') ≥ k X(x, x).
         """
-        number, inner = len(self.off), 2 * len(self.several)
-        first, second = point.multipliers[number : 2 * number], point.multipliers[2 * number :]
+        number, n_groups = len(self.off), len(self.count)
+        first, second, sizes = np.split(
+            point.multipliers[: 2 * number + n_groups], [number, 2 * number]
+        )
         i, j = self.i[self.off], self.j[self.off]
-        pairs = np.zeros((len(self.count),) * 2)
-        pairs[i, j] = 0.5 * (first - second[:number]) / (self.count[i] * self.count[j])
+        pairs = np.zeros((n_groups, n_groups))
+        pairs[i, j] = 0.5 * (first - second) / (self.count[i] * self.count[j])
         pairs -= pairs.T
-        at = 3 * number + inner + self.size - self.n_moments
-        sizes = point.multipliers[at : at + len(self.count)] / self.count
+        sizes = sizes / self.count
         pairs -= 0.5 * (sizes[:, None] - sizes)
-        return np.asarray(pairs[group[:, None], group])
+        return np.asarray(pairs[self.group[:, None], self.group])
+
+
+def within(count: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """E and D^{−1/2}U of `frontier` on vectors that are constant on groups, shapes (G − 1, G) and
+    (G, G − 1)."""
+    root = np.sqrt(count * share)
+    axis = root.copy()
+    axis[0] += np.linalg.norm(root)
+    reflection = np.eye(len(root)) - 2.0 * np.outer(axis, axis) / (axis @ axis)
+    basis = reflection[:, 1:]
+    return basis.T * np.sqrt(share), basis / np.sqrt(share)[:, None]
+
+
+def spread_out(
+    between: FloatArray, inner: FloatArray, count: FloatArray, group: npt.NDArray[np.intp]
+) -> FloatArray:
+    """The matrix that is `between` on vectors constant on groups and `inner` on what adds up to 0
+    within one."""
+    root = np.sqrt(count)[group]
+    whole = between[group[:, None], group] / (root[:, None] * root)
+    whole -= np.where(group[:, None] == group, (inner / count)[group], 0.0)
+    whole[np.diag_indices(len(group))] += inner[group]
+    return np.asarray(whole)
+
+
+def _products(
+    first: FloatArray,
+    second: FloatArray,
+    i: npt.NDArray[np.intp],
+    j: npt.NDArray[np.intp],
+    weight: FloatArray,
+) -> FloatArray:
+    """tr(E_a first E_b second) of symmetric matrices with E_a = w (e_i e_jᵀ + e_j e_iᵀ)."""
+    a, b = i[:, None], j[:, None]
+    total = first[a, i] * second[b, j]
+    total += first[a, j] * second[b, i]
+    total += first[b, i] * second[a, j]
+    total += first[b, j] * second[a, i]
+    total *= weight[:, None] * weight
+    return total
+
+
+def _scaling(S: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """S⁻¹, and the symmetric W with W S W = Y."""
+    values, vectors = np.linalg.eigh(S)
+    if values[0] <= 0.0:
+        raise ValueError("the matrix has vanished")
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    back = (vectors / np.sqrt(values)) @ vectors.T
+    values, vectors = np.linalg.eigh(root @ Y @ root)
+    scaling = back @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T @ back
+    return back @ back, (scaling + scaling.T) / 2.0
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:
     ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
     return float(min(1.0, ratio.min()))
+
+
+def _reach_of_matrix(value: FloatArray, change: FloatArray) -> float:
+    lower = np.linalg.cholesky(value)
+    half = linalg.solve_triangular(lower, change, lower=True)
+    whole = linalg.solve_triangular(lower, half.T, lower=True)
+    least = float(np.linalg.eigvalsh((whole + whole.T) / 2.0)[0])
+    return min(1.0, -1.0 / least) if least < 0.0 else 1.0

@@ -1,11 +1,14 @@
 """Mechanisms beyond the categories whose extreme rows can be listed: rows by search, then weights.
 
-Whether an extreme row helps is told by its excess (`certificate`): a local search over sets of
-categories, flipping one or exchanging two, finds rows of large excess. The weights of least error
-over the rows found so far come from a primal–dual interior-point method on the weights themselves,
-whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and X = G E Eᵀ G (`frontier`); it has
-no more rank than K has entries, so that thousands of rows cost little. What comes out is a
-mechanism with a known error; how good it is, the certificate says.
+Categories are taken alike in groups first: of a row only how many of each group it names counts,
+and K is that of all rows alike. Whether an extreme row helps is told by its excess (`certificate`):
+a local search over such counts, adding one, taking one or exchanging two, finds rows of large
+excess.
+The weights of least error over the rows found so far come from a primal–dual interior-point method
+on the weights themselves, whose Hessian is 2 (F G Fᵀ)∘(F X Fᵀ) for features F, G = H⁻¹ and
+X = G E Eᵀ G (`frontier`); it has no more rank than K has entries, so that thousands of rows cost
+little. `drawn` then names categories at random. What comes out is a mechanism with a known error;
+how good it is, the certificate says.
 """
 
 from dataclasses import dataclass
@@ -15,25 +18,25 @@ import numpy.typing as npt
 from scipy import linalg
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.certificate import (
-    Certificate,
-    Limits,
-    certify,
-    shape_of_rows,
-)
-from deniable.solvers.matrices.pricing import Pricing
-from deniable.solvers.matrices.relaxed import MOST_GROUPS
+from deniable.solvers.matrices.certificate import Limits, shape_of_rows, sum_bound
+from deniable.solvers.matrices.listed import Listed
+from deniable.solvers.matrices.relaxed import spread_out, within
 
 Sets = npt.NDArray[np.bool_]
+Dual = tuple[FloatArray, FloatArray]
 
 _STARTS = 300
 _DIVISIONS = 20
+_AT_THE_EDGE = 4000
 _LIGHT = 1e-7
 _MOST_ROWS = 900
-_MOST_KEPT = 3000
+_MOST_KEPT = 3500
 _MOST_FLIPS = 80
 _TO_BOUNDARY = 0.95
 _MOST_STEPS = 60
+# Weights nearer the least error have multipliers that prove less: they are further from the centre.
+_TOLERANCE = 3e-6
+_STALL = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ class Weighted:
     """Rows of cost 1 with their weights.
 
     Attributes:
+        limits: what they keep.
         rows: shape (m, n).
         weights: shape (m,).
         directions: Z of the dual solution, shape (n, n).
@@ -49,6 +53,7 @@ class Weighted:
         error: n·N·MSE at the prior.
     """
 
+    limits: Limits
     rows: FloatArray
     weights: FloatArray
     directions: FloatArray
@@ -63,80 +68,108 @@ class Weighted:
 
 
 def mechanism(
-    limits: Limits, certificate: Certificate, rounds: int, close: float
-) -> tuple[Weighted | None, Certificate]:
-    """Return rows and weights of small error, and the better of two proofs of the bound.
-
-    The other proof is that of the directions of the last weights, which `pricing` completes up to
-    `MOST_GROUPS` categories.
+    limits: Limits,
+    listed: Listed,
+    first: Dual,
+    rounds: int,
+    close: float,
+    least: float = 0.0,
+    more: FloatArray | None = None,
+) -> tuple[Weighted | None, Dual]:
+    """Return rows and weights of small error, and the Z and λ that prove most as far as rows are
+    known.
 
     Args:
-        limits: the prior and the required privacy.
-        certificate: of the bound; its dual says which rows to look for first.
+        limits: the prior and the required privacy, at equal shares within groups.
+        listed: of these limits and groups.
+        first: Z and λ, which say which rows to look for first.
         rounds: of searching for rows and weighing them, at most.
-        close: stop once the error is so near the bound, as a fraction of it, or no row is found
-            that would bring it nearer.
+        close: stop once the error is so near what the best Z and λ prove, as a fraction of it.
+        least: a lower bound on the error; near it, stop as well.
+        more: rows to begin with.
 
     Returns:
-        The rows, None if those found make no mechanism within the limits; and a certificate.
+        The rows, None if those found make no mechanism within the limits; and Z and λ.
     """
     generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
-    prices = Pricing(limits)
-    n = limits.n_categories
-    most = min(max(_MOST_ROWS, n * (n - 1)), _MOST_KEPT)
     rows = _first(limits, generator)
-    rows = _joined(rows, *_priced(limits, prices, certificate, rows, generator))
+    some = [] if more is None else [more]
+    rows = _joined(listed, rows, *some, _priced(limits, listed, first, rows, generator)[0])
     best: Weighted | None = None
-    tolerance = 1e-3
+    centre, proven = first, 0.0
+    tolerance, stalled = 1e-4, 0
     for step in range(rounds):
-        found = _weigh(limits, rows, tolerance)
+        found = weigh(limits, listed, rows, tolerance)
         if found is None:
             break
+        stalled += 1
+        if best is None or found.error < best.error * (1.0 - 0.1 * close):
+            stalled = 0
         if best is None or found.error < best.error:
             best = found
-        own = certify(limits, found.directions, found.multipliers)
-        heaviest = rows[np.argsort(-found.weights, kind="stable")]
-        new = _joined(*_priced(limits, prices, own, heaviest, generator))
-        left = limits.budget * float(found.excess(new).max()) / found.error
-        near = best.error / certificate.claim - 1.0 <= close
-        if near or (left < 0.3 * close and tolerance < 0.3 * close) or step == rounds - 1:
-            proofs = [certificate, prices.prove(own) if n <= MOST_GROUPS and not near else own]
-            certificate = max(proofs, key=lambda proof: proof.claim)
-            if best.error / certificate.claim - 1.0 <= close or left < 0.03 * close:
-                break
-        tolerance = max(0.05 * close, min(0.3 * tolerance, 0.1 * left))
+        # Rows are looked for at the newest Z and λ, and halfway from those that prove most so far.
+        here = found.directions, found.multipliers
+        halfway = (centre[0] + here[0]) / 2.0, (centre[1] + here[1]) / 2.0
+        known = rows[np.argsort(-found.weights, kind="stable")]
+        new = []
+        for dual in [here] if step == 0 else [halfway, here]:
+            priced, largest = _priced(limits, listed, dual, known, generator)
+            new.append(priced)
+            value = _worth(limits, *dual, largest)
+            if value > proven:
+                stalled = 0 if value > proven * (1.0 + close) else stalled
+                centre, proven = dual, value
+        if best.error <= max(least, proven) * (1.0 + close) or stalled >= _STALL:
+            break
+        tolerance = max(_TOLERANCE, 0.3 * tolerance)
         excess = found.excess(rows)
-        kept = (found.weights > _LIGHT * found.weights.sum()) | (excess > -0.02 * found.error)
-        order = np.argsort(-excess[kept], kind="stable")[: 2 * most]
-        rows = _joined(rows[kept][order], new)
-    return best, certificate
+        heavy = found.weights > _LIGHT * found.weights.sum()
+        kept = heavy | (excess > -0.02 * found.error)
+        order = np.lexsort((-excess[kept], ~heavy[kept]))[:_MOST_KEPT]
+        rows = _joined(listed, rows[kept][order], *new)
+    return best, centre
+
+
+def _worth(limits: Limits, Z: FloatArray, multipliers: FloatArray, excess: float) -> float:
+    """What Z and λ prove if no row has a larger excess (`certificate`)."""
+    p = limits.prior
+    along = Z.T @ p
+    bottom = float(multipliers @ p + max(0.0, excess) * limits.budget - along @ along)
+    top = float(np.diag(Z) @ p - p @ along)
+    return top * top / bottom if bottom > 0.0 else 0.0
 
 
 def _priced(
-    limits: Limits,
-    prices: Pricing,
-    proof: Certificate,
-    known: FloatArray,
-    generator: np.random.Generator,
-) -> list[FloatArray]:
-    """Rows of large excess: of those that can be listed, and as far as a search finds them."""
-    n = limits.n_categories
-    dual = proof.directions, proof.multipliers
-    most = min(_MOST_ROWS, n * (n + 1) // 2)
-    listed = prices.largest(*dual, 0.0, most)[0]
-    return [_inside(limits, listed), _search(limits, *dual, known, generator)]
+    limits: Limits, listed: Listed, dual: Dual, known: FloatArray, generator: np.random.Generator
+) -> tuple[FloatArray, float]:
+    """Rows of large excess, listed and as far as a search finds them, and the largest."""
+    some, excess = listed.largest(*dual, 0.0, 8 * _MOST_ROWS)
+    half = _MOST_ROWS // 2
+    # Rows of largest excess are much alike: as many others are drawn.
+    others = half + generator.permutation(max(0, len(some) - half))[:half]
+    some = some[np.concatenate([np.arange(min(half, len(some))), others])]
+    searched, values = _search(limits, listed, *dual, known, generator)
+    largest = max(excess.max(initial=-np.inf), values.max(initial=-np.inf))
+    return np.concatenate([_inside(limits, some), searched]), float(largest)
 
 
 def _inside(limits: Limits, rows: FloatArray) -> FloatArray:
     """The same rows, moved by rounding so that ε is kept."""
     if limits.epsilon is None:
         return rows
-    ratio = rows / limits.prior
-    return _as_rows(limits, ratio > 0.999 * ratio.max(axis=1, keepdims=True))
+    return _as_rows(limits, _members(limits, rows))
 
 
-def _joined(*some: FloatArray) -> FloatArray:
+def _members(limits: Limits, rows: FloatArray) -> Sets:
+    ratio = rows / limits.prior if limits.epsilon is not None else rows
+    return np.asarray(ratio > 0.999 * ratio.max(axis=1, keepdims=True))
+
+
+def _joined(listed: Listed, *some: FloatArray) -> FloatArray:
+    """One row of each kind: in every group the categories named come first."""
     every = np.concatenate(some)
+    for members in listed.divided:
+        every[:, members] = -np.sort(-every[:, members], axis=1)
     _, first = np.unique(np.round(every, 12), axis=0, return_index=True)
     return np.asarray(every[np.sort(first)])
 
@@ -163,7 +196,8 @@ def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
     rows = _as_rows(limits, np.unique(_filled(np.concatenate(sets), least, n, generator), axis=0))
     if limits.most_posterior is None:
         return rows
-    return _joined(rows, *(_pieces(limits, generator) for _ in range(_DIVISIONS)))
+    pieces = [_pieces(limits, generator) for _ in range(_DIVISIONS)]
+    return np.concatenate([rows, *pieces, _at_the_edge(limits, generator)])
 
 
 def _pieces(limits: Limits, generator: np.random.Generator) -> FloatArray:
@@ -202,6 +236,32 @@ def _pieces(limits: Limits, generator: np.random.Generator) -> FloatArray:
     return np.array(corners)
 
 
+def _at_the_edge(limits: Limits, generator: np.random.Generator) -> FloatArray:
+    """Extreme rows with largest posterior δ, at random, such that their mean is about p/δ.
+
+    Systematic sampling: ⌊1/δ⌋ points at distance 1 on a line of categories in random order, each as
+    long as it is to be likely; then one more category for φ.
+    """
+    assert limits.most_posterior is not None
+    whole, part = sum_bound(limits.most_posterior)
+    p = limits.prior
+    wanted = np.minimum(1.0, p * (whole / (whole + part)) / limits.most_posterior)
+    for _ in range(20):
+        free = wanted < 1.0
+        wanted[free] *= (whole - (~free).sum()) / wanted[free].sum()
+        wanted = np.minimum(wanted, 1.0)
+    rows = np.zeros((_AT_THE_EDGE, len(p)))
+    for row in rows:
+        order = generator.permutation(len(p))
+        ends = np.cumsum(wanted[order]) * (whole / wanted.sum())
+        places = np.searchsorted(ends, generator.random() + np.arange(whole), side="right")
+        row[order[np.minimum(places, len(p) - 1)]] = 1.0
+        left = np.where(row > 0, 0.0, p)
+        if part > 0.0 and left.any():
+            row[generator.choice(len(p), p=left / left.sum())] = part
+    return np.asarray(rows[rows.sum(axis=1) >= (whole + part) * (1.0 - 1e-9)])
+
+
 def _filled(sets: Sets, least: int, most: int, generator: np.random.Generator) -> Sets:
     """Add or remove random categories until the sizes are allowed."""
     sets = sets.copy()
@@ -221,73 +281,129 @@ def _as_rows(limits: Limits, sets: Sets) -> FloatArray:
 
 def _search(
     limits: Limits,
+    listed: Listed,
     Z: FloatArray,
     multipliers: FloatArray,
     known: FloatArray,
     generator: np.random.Generator,
-) -> FloatArray:
-    """Rows passed by steepest ascents of the excess, those of largest excess first.
+) -> tuple[FloatArray, FloatArray]:
+    """Rows passed by steepest ascents of the excess, those of largest excess first, and what it is.
 
     Times 1·q the excess is qᵀPq (`most_excess`); the budget's multiplier is the same for every row.
+    A row is how many of each group it names.
     """
-    n = limits.n_categories
     local = limits.epsilon is not None
+    n, divided = limits.n_categories, listed.divided
     least = shape_of_rows(limits)[0]
     most = n - 1 if local else n
-    scale = limits.prior if local else np.ones(n)
-    known = known[:_STARTS] / scale
-    near = known > 0.999 * known.max(axis=1, keepdims=True)
     drawn = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
-    sets = _filled(np.concatenate([near, drawn]), least, most, generator)
+    named = np.concatenate([_members(limits, known[:_STARTS]), drawn])
+    named = _filled(named, least, most, generator)
+    count = np.array([named[:, members].sum(axis=1) for members in divided]).T
+    count = np.unique(count, axis=0)
     P = Z @ Z.T - (multipliers[:, None] + multipliers) / 2.0
+    first, second = listed.first, np.array([members[-1] for members in divided])
+    between = P[np.ix_(first, first)]
+    own = np.diag(between).copy()
+    within_ = np.where(first == second, 0.0, P[first, second])
+    between[np.diag_indices(len(first))] = within_
     low = np.exp(-limits.epsilon) if limits.epsilon is not None else 0.0
+    scale = limits.prior[first] if local else np.ones(len(first))
     base, step = low * scale, (1.0 - low) * scale
+    each = own - within_
     seen, values = [], []
+    power = 2 if local else 1
     for _ in range(_MOST_FLIPS):
-        q = base + sets * step
-        y = q @ P
-        form, total = (q * y).sum(axis=1), q.sum(axis=1)
-        sign = np.where(sets, -step, step)
-        flipped = form[:, None] + 2.0 * sign * y + sign**2 * np.diag(P)
-        sums = total[:, None] + sign
-        power = 2 if local else 1
+        sums = listed.count * base + count * step
+        image = sums @ between
+        inside, outside = image + each * (base + step), image + each * base
+        squares = (listed.count - count) * base**2 + count * (base + step) ** 2
+        form, total = (sums * image + each * squares).sum(axis=1), sums.sum(axis=1)
         now = form / total**power
-        size = sets.sum(axis=1)[:, None]
-        allowed = np.where(sets, size > least, size < most)
-        one = np.divide(flipped, sums**power, out=np.full_like(sums, -np.inf), where=allowed)
-        both = flipped[:, :, None] + flipped[:, None, :] - form[:, None, None]
-        both += 2.0 * sign[:, :, None] * sign[:, None, :] * P
-        exchange = sets[:, :, None] & ~sets[:, None, :]
-        sums = sums[:, :, None] + sign[:, None, :]
-        two = np.divide(both, sums**power, out=np.full_like(both, -np.inf), where=exchange)
-        two = two.reshape(len(sets), -1)
-        seen.append(sets)
+        up = form[:, None] + 2.0 * step * outside + step**2 * own
+        down = form[:, None] - 2.0 * step * inside + step**2 * own
+        can_up, can_down = count < listed.count, count > 0
+        size = count.sum(axis=1)[:, None]
+        more = np.where(can_up & (size < most), up / (total[:, None] + step) ** power, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fewer = down / (total[:, None] - step) ** power
+        fewer = np.where(can_down & (size > least), fewer, -np.inf)
+        both = down[:, :, None] + up[:, None, :] - form[:, None, None]
+        both -= 2.0 * step[:, None] * step * between
+        both /= (total[:, None, None] - step[:, None] + step) ** power
+        both = np.where(can_down[:, :, None] & can_up[:, None, :], both, -np.inf)
+        both[:, np.arange(len(first)), np.arange(len(first))] = -np.inf
+        seen.append(count)
         values.append(now)
-        first, second = one.max(axis=1), two.max(axis=1)
-        better = np.maximum(first, second) > now + 1e-12 * np.abs(now)
-        if not better.any():
+        moves = np.concatenate([more, fewer, both.reshape(len(count), -1)], axis=1)
+        best = moves.argmax(axis=1)
+        at = np.flatnonzero(moves.max(axis=1) > now + 1e-12 * np.abs(now))
+        if not len(at):
             break
-        at = np.flatnonzero(better)
-        moved = sets[at].copy()
-        single = first[at] >= second[at]
-        pair = two[at].argmax(axis=1)
-        rows = np.arange(len(at))
-        moved[rows[single], one[at].argmax(axis=1)[single]] ^= True
-        moved[rows[~single], pair[~single] // n] ^= True
-        moved[rows[~single], pair[~single] % n] ^= True
-        sets = np.unique(moved, axis=0)
+        g, rows = len(first), np.arange(len(at))
+        moved, best = count[at].copy(), best[at]
+        pair = best - 2 * g
+        moved[rows, np.where(best < g, best, np.where(pair < 0, 0, pair % g))] += (best < g) | (
+            pair >= 0
+        )
+        moved[rows, np.where(pair < 0, best % g, pair // g)] -= best >= g
+        count = np.unique(moved, axis=0)
     every, value = np.concatenate(seen), np.concatenate(values)
     every, first_of = np.unique(every, axis=0, return_index=True)
-    order = np.argsort(-value[first_of], kind="stable")
-    most = min(_MOST_ROWS, n * (n + 1) // 2)
-    # Rows of largest excess are much alike: as many others are drawn.
-    others = generator.permutation(order[most // 2 : 4 * most])[: most // 2]
-    return _as_rows(limits, every[np.concatenate([order[: most // 2], others])])
+    value = value[first_of]
+    order = np.argsort(-value, kind="stable")
+    half = _MOST_ROWS // 2
+    others = generator.permutation(order[half : 8 * half])[:half]
+    some = np.concatenate([order[:half], others])
+    named = np.zeros((len(some), n), dtype=bool)
+    for number, members in enumerate(divided):
+        named[:, members] = np.arange(len(members)) < every[some, number][:, None]
+    return _as_rows(limits, named), value[some]
 
 
-def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | None:
+def drawn(
+    limits: Limits, listed: Listed, found: Weighted, number: int
+) -> tuple[FloatArray, FloatArray]:
+    """About so many rows at the true shares, and weights: those found, categories at random.
+
+    Which categories of a group a row names is drawn, for each of as many copies as it has weight;
+    for average privacy those of larger shares are named more often.
+    """
+    generator = np.random.default_rng(0)
+    weights = found.weights / found.weights.sum()
+    heavy = weights > 1e-2 / number
+    copies = np.ceil(number * weights[heavy]).astype(np.intp)
+    weights = (found.weights[heavy] / copies).repeat(copies)
+    ratio = found.rows[heavy]
+    if limits.epsilon is not None:
+        ratio = _members(found.limits, ratio).astype(float)
+    ratio = ratio.repeat(copies, axis=0)
+    for members in listed.divided:
+        # The first of them with the largest keys: the likelier, the larger, so that sums come out.
+        share = np.ones(len(members)) if limits.epsilon is not None else limits.prior[members]
+        keys = np.log(generator.random((len(ratio), len(members)))) / share
+        ranks = (-keys).argsort(axis=1).argsort(axis=1)
+        ratio[:, members] = np.take_along_axis(ratio[:, members], ranks, axis=1)
+    for x in np.flatnonzero(ratio.max(axis=0) == 0.0):
+        # In a copy of a row let it take the place of another of its group.
+        group = listed.divided[listed.group[x]]
+        row = int(np.argmax(weights * (ratio[:, group].max(axis=1) > 0.0)))
+        copy = ratio[row].copy()
+        other = group[np.argmax(copy[group])]
+        copy[[x, other]] = copy[[other, x]]
+        weights[row] /= 2.0
+        ratio, weights = np.vstack([ratio, copy]), np.append(weights, weights[row])
+    ratio, kind = np.unique(ratio, axis=0, return_inverse=True)
+    rows = ratio if limits.epsilon is None else _as_rows(limits, ratio > 0.0)
+    return np.asarray(rows), np.asarray(np.bincount(kind, weights), dtype=float)
+
+
+def weigh(limits: Limits, listed: Listed, rows: FloatArray, tolerance: float) -> Weighted | None:
     """The weights of least error; None if no mechanism within the limits is made of these rows."""
-    program = _Weights(limits, rows)
+    try:
+        program = _Weights(limits, listed, rows)
+    except np.linalg.LinAlgError:
+        return None
     best: tuple[float, Weighted] | None = None
     for _ in range(_MOST_STEPS):
         before = program.read()
@@ -308,30 +424,36 @@ def _weigh(limits: Limits, rows: FloatArray, tolerance: float) -> Weighted | Non
 class _Weights:
     """Primal–dual interior-point steps on w ≥ 0 and the rest of the budget, s = A − Σ w ≥ 0."""
 
-    def __init__(self, limits: Limits, rows: FloatArray) -> None:
+    def __init__(self, limits: Limits, listed: Listed, rows: FloatArray) -> None:
         p = limits.prior
-        n = len(p)
-        self.limits, self.rows = limits, rows
-        self.root = np.sqrt(p)
-        axis = self.root.copy()
-        axis[0] += np.linalg.norm(self.root)
-        reflection = np.eye(n) - 2.0 * np.outer(axis, axis) / (axis @ axis)
-        self.basis = reflection[:, 1:]
-        self.error = self.basis.T * self.root
+        self.limits, self.listed, self.rows = limits, listed, rows
+        count = listed.count
+        share = p[listed.first]
+        self.error, self.turn = within(count, share)
         self.square = self.error @ self.error.T
-        lift = (rows / self.root) @ self.basis
-        self.features = lift / np.sqrt(rows.sum(axis=1))[:, None]
+        member = np.equal.outer(listed.group, np.arange(len(count))).astype(float)
+        sums, total = rows @ member, rows.sum(axis=1)
+        self.features = (sums / np.sqrt(count)) @ self.turn / np.sqrt(total)[:, None]
+        # K of all rows alike is this beside κ = K(x, x) − K(x, x'), n_g − 1 times (`relaxed`).
+        several = count > 1
+        self.several = np.flatnonzero(several)
+        kappa = (rows**2 @ member - sums**2 / count)[:, several] / (count - 1.0)[several]
+        self.kappa = np.maximum(kappa, 0.0) / total[:, None]
+        self.apart = ((count - 1.0) * share**2)[several]
         w = np.full(len(rows), 1.0 / len(rows))
-        shares = rows / rows.sum(axis=1, keepdims=True)
-        for _ in range(50):  # towards Σ w q = p, by proportions
-            w *= np.exp(shares @ np.log(p / (rows.T @ w)))
+        portions = sums / total[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for _ in range(50):  # towards Σ w q = p, by proportions
+                w *= np.exp(portions @ np.log(count * share / (sums.T @ w)))
+        if not np.isfinite(w).all():
+            raise np.linalg.LinAlgError("some category is in no row")
         self.budget = limits.success
         w = np.append(
             w, [] if self.budget is None else max(0.1 * self.budget, self.budget - w.sum())
         )
         self.w = w  # the slack of the budget comes last
-        self.sums = (rows / p).T
-        self.right = np.ones(n)
+        self.sums = (sums / (count * share)).T
+        self.right = np.ones(len(count))
         if self.budget is not None:
             self.sums = np.concatenate(
                 [np.pad(self.sums, ((0, 0), (0, 1))), np.ones((1, len(w)))], axis=0
@@ -339,7 +461,7 @@ class _Weights:
             self.right = np.append(self.right, self.budget)
         self._evaluate()
         self.equal = np.append(
-            0.5 * self.value * p, [] if self.budget is None else 0.5 * self.value
+            0.5 * self.value * count * share, [] if self.budget is None else 0.5 * self.value
         )
         self.z = np.maximum(self.equal @ self.sums - self.slope, 0.1 * self.value)
         self.infeasible = np.inf
@@ -350,7 +472,13 @@ class _Weights:
         self.inverse = linalg.cho_solve(linalg.cho_factor(matrix), np.eye(len(matrix)))
         self.second = self.inverse @ self.square @ self.inverse
         self.value = float(np.trace(self.square @ self.inverse))
+        inner = self.w[:m] @ self.kappa
+        if not (inner > 0.0).all():
+            raise np.linalg.LinAlgError("two categories are always named together")
+        self.inner = inner
+        self.value += float((self.apart / inner).sum())
         slope = ((self.features @ self.second) * self.features).sum(axis=1)
+        slope += self.kappa @ (self.apart / inner**2)
         self.slope = np.append(slope, np.zeros(len(self.w) - m))
 
     def step(self, tolerance: float) -> float:
@@ -409,6 +537,7 @@ class _Weights:
         i, j = np.triu_indices(turned.shape[1])
         twice = np.where(i == j, 1.0, 2.0) * (values[i] + values[j])
         lifted = turned[:, i] * turned[:, j] * np.sqrt(twice)
+        lifted = np.hstack([lifted, self.kappa * np.sqrt(2.0 * self.apart / self.inner**3)])
         m, n_lifted = lifted.shape
         both = np.zeros((len(self.w), n_lifted + len(self.sums)))
         both[:m, :n_lifted], both[:, n_lifted:] = lifted, self.sums.T
@@ -424,12 +553,19 @@ class _Weights:
         return factor, scale, lifted
 
     def read(self) -> Weighted:
-        n = self.limits.n_categories
-        directions = (self.basis / self.root[:, None]) @ (self.inverse @ self.error)
+        listed = self.listed
+        inner = np.zeros(len(listed.count))
+        inner[self.several] = np.sqrt(self.apart / (listed.count - 1.0)[self.several]) / self.inner
+        between = self.turn @ self.inverse @ self.error
+        directions = spread_out(between, inner, listed.count, listed.group)
+        n_groups = len(listed.count)
+        share = self.limits.prior[listed.first]
+        multipliers = (self.equal[:n_groups] / (listed.count * share))[listed.group]
+        budget = 0.0 if self.budget is None else float(self.equal[n_groups])
         weights = self.w[: len(self.rows)]
-        multipliers = self.equal[:n] / self.limits.prior
-        budget = 0.0 if self.budget is None else float(self.equal[n])
-        return Weighted(self.rows, weights, directions, multipliers, budget, self.value)
+        return Weighted(
+            self.limits, self.rows, weights, directions, multipliers, budget, self.value
+        )
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import frontier, response, schemes
+from deniable.solvers.matrices import frontier, relaxed, response, schemes, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
@@ -228,10 +228,31 @@ def test_beyond_sixteen_categories_a_mechanism_is_near_the_proven_bound(limits: 
     assert point.certificate.claim >= closed_form_bound(limits) * (1 - 1e-9)
 
 
-def test_beyond_a_hundred_categories_there_is_a_bound_and_no_mechanism(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    "limits",
+    [
+        average_limits(np.arange(1, 19) / 171, 0.6),
+        average_limits(np.arange(1, 19) / 171, 0.6, 0.7),
+        local_limits(np.arange(1, 19) / 171, 2.0),
+    ],
+)
+def test_in_groups_a_mechanism_is_drawn_that_keeps_the_limits(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frontier, "MAX_SEARCHED_CATEGORIES", 17)
+    monkeypatch.setattr(relaxed, "MOST_GROUPS", 9)
+    monkeypatch.setattr(frontier, "MAX_WEIGHED_CATEGORIES", 17)
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-8)
+    assert point.record_mse == pytest.approx(
+        error_by_definition(point.matrix, limits.prior) / 18, rel=1e-7
+    )
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < 0.05
+
+
+def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "mechanism", lambda *args: (None, args[2]))
     point = frontier.solve(average_limits(np.arange(1, 19) / 171, 0.6))
     assert point.matrix is None
     assert point.gap == np.inf

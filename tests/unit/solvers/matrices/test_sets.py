@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from deniable.solvers.matrices import certificate, frontier, relaxed, sets
+from deniable.solvers.matrices import frontier, relaxed, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
+    certify,
     extreme_rows,
     local_limits,
     shape_of_rows,
 )
+from deniable.solvers.matrices.listed import Listed
 from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED
 
 SEVEN = NORMAL_TEN[1:8] / NORMAL_TEN[1:8].sum()
@@ -23,42 +25,83 @@ EVERY_KIND = [
 ]
 
 
+def alone(limits: Limits) -> Listed:
+    """Every category by itself."""
+    return Listed(limits, [np.array([x]) for x in range(limits.n_categories)])
+
+
+def start(limits: Limits) -> sets.Dual:
+    found = relaxed.in_closed_form(limits)
+    return found.directions, found.multipliers
+
+
 @pytest.mark.parametrize("limits", EVERY_KIND)
-def test_the_search_comes_near_the_least_error(limits: Limits) -> None:
+def test_the_search_comes_near_the_least_error_and_its_dual_proves_it(limits: Limits) -> None:
     least = frontier.solve(limits)
-    found, proof = sets.mechanism(limits, relaxed.bound(limits), 6, 1e-6)
+    found, dual = sets.mechanism(limits, alone(limits), start(limits), 8, 1e-5)
     assert found is not None
     assert found.error == pytest.approx(least.record_mse * limits.n_categories, rel=1e-4)
+    proof = certify(limits, *dual)
+    assert least.certificate.claim * (1 - 1e-4) < proof.claim
     assert proof.claim <= least.certificate.claim * (1 + 1e-7)
-    assert proof.claim > least.certificate.claim * (1 - 1e-4)
 
 
-def test_where_the_relaxed_rows_lose_the_weights_prove_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shares = np.array([0.36, 0.2, 0.16, 0.12, 0.08, 0.05, 0.03])
-    limits = average_limits(shares, 0.5, 0.5)
-    exact = frontier.solve(limits).certificate.claim
-    monkeypatch.setattr(certificate, "MAX_EXACT_CATEGORIES", 3)
-    before = relaxed.bound(limits)
-    found, proof = sets.mechanism(limits, before, 8, 1e-7)
+PAIRS = np.array([0.25, 0.25, 0.15, 0.15, 0.1, 0.1])
+IN_GROUPS = [np.array([0, 1]), np.array([2, 3]), np.array([4, 5])]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        average_limits(PAIRS, 0.5),
+        average_limits(PAIRS, 0.5, 0.6),
+        average_limits(PAIRS, 0.5, 0.45),
+        local_limits(PAIRS, 1.0),
+    ],
+)
+def test_taking_equal_shares_alike_loses_nothing(limits: Limits) -> None:
+    least = frontier.solve(limits).certificate.claim
+    listed = Listed(limits, IN_GROUPS)
+    found, dual = sets.mechanism(limits, listed, start(limits), 8, 1e-5)
     assert found is not None
-    assert before.claim < 0.999 * exact
-    assert exact * (1 - 1e-5) < proof.claim <= exact * (1 + 1e-7)
+    assert found.error == pytest.approx(least, rel=1e-4)
+    assert certify(limits, *dual).claim == pytest.approx(least, rel=1e-3)
+    rows, weights = sets.drawn(limits, listed, found, 5000)
+    off = weights @ rows / limits.prior - 1.0
+    assert np.abs(off).max() < 0.1
+    every = extreme_rows(limits, inside=True)
+    assert all(np.abs(every - row).max(axis=1).min() < 1e-12 for row in rows)
 
 
-def test_rows_that_the_search_lacks_leave_a_bound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_category_that_no_row_names_takes_the_place_of_another() -> None:
+    prior = np.array([0.5, 0.499, 0.001])
+    limits = average_limits(prior, 0.3)
+    listed = Listed(
+        relaxed.alike(limits, [np.array([0]), np.array([1, 2])]),
+        [np.array([0]), np.array([1, 2])],
+    )
+    row = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    nothing = np.zeros((3, 3)), np.zeros(3)
+    found = sets.Weighted(listed.limits, row, np.array([0.5, 0.5]), *nothing, 0.0, 1.0)
+    rows, weights = sets.drawn(limits, listed, found, 2)
+    assert sorted(rows.argmax(axis=1)) == [0, 1, 2]
+    assert weights.sum() == pytest.approx(1.0)
+
+
+def test_rows_that_make_no_mechanism_leave_none(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = average_limits(SKEWED, 0.3)
     monkeypatch.setattr(sets, "_first", lambda *_: np.eye(4))
-    monkeypatch.setattr(sets, "_priced", lambda *_: [np.eye(4)])
-    before = relaxed.bound(limits)
-    assert sets.mechanism(limits, before, 4, 1e-6) == (None, before)
+    monkeypatch.setattr(sets, "_priced", lambda *_: (np.eye(4), 0.0))
+    dual = start(limits)
+    found, last = sets.mechanism(limits, alone(limits), dual, 4, 1e-6)
+    assert found is None
+    assert last is dual
 
 
 @pytest.mark.parametrize("limits", EVERY_KIND)
 def test_all_rows_are_weighed_to_the_least_error_and_the_sums_hold(limits: Limits) -> None:
     rows = extreme_rows(limits, inside=True)
-    found = sets._weigh(limits, rows, 1e-8)
+    found = sets.weigh(limits, alone(limits), rows, 1e-8)
     assert found is not None
     least = frontier.solve(limits).certificate.claim
     assert found.error == pytest.approx(least, rel=1e-6)
@@ -69,24 +112,40 @@ def test_all_rows_are_weighed_to_the_least_error_and_the_sums_hold(limits: Limit
 @pytest.mark.parametrize("limits", EVERY_KIND)
 def test_every_row_searched_is_an_extreme_one(limits: Limits) -> None:
     generator = np.random.default_rng(0)
-    bound = relaxed.bound(limits)
     first = sets._first(limits, generator)
-    dual = bound.directions, bound.multipliers
+    searched, _ = sets._search(limits, alone(limits), *start(limits), first, generator)
     listed = extreme_rows(limits, inside=True)
-    for row in np.concatenate([first, sets._search(limits, *dual, first, generator)]):
+    for row in np.concatenate([first, searched]):
         assert np.abs(listed - row).max(axis=1).min() < 1e-12
 
 
-def test_the_search_finds_the_row_of_largest_excess() -> None:
-    limits = average_limits(NORMAL_TEN, 0.5)
+@pytest.mark.parametrize("limits", [average_limits(NORMAL_TEN, 0.5), local_limits(NORMAL_TEN, 1.0)])
+def test_the_search_finds_the_row_of_largest_excess(limits: Limits) -> None:
+    """With groups, too: Z and λ are then alike within each."""
     generator = np.random.default_rng(1)
-    for _ in range(10):
+    halves = [np.array([x, 9 - x]) for x in range(5)]
+    rows = extreme_rows(limits)
+    for number in range(10):
         Z, multipliers = generator.normal(size=(10, 10)), generator.normal(size=10)
-        rows = extreme_rows(limits)
+        listed = alone(limits)
+        if number % 2:
+            listed = Listed(limits, halves)
+            multipliers, half = multipliers + multipliers[::-1], Z[:5, :5]
+            Z = np.block([[half, half[:, ::-1]], [half[::-1], half[::-1, ::-1]]]) + np.eye(10)
         excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
-        found = sets._search(limits, Z, multipliers, rows[:5], generator)
+        found, values = sets._search(limits, listed, Z, multipliers, rows[:5], generator)
         best = ((found @ Z) ** 2).sum(axis=1) / found.sum(axis=1) - found @ multipliers
+        assert best[0] == pytest.approx(values[0], rel=1e-9)
         assert best[0] == pytest.approx(excess.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.42, 0.5, 0.6])
+def test_rows_at_the_edge_are_extreme_and_on_average_near_the_prior(delta: float) -> None:
+    limits = average_limits(SKEWED, 0.2, delta)
+    rows = sets._at_the_edge(limits, np.random.default_rng(1))
+    listed = extreme_rows(limits)
+    assert all(np.abs(listed - row).max(axis=1).min() < 1e-12 for row in rows[:50])
+    assert np.abs(rows.mean(axis=0) * delta - SKEWED).max() < 0.08
 
 
 @pytest.mark.parametrize("delta", [0.42, 0.45, 0.6, 0.8])
@@ -105,7 +164,8 @@ def test_pieces_of_the_prior_are_extreme_rows_and_make_a_mechanism(delta: float)
 
 def test_rows_that_make_no_mechanism_have_no_weights() -> None:
     limits = average_limits(SKEWED, 0.3)
-    assert sets._weigh(limits, np.eye(4), 1e-6) is None
+    assert sets.weigh(limits, alone(limits), np.eye(4), 1e-6) is None
+    assert sets.weigh(limits, alone(limits), np.eye(4)[:3], 1e-6) is None
 
 
 def test_sizes_are_filled_to_what_is_allowed() -> None:

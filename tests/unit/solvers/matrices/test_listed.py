@@ -1,0 +1,91 @@
+"""Rows that are listed, and what certificates say of those that are not, against all rows."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.solvers.matrices import certificate
+from deniable.solvers.matrices.certificate import (
+    Limits,
+    average_limits,
+    extreme_rows,
+    local_limits,
+    most_excess,
+    shape_of_rows,
+)
+from deniable.solvers.matrices.listed import Listed
+from unit.solvers.matrices.priors import any_limits
+
+SEVEN = np.array([0.36, 0.2, 0.16, 0.12, 0.08, 0.05, 0.03])
+
+
+@settings(max_examples=40, deadline=None)
+@given(limits=any_limits(4), seed=st.integers(0, 10**6))
+def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
+    limits: Limits, seed: int
+) -> None:
+    """Whatever Z, λ, splits and squares are, and whether rows with a part are listed or not."""
+    n, generator = limits.n_categories, np.random.default_rng(seed)
+    Z, multipliers = generator.normal(size=(n, n)), generator.normal(size=n)
+    splits, squares = generator.normal(size=(n, n)), 0.3 * generator.normal(size=(2, n + 1))
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(certificate, "_MAX_SETS", 0)
+        few.setattr(certificate, "_MAX_PARTS", seed % 2 * 4_000_000)
+        bounded = most_excess(limits, Z, multipliers, splits, squares)
+    rows = extreme_rows(limits)
+    excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
+    q = [Fraction(value) for value in rows[int(np.argmax(excess))]]
+    image = [sum(Fraction(Z[x, y]) * q[x] for x in range(n)) for y in range(n)]
+    largest = sum(value**2 for value in image) / sum(q)
+    largest -= sum(Fraction(multipliers[x]) * q[x] for x in range(n))
+    assert Fraction(bounded) >= largest - Fraction(1, 10**12)
+
+
+def test_sets_take_the_place_of_rows_with_a_part_that_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = average_limits(SEVEN, 0.5, 0.45)
+    assert shape_of_rows(limits) == (3, pytest.approx(2 / 9))
+    monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
+    assert shape_of_rows(limits) == (2, 0.0)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [average_limits(SEVEN, 0.5, 0.75), average_limits(SEVEN, 0.5, 0.45), local_limits(SEVEN, 1.0)],
+)
+def test_the_listed_rows_of_largest_excess_are_found(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate, "_MAX_SETS", 0)
+    generator = np.random.default_rng(5)
+    Z, multipliers = generator.normal(size=(7, 7)), generator.normal(size=7)
+    listed = Listed(limits, [np.array([x]) for x in range(7)])
+    rows, values = listed.largest(Z, multipliers, 0.1, 5)
+    excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers - 0.1
+    assert np.allclose(excess, values, rtol=1e-9)
+    every = extreme_rows(limits)
+    ratio = every / limits.prior if limits.epsilon is not None else every
+    some = every[(ratio > 0.999 * ratio.max(axis=1, keepdims=True)).sum(axis=1) <= 2]
+    all_of_them = ((some @ Z) ** 2).sum(axis=1) / some.sum(axis=1) - some @ multipliers - 0.1
+    assert values[0] == pytest.approx(all_of_them.max(), rel=1e-9)
+
+
+def test_of_rows_that_differ_within_groups_one_stands_for_all() -> None:
+    flat = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    limits = average_limits(flat, 0.4, 0.45)
+    divided = [np.array([0]), np.array([1, 2]), np.array([3, 4, 5])]
+    rows, _ = Listed(limits, divided).largest(np.eye(6), np.zeros(6), 0.0, 1000)
+    whole, _ = Listed(limits, [np.array([x]) for x in range(6)]).largest(
+        np.eye(6), np.zeros(6), 0.0, 1000
+    )
+
+    def kinds(some: np.ndarray) -> set[tuple[float, ...]]:
+        sorted_ = np.concatenate([np.sort(some[:, members]) for members in divided], axis=1)
+        return set(map(tuple, np.round(sorted_, 9).tolist()))
+
+    assert kinds(rows) == kinds(whole)
+    assert len(kinds(rows)) == len(rows) < len(whole)
