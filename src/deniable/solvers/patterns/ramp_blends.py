@@ -21,6 +21,7 @@ from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.ramp_families import RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
 from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
+from deniable.solvers.patterns.ramp_pricing import PatternSample, Ramp
 from deniable.solvers.patterns.ramp_response import GridRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -57,9 +58,23 @@ _BOUNDS, _ROUNDINGS = 4.0, 1e-12
 """Times the error bounds of its parts' pairs, and what mixing adds, that a blend's pairs may be off
 for certain."""
 
+_DEAR, _GAINED = 0.2, 1e-4
+"""Nats that the floor costs beyond which ramps are looked for by the program's prices, as long as
+that gains."""
+
+_PRICED, _PRICED_AT, _STARTS = 12, 21, 14
+"""Times that this is done of so many attributes (of more fewer), and from how many ramps."""
+
+_NEW = 0.7
+"""Part of the newest prices in those that are used: they swing less so."""
+
+_AT_MOST, _FLOORS = 2.01, (0.5, 0.9, 1.0)
+"""Times the levels that caps are at most under which this is done, and for which floors."""
+
 _LEAST_SHARE = 1e-25
-_ROUNDS = 20
-"""Times that what is used is evaluated and the program solved again; two or three are the rule."""
+_ROUNDS = 8
+"""Times that what is used is evaluated and the program solved again, the last time with nothing
+else; two or three are the rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +116,7 @@ def blended(
         pool.add_steepest(below_caps(limits))
     best = keeping = None
     for limits in caps:
-        target = AtLevels(problem, limits)
-        search = RampSearch(GridRamps(problem.n_categories), target, height, _NEARLY, _STALLED_AT)
+        search = _search(problem, limits, height)
         fit = search.best(1.0, afar=best is None)
         if fit is None:
             continue
@@ -117,20 +131,55 @@ def blended(
         pool.add_about(fit, steepest)
         for raised in search.raised(fit, _RAISED):
             pool.add_about(raised, steepest)
-    law = pool.law()
-    if law is None or not keep_floor([law], floor):
-        return None
+    laws = [pool.law()]
+    if floor is not None and best is not keeping:
+        tight = next((one for one in caps if (one <= _AT_MOST * aimed).all()), caps[-1])
+        lacking = _lacking(problem, tight, height, min(one for one in _FLOORS if one >= floor))
+        for slopes, fall_from, fall in lacking:
+            pool.add(slopes, [Shape(fall_from, fall)])
+        if lacking:
+            laws.append(pool.law())
+    for law in reversed(laws):
+        if law is not None and keep_floor([law], floor) and _keeps(law, aimed, caps[0]):
+            return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping)
+    return None
+
+
+def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
+    """Whether a law as drawn meets the levels and keeps the caps."""
     above, below = law.attribute_bounds()
     met = (above <= aimed + AIM).all() and (below >= aimed - AIM).all()
-    if not met or (law.account.epsilon_given_rest > caps[0]).any():
-        return None
-    return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping)
+    return bool(met and (law.account.epsilon_given_rest <= caps).all())
+
+
+def _search(problem: Problem, caps: FloatArray, height: float) -> RampSearch:
+    sums, target = GridRamps(problem.n_categories), AtLevels(problem, caps)
+    return RampSearch(sums, target, height, _NEARLY, _STALLED_AT)
+
+
+def _lacking(problem: Problem, caps: FloatArray, height: float, floor: float) -> list[Ramp]:
+    """Return ramps that a mixture of others lacks, by its program's prices.
+
+    None where the floor costs little: then there is little to gain.
+    """
+    search, steepest = _search(problem, caps, height), below_caps(caps)
+    fit = search.best(1.0)
+    if fit is None:
+        return []
+    pool = _Pool(problem, height, floor + 2.0 * FLOOR_MARGIN)
+    pool.add(_HARDLY * problem.attribute_epsilon, [Shape(0.0)])
+    pool.add(problem.attribute_epsilon, [Shape(0.0)])
+    pool.add_steepest(steepest)
+    for ramp in [fit, *search.raised(fit, _RAISED)]:
+        pool.add_about(ramp, steepest)
+    return pool.price(steepest) if pool.epsilon() > fit.w + _DEAR else []
 
 
 class _Pool:
     """What is mixed."""
 
     def __init__(self, problem: Problem, about: float, floor: float | None) -> None:
+        self._problem = problem
         self._counts, self._about = tuple(problem.counts.tolist()), about
         self._change, self._floor = problem.change_probability, floor
         self._pairs = np.triu_indices(problem.n_attributes, 1)
@@ -185,13 +234,38 @@ class _Pool:
         shares = self._mixing.shares(self._floor)
         return math.inf if shares is None else self._mixing.epsilon(shares)
 
+    def price(self, steepest: FloatArray) -> list[Ramp]:
+        """Add ramps that the program's prices ask for, no steeper than this; return them."""
+        sample, worth, added = PatternSample(self._problem), None, list[Ramp]()
+        shares = self._mixing.shares(self._floor)
+        for _ in range(_PRICED * _PRICED_AT // len(steepest)):
+            if shares is None or self._mixing.prices is None:
+                break
+            new = sample.worth(self._mixing.prices, self._mixing.scale)
+            worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
+            most = np.argsort(-shares)[:_STARTS]
+            starts = [self._ramp(place) for place in most[shares[most] > 0.0].tolist()]
+            lacking = sample.lacking(starts, worth, steepest)
+            for slopes, fall_from, height in lacking:
+                self.add(slopes, [Shape(fall_from, height)])
+            added += lacking
+            epsilon, shares = self._mixing.epsilon(shares), self._mixing.shares(self._floor)
+            if shares is None or epsilon - self._mixing.epsilon(shares) < _GAINED:
+                break
+        return added
+
+    def _ramp(self, place: int) -> Ramp:
+        family, shape = self._ramps[place]
+        return Ramp(family.slopes_of(shape), shape.fall_from, shape.height)
+
     def law(self) -> VoteBlend | None:
         """Return the best mixture; None if none is found.
 
         What it uses is evaluated as it is drawn, until it uses nothing else.
         """
-        for _ in range(_ROUNDS):
-            shares = self._mixing.shares(self._floor)
+        among = None
+        for left in reversed(range(_ROUNDS)):
+            shares = self._mixing.shares(self._floor, among)
             if shares is None:
                 return None
             used = np.flatnonzero(shares > _LEAST_SHARE).tolist()
@@ -200,6 +274,8 @@ class _Pool:
                 return self._blend(used, shares[used])
             for place in new:
                 self._settle(place)
+            if left == 1:
+                among = np.array(sorted(self._drawn))
         return None
 
     def _settle(self, place: int) -> None:

@@ -102,7 +102,8 @@ class RampFamily:
         dither = np.where(dither < _LEAST_DITHER, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
         return whole, dither
 
-    def _slopes_of(self, shape: Shape) -> FloatArray:
+    def slopes_of(self, shape: Shape) -> FloatArray:
+        """Return a ramp's slopes in nats, shape (k,)."""
         slopes = self._slopes
         if shape.place >= 0:
             slopes = slopes.copy()
@@ -118,7 +119,7 @@ class RampFamily:
 
     def law(self, shape: Shape) -> GatedSum:
         """Return a ramp as it is drawn."""
-        whole, dither = self._on_grid(self._slopes_of(shape))
+        whole, dither = self._on_grid(self.slopes_of(shape))
         start, top = self._gate(shape, whole, dither)
         return GatedSum(
             self._counts,
@@ -165,7 +166,7 @@ class RampFamily:
         others: dict[int, _Factors] = {}
         t = np.arange(_TRANSFORMED)
         for row, shape in enumerate(shapes):
-            whole, dither = self._on_grid(self._slopes_of(shape))
+            whole, dither = self._on_grid(self.slopes_of(shape))
             start, top = self._gate(shape, whole, dither)
             fall[row] = (top - start) * self._unit
             kept = float(whole.sum() + np.count_nonzero(dither)) - t

@@ -82,6 +82,17 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
     assert costs[0] < costs[-1] - 0.1
 
 
+def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = spread(4)
+    given = COUNTS, levels, [3.0 * levels, 2.0 * levels], float(0.5 * levels.sum()), FLOOR
+    priced = blended(*given)
+    monkeypatch.setattr(ramp_blends, "_PRICED", 0)
+    first = blended(*given)
+    assert priced is not None
+    assert first is not None
+    assert priced.part.account.epsilon < first.part.account.epsilon - 0.01
+
+
 def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

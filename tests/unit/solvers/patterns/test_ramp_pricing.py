@@ -1,0 +1,93 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns import ramp_pricing
+from deniable.solvers.patterns.ramp_mixtures import Prices
+from deniable.solvers.patterns.ramp_pricing import PatternSample, Ramp
+from deniable.solvers.problem import checked_problem
+
+COUNTS, LEVELS = [2, 5, 40, 3, 7], [1.5, 0.4, 2.0, 3.0, 0.8]
+PAIRS = [*itertools.combinations(range(5), 2)]
+PRICES = Prices(0.3, -0.7, np.array([0.5, 1.5, 0.1, 0.0, 2.0]), np.linspace(-1.0, 3.0, 10))
+
+
+@pytest.fixture
+def sample(monkeypatch: pytest.MonkeyPatch) -> PatternSample:
+    monkeypatch.setattr(ramp_pricing, "_DRAWN", 20_000)
+    return PatternSample(checked_problem(COUNTS, LEVELS))
+
+
+def exact_cost(ramp: Ramp, scale: float) -> float:
+    """The reduced cost by enumeration, from its definition."""
+    cost = 0.0
+    for changed in itertools.product((0, 1), repeat=len(COUNTS)):
+        exponent = ramp.fall_from - sum(np.array(changed) * ramp.slopes)
+        density = math.exp(min(max(exponent, -ramp.height), 0.0))
+        chance = math.prod(1 - 1 / a if c else 1 / a for a, c in zip(COUNTS, changed, strict=True))
+        h = [-1 / (a - 1) if c else 1.0 for a, c in zip(COUNTS, changed, strict=True)]
+        worth = PRICES.total + np.dot(PRICES.changed, changed)
+        worth += sum(price * h[i] * h[j] for price, (i, j) in zip(PRICES.pairs, PAIRS, strict=True))
+        cost -= chance * density * float(worth)
+        cost -= PRICES.top * (not any(changed)) * density + scale * all(changed) * density
+    return cost
+
+
+@pytest.mark.parametrize(
+    "ramp",
+    [
+        Ramp(np.array([3.0, 0.8, 4.0, 6.0, 1.6]), 1.0, 5.0),
+        Ramp(np.array([0.0, 0.2, 4.0, 1.0, 0.3]), 0.0, 9.0),
+        Ramp(np.zeros(5), 0.0, 0.0),
+    ],
+)
+def test_the_sample_gives_the_reduced_cost(sample: PatternSample, ramp: Ramp) -> None:
+    at = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
+    got, _ = sample.reduced_cost(at, sample.worth(PRICES, 2.5))
+    assert got == pytest.approx(exact_cost(ramp, 2.5), abs=0.02)
+
+
+def test_derivatives_are_those_of_the_reduced_cost(sample: PatternSample) -> None:
+    worth = sample.worth(PRICES, 2.5)
+    at = np.array([2.9, 0.71, 3.3, 5.1, 1.57, 1.03, 4.21])
+    _, slope = sample.reduced_cost(at, worth)
+    for place in range(len(at)):
+        step = np.zeros_like(at)
+        step[place] = 1e-7
+        up, down = (sample.reduced_cost(one, worth)[0] for one in (at + step, at - step))
+        assert slope[place] == pytest.approx((up - down) / 2e-7, abs=1e-6)
+
+
+def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
+    sample: PatternSample,
+) -> None:
+    worth = sample.worth(PRICES, 2.5)
+    steepest = 2.0 * np.array(LEVELS)
+    starts = [Ramp(0.5 * steepest, 1.0, 4.0), Ramp(3.0 * steepest, 0.2, math.inf)]
+    found = sample.lacking(starts, worth, steepest)
+    assert len(found) == 2
+    for ramp in found:
+        assert (ramp.slopes >= 0).all()
+        assert (ramp.slopes <= steepest).all()
+        assert exact_cost(ramp, 2.5) < 0
+
+    def cost(ramp: Ramp) -> float:
+        at: FloatArray = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
+        return sample.reduced_cost(at, worth)[0]
+
+    assert cost(found[0]) < cost(starts[0])
+
+
+def test_nothing_is_lacking_where_no_density_is_worth_anything(sample: PatternSample) -> None:
+    worth = np.abs(sample.weight)
+    assert sample.lacking([Ramp(np.array(LEVELS), 0.5, 3.0)], worth, 2.0 * np.array(LEVELS)) == []
+
+
+def test_the_sample_is_the_same_every_time() -> None:
+    problem = checked_problem(COUNTS, LEVELS)
+    first, second = PatternSample(problem), PatternSample(problem)
+    assert np.array_equal(first.changed, second.changed)
+    assert np.array_equal(first.weight, second.weight)
