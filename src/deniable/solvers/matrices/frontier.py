@@ -143,16 +143,16 @@ def _beyond(limits: Limits) -> FrontierPoint:
     divided = relaxed.divided_for(limits)
     alike = relaxed.alike(limits, divided)
     listed = Listed(alike, divided)
-    if len(listed.with_part):
-        # Moments of sets say nothing of rows with a part of a category: here weights find Z and λ.
-        certificate = relaxed.in_closed_form(limits)
-        dual = certificate.directions, certificate.multipliers
-        found, dual = sets.mechanism(alike, listed, dual, _SEARCHES, _CLOSE)
-        own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
-        certificate = max(certificate, own, key=lambda proof: proof.claim)
-    else:
+    certificate, dual, least, rounds = relaxed.in_closed_form(limits), None, 0.0, _SEARCHES
+    if not len(listed.with_part):
         certificate, dual, least = relaxed.bound(limits, listed)
-        found, _ = sets.mechanism(alike, listed, dual, _FEWER_SEARCHES, _CLOSE, least)
+        rounds = _FEWER_SEARCHES
+    # Moments of sets say nothing of rows with a part of a category: there weights find Z and λ, and
+    # where small sets matter most those may prove more elsewhere, too.
+    first = dual or (certificate.directions, certificate.multipliers)
+    found, dual = sets.mechanism(alike, listed, first, rounds, _CLOSE, least)
+    own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
+    certificate = max(certificate, own, key=lambda proof: proof.claim)
     matrix = None if found is None else _named(limits, listed, found, certificate)
     error = np.inf if matrix is None else float(record_mse(matrix, limits.prior))
     return FrontierPoint(limits, matrix, error, certificate, np.empty(0, dtype=np.intp))
