@@ -281,8 +281,15 @@ def _under(
         better = _costs_less(table, product)
         return ([table], "program", None) if better else ([product], "independent", None)
     search = _CommonSearch(problem, limits, floor, optimum)
-    if few and (mixed := search.mixed(near)) and _costs_less(mixed[0], product):
-        return [mixed[0]], "ramp", mixed[1]
+    if few:
+        mixed, even = search.mixed(near), None
+        if (multiple := _tightest_of_uneven(problem, limits)) is not None:
+            # Of fewer orbits, and of a stricter request: its answer is one here.
+            even = capped_table(problem, multiple * problem.attribute_epsilon, floor, exact)
+        if even is not None and _costs_less(even, mixed[0] if mixed else product):
+            return [even], "program", None
+        if mixed and _costs_less(mixed[0], product):
+            return [mixed[0]], "ramp", mixed[1]
     best = search.best(near)
     if record_level(best.parts) < product.account.epsilon:
         return best.parts, "ramp", best.ramp
@@ -291,6 +298,13 @@ def _under(
     if table is not None and _costs_less(table, product):
         return [table], "program", None
     return [product], "floor" if best.broken else "independent", None
+
+
+def _tightest_of_uneven(problem: Problem, limits: FloatArray) -> float | None:
+    """Return the tightest of caps that differ, as multiples of the levels; None if none do."""
+    multiples = np.minimum(limits / problem.attribute_epsilon, LOOSEST)
+    tightest = float(multiples.min()) * (1.0 - 1e-12)
+    return None if float(multiples.max()) <= tightest * (1.0 + 1e-9) else tightest
 
 
 def _costs_less(part: Part, than: Part) -> bool:

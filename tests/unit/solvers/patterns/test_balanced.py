@@ -327,23 +327,28 @@ def test_at_large_levels_too_a_floor_of_one_leaves_a_common_law(
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(st.data())
 def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
     fewest: int, most: int, data: st.DataObject
 ) -> None:
-    counts = data.draw(st.lists(st.integers(2, 12), min_size=fewest, max_size=most))
+    counts = data.draw(st.lists(st.integers(2, 50), min_size=fewest, max_size=most))
     k = len(counts)
-    levels = data.draw(st.lists(st.floats(0.15, 3.0), min_size=k, max_size=k))
+    levels = np.array(data.draw(st.lists(st.floats(0.05, 6.0), min_size=k, max_size=k)))
     caps = sorted(data.draw(st.tuples(st.sampled_from(CAPS), st.sampled_from(CAPS))))
     floors = sorted(data.draw(st.tuples(*[st.integers(0, len(FLOORS) - 1)] * 2)))
-    strict, loose = (
-        balanced.solve(counts, levels, [cap * level for level in levels], FLOORS[floor])
-        for cap, floor in zip(caps, floors, strict=True)
-    )
-    note(f"caps {caps}, floors {[FLOORS[floor] for floor in floors]}")
-    note(f"{strict.epsilon} by {strict.method}, {loose.epsilon} by {loose.method}")
-    assert loose.epsilon <= strict.epsilon + 1e-3
+    times = data.draw(st.lists(st.sampled_from([1.0, 1.3, 3.0]), min_size=k, max_size=k))
+    requests = [
+        (caps[0] * levels, FLOORS[floors[0]]),
+        (caps[0] * levels * times, FLOORS[floors[0]]),  # looser, and uneven
+        (caps[1] * levels, FLOORS[floors[1]]),
+    ]
+    costs = [
+        balanced.solve(counts, levels.tolist(), limits.tolist(), floor).epsilon
+        for limits, floor in requests
+    ]
+    note(f"caps {caps}, floors {[FLOORS[floor] for floor in floors]}: {costs}")
+    assert max(costs[1:]) <= costs[0] + 1e-3
 
 
 @pytest.mark.slow
