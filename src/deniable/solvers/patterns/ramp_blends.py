@@ -54,6 +54,13 @@ _NEARLY, _STALLED_AT = 1e-7, 1e-5
 """How near ramps meet their levels, in nats or as a part below one, and how near they may come to
 a halt."""
 
+_ABOVE = 0.01
+"""Part of ε by which the best ramp under some caps lies above what is held where stricter ones are
+left: a search may end that much above the best."""
+
+_EVEN = 1e-6
+"""Part by which caps may differ as multiples of the levels and count as the same."""
+
 _BOUNDS, _ROUNDINGS = 4.0, 1e-12
 """Times the error bounds of its parts' pairs, and what mixing adds, that a blend's pairs may be off
 for certain."""
@@ -104,7 +111,8 @@ def blended(
     Args:
         counts: a_i, shape (k,), k at most `MOST_ATTRIBUTES`.
         aimed: levels in nats, shape (k,).
-        caps: γ in nats, the loosest first, shapes (k,).
+        caps: γ in nats, the loosest first, and where these are uneven their tightest multiple of
+            the levels next; shapes (k,).
         height: about the record's ε, in nats.
         floor: t, or None.
     """
@@ -115,24 +123,29 @@ def blended(
     for limits in caps:
         pool.add_steepest(below_caps(limits))
     best = keeping = None
-    for limits in caps:
+    multiples = caps[0] / aimed
+    uneven, gained = bool(np.ptp(multiples) > _EVEN * multiples.min()), False
+    for place, limits in enumerate(caps):
         search = _search(problem, limits, height)
-        fit = search.best(1.0, afar=best is None)
+        fit = search.best(1.0, afar=best is None or place <= uneven)
         if fit is None:
             continue
         best = best or fit
+        held = min(pool.epsilon(), math.inf if keeping is None else keeping.w)
+        if fit.w >= held:
+            if gained and fit.w >= (1.0 + _ABOVE) * held:
+                break  # without the floor stricter caps cost more, and with it no less
+            continue
+        gained = True
         steepest = below_caps(limits)
-        if floor is None or search.least_ratio(fit) >= floor + _SURELY:
-            pool.add_about(fit, steepest)
-            keeping = fit
-            break  # under stricter caps it costs more
-        if fit.w >= pool.epsilon():
-            break  # and with the floor no less than without
         pool.add_about(fit, steepest)
+        if floor is None or search.least_ratio(fit) >= floor + _SURELY:
+            keeping = fit
+            continue
         for raised in search.raised(fit, _RAISED):
             pool.add_about(raised, steepest)
     laws = [pool.law()]
-    if floor is not None and best is not keeping:
+    if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
         tight = next((one for one in caps if (one <= _AT_MOST * aimed).all()), caps[-1])
         lacking = _lacking(problem, tight, height, min(one for one in _FLOORS if one >= floor))
         for slopes, fall_from, fall in lacking:

@@ -58,6 +58,10 @@ _DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 8, 20, 25, 1e-4
 """Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
 many steps of a search each, as long as it gains."""
 
+_ABOVE = 0.01
+"""Part of ε by which the best ramp under some caps lies above one that keeps the floor where
+stricter ones are left: a search may end that much above the best."""
+
 _EVEN = 1e-9
 """Part by which caps may differ as multiples of the levels and count as the same."""
 
@@ -306,13 +310,13 @@ def _searched(
         if fit is None:
             yield []
             continue
-        if fit.w >= least:
+        if fit.w >= (1.0 + _ABOVE) * least:
             break
         ramps = [fit]
         if few or first:
             ramps += search.raised(fit)
         if floor is None or search.least_ratio(fit) >= floor:
-            least = fit.w
+            least = min(least, fit.w)
         elif (few or first) and (kept := search.keeping(floor, fit)) is not None:
             ramps.append(kept)
         first = False
