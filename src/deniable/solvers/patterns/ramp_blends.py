@@ -69,7 +69,7 @@ _DEAR, _GAINED = 0.2, 1e-4
 """Nats that the floor costs beyond which ramps are looked for by the program's prices, as long as
 that gains."""
 
-_PRICED, _PRICED_AT, _STARTS = 12, 21, 14
+_PRICED, _PRICED_AT, _STARTS = 9, 21, 10
 """Times that this is done of so many attributes (of more fewer), and from how many ramps."""
 
 _NEW = 0.7
@@ -248,24 +248,29 @@ class _Pool:
         return math.inf if shares is None else self._mixing.epsilon(shares)
 
     def price(self, steepest: FloatArray) -> list[Ramp]:
-        """Add ramps that the program's prices ask for, no steeper than this; return them."""
-        sample, worth, added = PatternSample(self._problem), None, list[Ramp]()
-        shares = self._mixing.shares(self._floor)
+        """Add ramps that the program's prices ask for, no steeper than this; return those of them
+        that the mixture uses."""
+        sample, worth, first = PatternSample(self._problem), None, len(self._ramps)
+        shares = better = self._mixing.shares(self._floor)
         for _ in range(_PRICED * _PRICED_AT // len(steepest)):
-            if shares is None or self._mixing.prices is None:
+            if better is None or self._mixing.prices is None:
                 break
+            shares = better
             new = sample.worth(self._mixing.prices, self._mixing.scale)
             worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
             most = np.argsort(-shares)[:_STARTS]
             starts = [self._ramp(place) for place in most[shares[most] > 0.0].tolist()]
-            lacking = sample.lacking(starts, worth, steepest)
-            for slopes, fall_from, height in lacking:
+            for slopes, fall_from, height in sample.lacking(starts, worth, steepest):
                 self.add(slopes, [Shape(fall_from, height)])
-            added += lacking
-            epsilon, shares = self._mixing.epsilon(shares), self._mixing.shares(self._floor)
-            if shares is None or epsilon - self._mixing.epsilon(shares) < _GAINED:
+            better = self._mixing.shares(self._floor)
+            if better is None or self._gain(shares, better) < _GAINED:
                 break
-        return added
+        last = shares if better is None else better
+        used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
+        return [self._ramp(place) for place in used if place >= first]
+
+    def _gain(self, shares: FloatArray, better: FloatArray) -> float:
+        return self._mixing.epsilon(shares) - self._mixing.epsilon(better)
 
     def _ramp(self, place: int) -> Ramp:
         family, shape = self._ramps[place]
