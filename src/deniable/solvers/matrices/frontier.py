@@ -37,6 +37,7 @@ from deniable.solvers.matrices.certificate import (
     certify,
     closed_form_bound,
     extreme_rows,
+    shape_of_rows,
 )
 from deniable.solvers.matrices.listed import Listed
 from deniable.solvers.matrices.response import record_mse
@@ -67,7 +68,7 @@ class FrontierPoint:
         limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs (up to
             `MAX_EXACT_CATEGORIES`; more beyond).
-            None if the search found none.
+            None if the search found none, or rows with a part of a category are too many to list.
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
@@ -153,6 +154,13 @@ def _beyond(limits: Limits) -> FrontierPoint:
     found, dual = sets.mechanism(alike, listed, first, rounds, _CLOSE, least)
     own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
     certificate = max(certificate, own, key=lambda proof: proof.claim)
+    size, part = shape_of_rows(limits)
+    if (
+        limits.most_posterior is not None
+        and part == 0.0
+        and size * limits.most_posterior < 1 - 1e-9
+    ):
+        found = None  # sets that stand for rows with a part are above δ
     matrix = None if found is None else _named(limits, listed, found, certificate)
     error = np.inf if matrix is None else float(record_mse(matrix, limits.prior))
     return FrontierPoint(limits, matrix, error, certificate, np.empty(0, dtype=np.intp))

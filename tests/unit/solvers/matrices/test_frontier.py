@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import frontier, relaxed, response, schemes, sets
+from deniable.solvers.matrices import certificate, frontier, relaxed, response, schemes, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
@@ -257,6 +257,18 @@ def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.Monkey
     assert point.matrix is None
     assert point.gap == np.inf
     assert verify(point.certificate) > 0
+
+
+def test_where_sets_stand_for_rows_with_a_part_there_is_a_bound_and_no_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prior = 0.2 * np.arange(1, 19) / 171 + 0.8 / 18
+    limits = average_limits(prior, 0.6, 0.19)
+    listed = frontier.solve(limits)
+    monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
+    point = frontier.solve(limits)
+    assert point.matrix is None
+    assert verify(point.certificate) <= listed.record_mse * 18 * (1 + 1e-9)
 
 
 def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:
