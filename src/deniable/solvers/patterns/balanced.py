@@ -285,7 +285,12 @@ def _under(
         mixed, even = search.mixed(near), None
         if (multiple := _tightest_of_uneven(problem, limits)) is not None:
             # Of fewer orbits, and of a stricter request: its answer is one here.
-            even = capped_table(problem, multiple * problem.attribute_epsilon, floor, exact)
+            tightest = multiple * problem.attribute_epsilon
+            even = capped_table(problem, tightest, floor, exact)
+            if even is None and len(set(_tied(problem, tightest).tolist())) < problem.n_attributes:
+                stricter = _CommonSearch(problem, tightest, floor, optimum).mixed(None)
+                if stricter and (not mixed or _costs_less(stricter[0], mixed[0])):
+                    mixed = stricter[0], mixed[1] if mixed else None
         if even is not None and _costs_less(even, mixed[0] if mixed else product):
             return [even], "program", None
         if mixed and _costs_less(mixed[0], product):
