@@ -491,7 +491,8 @@ _MAX_PARTS = 40_000_000
 
 def parts_are_listed(n_categories: int, whole: int) -> bool:
     """Whether the rows 1_S + φ 1_x with |S| = `whole` are few enough to be compared one by one."""
-    return whole <= 4 and n_categories * math.comb(n_categories - 1, whole) <= _MAX_PARTS
+    number = n_categories * math.comb(n_categories - 1, whole)
+    return number <= (_MAX_PARTS if whole <= 4 else _MAX_PARTS // 10)
 
 
 def listed_sizes(n_categories: int) -> range:
