@@ -76,6 +76,9 @@ searches that failed ended 2 % above and more."""
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
 
+_SAME = 1e-6
+"""Part of ε by which the same ramp may differ under other caps."""
+
 _BELOW_CAPS = (0.9, 0.8)
 """Beside one large level, the pairs of the others may break the floor at the caps as they are, and
 keep it a tenth below."""
@@ -455,6 +458,7 @@ class _CommonSearch:
         places = together.places
         whole = len(places) == self._problem.n_attributes
         used, tightest = math.inf, float(self._multiples.min())
+        unchanged = math.inf
         for rung in self._rungs:
             if used <= rung < tightest:
                 continue  # what was found last keeps these caps too
@@ -471,6 +475,9 @@ class _CommonSearch:
             close = whole and together.least <= _CLOSE * self._optimum.epsilon
             if together.best and (ramps.beaten or close):
                 break  # without the floor stricter caps cost more, and with it no less
+            if ramps.ends_unchanged and (self._floor == 1.0 or ramps.kept >= unchanged):
+                break  # of ramps that end so stricter caps cost more, and no more can be proved
+            unchanged = (1.0 - _SAME) * ramps.kept if ramps.ends_unchanged else math.inf
 
 
 def rungs(caps: FloatArray, floor: float | None) -> list[float]:

@@ -62,6 +62,7 @@ class RampLaws:
             would not be there, the fewest and those with the least levels first.
         kept: w of the ramp found last that keeps the floor, whether or not it is drawn; infinite
             if none.
+        ends_unchanged: whether that ramp's top is reached only where nothing is changed.
         beaten: whether the last search was left because what it found is no better than what is
             known.
     """
@@ -81,7 +82,7 @@ class RampLaws:
         self._level = problem.attribute_epsilon
         self.broken: list[int] = []
         self.beaten = False
-        self.kept = math.inf
+        self.kept, self.ends_unchanged = math.inf, False
         self._whole, self._target = target(list(range(k))), target
         self._group_of = self._kind_of = np.arange(k)
         sums: RampSums = GridRamps(problem.n_categories)
@@ -126,6 +127,7 @@ class RampLaws:
         for _ in range(tries):
             fit = self._keeping(margin, free)
             self.kept = math.inf if fit is None else fit.w
+            self.ends_unchanged = fit is not None and fit.ends_unchanged
             landed = None if fit is None or beaten(fit) else (drawn or self.drawn)(fit)
             if fit is None or landed is None:
                 return None
