@@ -191,16 +191,17 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
     return whole, part
 
 
-def shape_of_rows(limits: Limits) -> tuple[int, float]:
+def shape_of_rows(limits: Limits, *, inside: bool = False) -> tuple[int, float]:
     """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0).
 
     Where rows with a part are too many to be compared one by one, sets of ⌊1/δ⌋ take their place:
     such a row is a mixture of two sets, so that no excess is lost (docs/proofs/frontier.md, 5).
+    They are above δ: a mechanism is made of rows as they are, which `inside` returns.
     """
     if limits.most_posterior is None:
         return 1, 0.0
     whole, part = sum_bound(limits.most_posterior)
-    if part > 0.0 and not parts_are_listed(limits.n_categories, whole):
+    if part > 0.0 and not (inside or parts_are_listed(limits.n_categories, whole)):
         return whole, 0.0
     return whole + (part > 0), part
 

@@ -37,12 +37,13 @@ from deniable.solvers.matrices.certificate import (
     certify,
     closed_form_bound,
     extreme_rows,
-    shape_of_rows,
 )
 from deniable.solvers.matrices.listed import Listed
 from deniable.solvers.matrices.response import record_mse
+from deniable.solvers.problem import SolverError
 
 _TOLERANCE = 1e-9
+_ROUNDING = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
 _SEARCHES = 20
@@ -68,10 +69,14 @@ class FrontierPoint:
         limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs (up to
             `MAX_EXACT_CATEGORIES`; more beyond).
-            None if the search found none, or rows with a part of a category are too many to list.
+            None if the search found none.
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
+
+    Raises:
+        SolverError: if the error is below the bound by more than rounding. Then the matrix breaks
+            the limits, or the bound is wrong.
     """
 
     limits: Limits
@@ -79,6 +84,13 @@ class FrontierPoint:
     record_mse: float
     certificate: Certificate
     near_rows: Indices
+
+    def __post_init__(self) -> None:
+        if not self.gap >= -_ROUNDING:
+            raise SolverError(
+                f"a response matrix came out with an error of {-self.gap:.2g} of the bound below "
+                "what is proven for all; this is a mistake of the program, please report it"
+            )
 
     @property
     def gap(self) -> float:
@@ -107,8 +119,8 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
             mechanism keeps these limits too.
 
     Raises:
-        InputError: if the program could not be solved to a gap of 1e-4 (limits at the very edge of
-            what is possible), or beyond `MAX_EXACT_CATEGORIES` not at all.
+        InputError: if the program could not be solved to a gap from 0 to 1e-4 (limits at the very
+            edge of what is possible), or beyond `MAX_EXACT_CATEGORIES` not at all.
 
     Source: docs/proofs/frontier.md.
 
@@ -130,13 +142,12 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
         rows = extreme_rows(limits, inside=True)
     matrix = _mechanism(limits, rows[used], solution.weights)
     error = float(record_mse(matrix, limits.prior))
-    point = FrontierPoint(limits, matrix, error, certificate, np.sort(close))
-    if not point.gap < 1e-4:
+    if not -_ROUNDING <= error / certificate.record_mse - 1.0 < 1e-4:
         raise InputError(
             "privacy: the limits are too near the edge of what is possible to be solved reliably; "
             "move them a little"
         )
-    return point
+    return FrontierPoint(limits, matrix, error, certificate, np.sort(close))
 
 
 def _beyond(limits: Limits) -> FrontierPoint:
@@ -154,13 +165,6 @@ def _beyond(limits: Limits) -> FrontierPoint:
     found, dual = sets.mechanism(alike, listed, first, rounds, _CLOSE, least)
     own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
     certificate = max(certificate, own, key=lambda proof: proof.claim)
-    size, part = shape_of_rows(limits)
-    if (
-        limits.most_posterior is not None
-        and part == 0.0
-        and size * limits.most_posterior < 1 - 1e-9
-    ):
-        found = None  # sets that stand for rows with a part are above δ
     matrix = None if found is None else _named(limits, listed, found, certificate)
     error = np.inf if matrix is None else float(record_mse(matrix, limits.prior))
     return FrontierPoint(limits, matrix, error, certificate, np.empty(0, dtype=np.intp))

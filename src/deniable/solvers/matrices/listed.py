@@ -44,10 +44,11 @@ class Listed:
         self.count = np.array([len(members) for members in divided], dtype=float)
         self.local = limits.epsilon is not None
         self.gain = math.expm1(limits.epsilon) if limits.epsilon is not None else 0.0
-        least, self.part = shape_of_rows(limits)
+        least, self.part = shape_of_rows(limits, inside=True)
         sizes = [k for k in listed_sizes(n) if k >= least]
         self.sets = [self._sets(k) for k in sizes]
-        self.with_part = self._sets(least - 1) if self.part > 0 else np.empty((0, 0), dtype=np.intp)
+        few = shape_of_rows(limits)[1] > 0
+        self.with_part = self._sets(least - 1) if few else np.empty((0, 0), dtype=np.intp)
 
     def sets_up_to(self, size: int) -> FloatArray:
         """The rows of all listed sets of at most so many categories."""

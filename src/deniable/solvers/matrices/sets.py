@@ -177,7 +177,7 @@ def _joined(listed: Listed, *some: FloatArray) -> FloatArray:
 def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
     """Rows that some mechanism within the limits is made of, and enough others."""
     n = limits.n_categories
-    least = shape_of_rows(limits)[0]
+    least = shape_of_rows(limits, inside=True)[0]
     if limits.epsilon is not None:
         size = max(1, min(n - 1, round(n / (1.0 + np.exp(limits.epsilon)))))
         sets = [np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)]
@@ -209,7 +209,7 @@ def _pieces(limits: Limits, generator: np.random.Generator) -> FloatArray:
     """
     assert limits.success is not None
     assert limits.most_posterior is not None
-    least, part = shape_of_rows(limits)
+    least, part = shape_of_rows(limits, inside=True)
     left = limits.prior / min(limits.success, limits.most_posterior)
     total = left.sum()
     whole = int(total * (1.0 + 1e-9))
@@ -294,7 +294,7 @@ def _search(
     """
     local = limits.epsilon is not None
     n, divided = limits.n_categories, listed.divided
-    least = shape_of_rows(limits)[0]
+    least = shape_of_rows(limits, inside=True)[0]
     most = n - 1 if local else n
     drawn = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
     named = np.concatenate([_members(limits, known[:_STARTS]), drawn])

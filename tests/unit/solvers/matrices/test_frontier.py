@@ -16,6 +16,7 @@ from deniable.solvers.matrices.certificate import (
     verify,
 )
 from deniable.solvers.matrices.response import left_inverse
+from deniable.solvers.problem import SolverError
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
     SKEWED,
@@ -259,16 +260,51 @@ def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.Monkey
     assert verify(point.certificate) > 0
 
 
-def test_where_sets_stand_for_rows_with_a_part_there_is_a_bound_and_no_mechanism(
-    monkeypatch: pytest.MonkeyPatch,
+# At 0.4 sets alone are not enough: the likeliest category has a share above 1/3.
+@pytest.mark.parametrize(
+    ("largest", "worst"), [(0.37, 0.4), pytest.param(0.1, 0.19, marks=pytest.mark.slow)]
+)
+def test_where_rows_with_a_part_are_not_listed_a_mechanism_is_made_of_some(
+    largest: float, worst: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prior = 0.2 * np.arange(1, 19) / 171 + 0.8 / 18
-    limits = average_limits(prior, 0.6, 0.19)
+    prior = np.append(largest, (1.0 - largest) * np.arange(9, 25) / np.arange(9, 25).sum())
+    limits = average_limits(prior, 0.58, worst)
     listed = frontier.solve(limits)
     monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
     point = frontier.solve(limits)
-    assert point.matrix is None
-    assert verify(point.certificate) <= listed.record_mse * 18 * (1 + 1e-9)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-11)
+    assert listed.certificate.record_mse <= point.record_mse < 1.001 * listed.record_mse
+    assert verify(point.certificate) <= listed.record_mse * 17 * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "worst", "most"), [(41, 0.19, 0.2), (70, 0.24, 0.08)])
+def test_where_rows_with_a_part_are_too_many_there_is_a_mechanism(
+    n: int, worst: float, most: float
+) -> None:
+    prior = np.logspace(0, -3, n) / np.logspace(0, -3, n).sum()
+    limits = average_limits(prior, 0.5, worst)
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-11)
+    assert point.record_mse == pytest.approx(error_by_definition(point.matrix, prior) / n, rel=1e-7)
+    assert 0 <= point.gap < most
+    assert verify(point.certificate) >= point.certificate.claim
+
+
+def test_an_error_below_the_proven_bound_is_never_a_result() -> None:
+    point = frontier.solve(average_limits(SKEWED, 0.3))
+    with pytest.raises(SolverError, match="mistake of the program"):
+        replace(point, record_mse=point.record_mse * (1.0 - 1e-8))
+
+
+def test_limits_so_near_the_edge_that_a_matrix_breaks_them_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frontier, "_mechanism", lambda *_: np.eye(3))
+    with pytest.raises(InputError, match="too near the edge"):
+        frontier.solve(average_limits([0.5, 0.3, 0.2], 0.25))
 
 
 def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:

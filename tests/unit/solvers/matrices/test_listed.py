@@ -51,6 +51,7 @@ def test_sets_take_the_place_of_rows_with_a_part_that_are_too_many(
     assert shape_of_rows(limits) == (3, pytest.approx(2 / 9))
     monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
     assert shape_of_rows(limits) == (2, 0.0)
+    assert shape_of_rows(limits, inside=True) == (3, pytest.approx(2 / 9))
 
 
 @pytest.mark.parametrize(
