@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bench_optimal
+import floor_bound
 import hard
 import numpy as np
 import pytest
 import report
 
+from deniable.solvers.patterns import linear
 from unit.laws.votes import whole_law as oracle
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -113,6 +115,21 @@ def test_the_hard_benchmark_fails_on_a_miss(
     shown = capsys.readouterr().out
     assert shown.count("MISS") == 256 * misses
     assert f"{256 * misses} of " in shown
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_law_with_a_floor_is_below_its_bound(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    counts, levels = random.integers(2, 60, 5).tolist(), random.uniform(0.5, 4.0, 5).tolist()
+    costs = []
+    for floor in (0.5, 0.95):
+        least = linear.solve(counts, levels, pair_floor=floor).epsilon
+        bound = floor_bound.least_epsilon(counts, levels, floor, least + 0.3)
+        assert least - 0.02 < bound <= least + 1e-11
+        costs.append(least)
+    assert costs[0] < costs[1] - 1e-4  # the floor counts
+    # Of a part of the columns it holds too.
+    assert floor_bound.least_epsilon([*counts, 7], [*levels, 0.4], 0.5, costs[0]) > costs[0] - 0.02
 
 
 @pytest.mark.parametrize("seed", range(6))
