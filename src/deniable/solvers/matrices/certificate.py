@@ -182,10 +182,16 @@ def extreme_rows(limits: Limits, *, inside: bool = False) -> FloatArray:
 def sum_bound(most_posterior: float) -> tuple[int, float]:
     """(⌊1/δ⌋, 1/δ − ⌊1/δ⌋): a row with largest entry 1 is allowed if it sums to at least that.
 
-    The fraction is rounded down, and to 0 if it is below 1e-12.
+    The fraction is rounded down, and to 0 if it is below 1e-12. A δ that is 1/k but for rounding,
+    like 0.2, has k and 0: an entry of a row changes by k u at most, which θ of the bounds covers.
+
+    >>> sum_bound(0.2), sum_bound(0.375)
+    ((5, 0.0), (2, 0.6666666666666665))
     """
     inverse = 1 / Fraction(most_posterior)
     whole = math.floor(inverse)
+    if most_posterior == 1.0 / (whole + 1):
+        return whole + 1, 0.0
     part = float(inverse - whole)
     part = math.nextafter(part, 0.0) if part > 1e-12 else 0.0
     return whole, part

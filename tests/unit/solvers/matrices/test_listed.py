@@ -1,6 +1,7 @@
 """Rows that are listed, and what certificates say of those that are not, against all rows."""
 
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -42,6 +43,27 @@ def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
     largest = sum(value**2 for value in image) / sum(q)
     largest -= sum(Fraction(multipliers[x]) * q[x] for x in range(n))
     assert Fraction(bounded) >= largest - Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_worst_posterior_that_is_rounded_up_from_a_fifth_is_a_fifth(seed: int) -> None:
+    """And the rows 1_S + φ 1_x that it allows, φ just below 1, have no excess above the bound."""
+    n, generator = 7, np.random.default_rng(seed)
+    limits = average_limits(np.full(n, 1 / n), 0.8, 0.2)
+    assert shape_of_rows(limits) == (5, 0.0)
+    part = 1 / Fraction(0.2) - 4
+    assert 0 < 1 - part < Fraction(1, 10**15)
+    Z, multipliers = generator.normal(size=(n, n)), generator.random(n)
+    bounded = most_excess(limits, Z, multipliers)
+    largest = Fraction(0)
+    for members in permutations(range(n), 5):
+        if list(members[:4]) == sorted(members[:4]):
+            q = dict(zip(members, [Fraction(1)] * 4 + [part], strict=True))
+            image = [sum(Fraction(Z[x, y]) * q[x] for x in q) for y in range(n)]
+            spread = sum(value**2 for value in image) / sum(q.values())
+            price = sum(Fraction(multipliers[x]) * q[x] for x in q)
+            largest = max(largest, spread - price)
+    assert Fraction(bounded) * 2 / 3 < largest <= Fraction(bounded)
 
 
 def test_sets_take_the_place_of_rows_with_a_part_that_are_too_many(
