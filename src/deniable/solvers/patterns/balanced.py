@@ -444,13 +444,16 @@ class _CommonSearch:
         if found is None:
             return False
         together.take(found.part, found.best, found.part.account.epsilon)
-        near = found.ramp or found.best
-        if near is not None and near.w < together.least + _AS_GOOD:
-            # One ramp is simpler, and drawn sooner.
-            ramps = at_levels(counts, aimed, caps[0], height, self._floor)
-            landed = ramps.best(near, together.least + _AS_GOOD)
-            if landed is not None:
-                together.best, together.least = (ramps.part(*landed), landed[1]), landed[1].w
+        # One ramp is simpler, and drawn sooner.
+        most, ramp = together.least + _AS_GOOD, math.inf
+        for limits, near in zip(caps, (found.ramp or found.best, found.evenly), strict=False):
+            if near is None or near.w >= most:
+                continue
+            ramps = at_levels(counts, aimed, limits, height, self._floor)
+            landed = ramps.best(near, most)
+            if landed is not None and landed[1].w < ramp:
+                ramp = together.least = landed[1].w
+                together.best = ramps.part(*landed), landed[1]
         return together.best is not None
 
     def _try_ramps(self, together: _Together, height: float, near: Fit | None) -> None:

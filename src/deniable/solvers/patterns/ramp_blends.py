@@ -92,11 +92,13 @@ class Blend:
         part: the mixture.
         best: the ramp under the loosest caps that has one, a start for similar requests.
         ramp: the best that keeps the floor, if one does.
+        evenly: of uneven caps, the best under their tightest multiple for all.
     """
 
     part: Part
     best: Fit | None
     ramp: Fit | None
+    evenly: Fit | None
 
 
 def blended(
@@ -122,15 +124,17 @@ def blended(
     pool.add(aimed, [Shape(0.0)])
     for limits in caps:
         pool.add_steepest(below_caps(limits))
-    best = keeping = None
+    best = keeping = evenly = None
     multiples = caps[0] / aimed
     uneven, gained = bool(np.ptp(multiples) > _EVEN * multiples.min()), False
+    found: dict[int, list[Fit]] = {}
     for place, limits in enumerate(caps):
         search = _search(problem, limits, height)
         fit = search.best(1.0, afar=best is None or place <= uneven)
         if fit is None:
             continue
         best = best or fit
+        evenly = fit if uneven and place == 1 else evenly
         held = min(pool.epsilon(), math.inf if keeping is None else keeping.w)
         if fit.w >= held:
             if gained and fit.w >= (1.0 + _ABOVE) * held:
@@ -142,19 +146,22 @@ def blended(
         if floor is None or search.least_ratio(fit) >= floor + _SURELY:
             keeping = fit
             continue
-        for raised in search.raised(fit, _RAISED):
+        found[place] = [fit, *search.raised(fit, _RAISED)]
+        for raised in found[place][1:]:
             pool.add_about(raised, steepest)
     laws = [pool.law()]
     if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
-        tight = next((one for one in caps if (one <= _AT_MOST * aimed).all()), caps[-1])
-        lacking = _lacking(problem, tight, height, min(one for one in _FLOORS if one >= floor))
+        tight = (place for place, one in enumerate(caps) if (one <= _AT_MOST * aimed).all())
+        place = next(tight, len(caps) - 1)
+        least = min(one for one in _FLOORS if one >= floor)
+        lacking = _lacking(problem, caps[place], height, least, found.get(place))
         for slopes, fall_from, fall in lacking:
             pool.add(slopes, [Shape(fall_from, fall)])
         if lacking:
             laws.append(pool.law())
-    for law in reversed(laws):
-        if law is not None and keep_floor([law], floor) and _keeps(law, aimed, caps[0]):
-            return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping)
+    for law in sorted(filter(None, laws), key=lambda one: one.account.epsilon):
+        if keep_floor([law], floor) and _keeps(law, aimed, caps[0]):
+            return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping, evenly)
     return None
 
 
@@ -170,22 +177,31 @@ def _search(problem: Problem, caps: FloatArray, height: float) -> RampSearch:
     return RampSearch(sums, target, height, _NEARLY, _STALLED_AT)
 
 
-def _lacking(problem: Problem, caps: FloatArray, height: float, floor: float) -> list[Ramp]:
+def _lacking(
+    problem: Problem, caps: FloatArray, height: float, floor: float, ramps: list[Fit] | None
+) -> list[Ramp]:
     """Return ramps that a mixture of others lacks, by its program's prices.
 
     None where the floor costs little: then there is little to gain.
+
+    Args:
+        problem, caps, height, floor: as in `blended`, for one request.
+        ramps: the best under these caps and those with the top moved up, if they are known.
     """
-    search, steepest = _search(problem, caps, height), below_caps(caps)
-    fit = search.best(1.0)
-    if fit is None:
+    steepest = below_caps(caps)
+    if ramps is None:
+        search = _search(problem, caps, height)
+        fit = search.best(1.0)
+        ramps = [] if fit is None else [fit, *search.raised(fit, _RAISED)]
+    if not ramps:
         return []
     pool = _Pool(problem, height, floor + 2.0 * FLOOR_MARGIN)
     pool.add(_HARDLY * problem.attribute_epsilon, [Shape(0.0)])
     pool.add(problem.attribute_epsilon, [Shape(0.0)])
     pool.add_steepest(steepest)
-    for ramp in [fit, *search.raised(fit, _RAISED)]:
+    for ramp in ramps:
         pool.add_about(ramp, steepest)
-    return pool.price(steepest) if pool.epsilon() > fit.w + _DEAR else []
+    return pool.price(steepest) if pool.epsilon() > ramps[0].w + _DEAR else []
 
 
 class _Pool:
