@@ -93,6 +93,41 @@ def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPa
     assert priced.part.account.epsilon < first.part.account.epsilon - 0.01
 
 
+def test_where_pricing_ends_higher_what_was_found_before_is_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels = spread(4)
+    height = float(0.5 * levels.sum())
+    stricter = blended(COUNTS, levels, [1.5 * levels], height, FLOOR)
+    assert stricter is not None
+    worse, found, law = stricter.part.law, [], ramp_blends._Pool.law
+
+    def worse_at_last(pool: ramp_blends._Pool) -> object:
+        found.append(law(pool))
+        return found[0] if len(found) == 1 else worse
+
+    monkeypatch.setattr(ramp_blends._Pool, "law", worse_at_last)
+    blend = blended(COUNTS, levels, [2.0 * levels], height, FLOOR)
+    assert blend is not None
+    assert len(found) == 2
+    assert blend.part.law == found[0] != worse
+
+
+def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
+    levels = np.linspace(0.5, 1.0, 17)
+    uneven = 1.5 * levels
+    uneven[::2] *= 2.0
+    given = np.full(17, 5), levels
+    told = blended(*given, [uneven, 1.5 * levels], 6.0, 0.3)
+    same = blended(*given, [1.5 * levels], 6.0, 0.3)
+    assert told is not None
+    assert told.evenly is not None
+    assert same is not None
+    assert same.best is not None
+    assert same.evenly is None
+    assert told.evenly.w == same.best.w
+
+
 def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
