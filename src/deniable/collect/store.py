@@ -159,8 +159,7 @@ class Store:
         Raises:
             InputError: if it cannot be reached, or holds a study already.
         """
-        _make_private(_parsed(url))
-        with explained(url), _once(url) as connection:
+        with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
                 _upgrade(connection)
@@ -443,12 +442,21 @@ def _engine(url: str) -> sa.Engine:
     return engine
 
 
-def _make_private(url: sa.URL) -> None:
-    """Make SQLite's file, if there is none, so that only its owner can read it and its journal."""
-    name = url.database
+@contextmanager
+def _private_file(url: sa.URL) -> Iterator[None]:
+    """Make SQLite's file, if there is none, so that only its owner can read it and its journal; and
+    remove it if nothing comes of it."""
+    name, made = url.database, False
     if url.get_backend_name() == "sqlite" and name and not name.startswith((":memory:", "file:")):
         with suppress(OSError):  # there is one, or SQLite says why there can be none
             os.close(os.open(name, os.O_CREAT | os.O_EXCL, 0o600))
+            made = True
+    try:
+        yield
+    except BaseException:
+        if made and name and not Path(name).stat().st_size:
+            Path(name).unlink()
+        raise
 
 
 @contextmanager

@@ -239,13 +239,20 @@ def test_a_store_of_another_version_is_refused_with_what_mends_it(
         ("sqlite:////nowhere/at/all.sqlite", "cannot be used: unable to open"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_said(
-    everyone: StudyFolder, url: str, problem: str
+def test_an_address_that_cannot_be_used_is_said_and_leaves_no_file(
+    everyone: StudyFolder,
+    url: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
     for refused in (Store, Store.make):
         with pytest.raises(InputError, match=problem) as said:
             refused(url, everyone.study)
         assert "secret" not in str(said.value)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_an_empty_database_holds_no_study(everyone: StudyFolder, tmp_path: Path) -> None:
