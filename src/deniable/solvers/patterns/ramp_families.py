@@ -162,16 +162,18 @@ class RampFamily:
         base = _Factors(step, r, *self._on_grid(self._slopes))
         law = base.both.prod(axis=0) * (2.0 / _TRANSFORMED)
         law[[0, -1]] *= 0.5  # the other frequencies count twice: n and −n
-        excess, fall = np.empty((len(shapes), _TRANSFORMED)), np.empty(len(shapes))
+        excess, fall = np.zeros((len(shapes), _TRANSFORMED)), np.empty(len(shapes))
         others: dict[int, _Factors] = {}
         t = np.arange(_TRANSFORMED)
         for row, shape in enumerate(shapes):
             whole, dither = self._on_grid(self.slopes_of(shape))
             start, top = self._gate(shape, whole, dither)
             fall[row] = (top - start) * self._unit
-            kept = float(whole.sum() + np.count_nonzero(dither)) - t
-            below = np.clip(kept - top, start - top, 0.0) * self._unit
-            excess[row] = np.exp(below + tilt * t) - np.exp(tilt * t - fall[row])
+            # Beyond the bottom there is none, however large e^βt grows.
+            most = float(whole.sum() + np.count_nonzero(dither))
+            cost = t[: max(math.ceil(most - start), 0)]
+            below = np.clip(most - cost - top, start - top, 0.0) * self._unit
+            excess[row, : len(cost)] = np.exp(below + tilt * cost) - np.exp(tilt * cost - fall[row])
             if shape.place >= 0:
                 one = slice(shape.place, shape.place + 1)
                 others[row] = _Factors(step, r[one], whole[one], dither[one])

@@ -37,3 +37,14 @@ def test_columns_are_those_of_the_laws_as_drawn(counts: tuple[int, ...], times: 
         np.testing.assert_allclose(column.changed, mass * got.change, rtol=1e-6, atol=1e-9 * mass)
         pairs = mass * law.bounded_pair_attenuations()[0][above]
         np.testing.assert_allclose(column.pairs, pairs, rtol=1e-6, atol=1e-12 * mass)
+
+
+def test_a_tilt_that_sums_beyond_the_bottom_would_overflow_under_is_no_trouble() -> None:
+    # 0.4 nats for a unit, 2,048 units: e^768 does not fit in a double. Warnings are errors here.
+    slopes, counts = np.full(24, 12.5), (3,) * 24
+    family = RampFamily(counts, slopes, 300.0)
+    shape = Shape(0.0, 54.0)
+    (column,) = family.columns([shape])
+    law = family.law(shape)
+    got = law.moments()
+    assert column.total == pytest.approx(math.exp(got.log_normalizer - law.height), rel=1e-9)
