@@ -40,9 +40,9 @@ def test_columns_are_those_of_the_laws_as_drawn(counts: tuple[int, ...], times: 
 
 
 def test_a_tilt_that_sums_beyond_the_bottom_would_overflow_under_is_no_trouble() -> None:
-    # 0.4 nats for a unit, 2,048 units: e^768 does not fit in a double. Warnings are errors here.
-    slopes, counts = np.full(24, 12.5), (3,) * 24
-    family = RampFamily(counts, slopes, 300.0)
+    # 0.56 for a unit, 2,048 units: e^1153 does not fit in a double. Warnings are errors here.
+    slopes, counts = np.full(24, 8.0), (3,) * 24
+    family = RampFamily(counts, slopes, 500.0)
     shape = Shape(0.0, 54.0)
     (column,) = family.columns([shape])
     law = family.law(shape)
