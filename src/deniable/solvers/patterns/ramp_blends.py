@@ -120,8 +120,6 @@ def blended(
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
     pool = _Pool(problem, height, None if floor is None else floor + 2.0 * FLOOR_MARGIN)
-    pool.add(_HARDLY * aimed, [Shape(0.0)])
-    pool.add(aimed, [Shape(0.0)])
     for limits in caps:
         pool.add_steepest(below_caps(limits))
     best = keeping = evenly = None
@@ -196,8 +194,6 @@ def _lacking(
     if not ramps:
         return []
     pool = _Pool(problem, height, floor + 2.0 * FLOOR_MARGIN)
-    pool.add(_HARDLY * problem.attribute_epsilon, [Shape(0.0)])
-    pool.add(problem.attribute_epsilon, [Shape(0.0)])
     pool.add_steepest(steepest)
     for ramp in ramps:
         pool.add_about(ramp, steepest)
@@ -215,6 +211,8 @@ class _Pool:
         self._mixing = Mixing(problem, *self._pairs, about)
         self._ramps: list[tuple[RampFamily, Shape]] = []
         self._drawn: dict[int, GatedSum] = {}
+        for part in (_HARDLY, 1.0):  # all but the uniform law, and independent responses
+            self.add(part * problem.attribute_epsilon, [Shape(0.0)])
 
     def add(self, slopes: FloatArray, shapes: Iterable[Shape]) -> None:
         """Add ramps; slopes c, shape (k,)."""

@@ -35,6 +35,9 @@ many."""
 _STALLED_AT = 1e-5
 """On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
 
+_TRIES = 3
+"""Ramps, each with more room above the floor, of which one as drawn may keep it."""
+
 _MOST_MARGIN = 0.1
 """Where a law misses the floor by more, it is its error bounds that are too wide: of two attributes
 that tell next to nothing a pair's ratio is known to no digits."""
@@ -102,7 +105,6 @@ class RampLaws:
         self,
         near: Fit | None,
         worst: float | None = None,
-        tries: int = 3,
         drawn: Callable[[Fit], tuple[PatternLaw, Fit] | None] | None = None,
         kept: Fit | None = None,
     ) -> tuple[PatternLaw, Fit] | None:
@@ -111,7 +113,6 @@ class RampLaws:
         Args:
             near: a ramp for something similar.
             worst: the w of the best law that is known already: ramps that are no better are left.
-            tries: ramps, each with more room above the floor, of which one as drawn may keep it.
             drawn: from a ramp to its law, if it is another than :meth:`drawn`.
             kept: the best ramp that keeps the floor, if it is known.
         """
@@ -124,7 +125,7 @@ class RampLaws:
         self.beaten = free is not None and beaten(free)
         if free is None or self.beaten:
             return None
-        for _ in range(tries):
+        for _ in range(_TRIES):
             fit = self._keeping(margin, free)
             self.kept = math.inf if fit is None else fit.w
             self.ends_unchanged = fit is not None and fit.ends_unchanged
