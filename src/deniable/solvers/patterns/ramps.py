@@ -46,7 +46,7 @@ _STALLED = 5
 _FASTEST = 0.8
 """Largest move of ln c in a step."""
 
-_WORTH = 3e-5
+_WORTH = 1e-5
 """Part of E, or of the scale, for which the top is not moved any more."""
 
 _AT_CAP = 3e-4
@@ -65,7 +65,7 @@ _STRIDE, _SHORTEST = 0.12, 0.02
 
 _NEAREST, _NEARLY_REACHED = 2e-3, 0.9
 """Part of w to which the best one without a plateau is neared from the product law before a slope
-has to reach its cap, and part of a cap that is near enough."""
+has to reach its cap, and part of the way there that is near enough."""
 
 _LIFT, _LIFTS = 1.15, 8
 """Times the top that it is moved up to on the way, and how often where no step leads on."""
@@ -75,6 +75,10 @@ _STEEP = 0.1
 
 _FURTHEST = 0.3
 """How far w may move in a step of the top."""
+
+_PLACES, _BEND, _END, _LOOK = 20, 0.15, 0.02, 0.1
+"""Tops that are tried; how far from the middle tangents cross at a bend, how near to an end where
+that is one, and from where it is looked at, as parts of the way."""
 
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
@@ -573,7 +577,9 @@ class RampSearch:
         """
         w, part = self._target.independent(self._fit.sums.size), 0.5
         now = self._fit.at(self._target.at(w).problem.attribute_epsilon, w, None, None, veto=False)
-        while now is not None and part > _NEAREST and _used(now) < _NEARLY_REACHED * share:
+        used = 0.0 if now is None else _used(now)
+        nearly = used + _NEARLY_REACHED * (share - used)
+        while now is not None and part > _NEAREST and _used(now) < nearly:
             if not (now.asked.height_moves or now.asked.levels_move.any()):
                 break  # every level is the largest it may be
             w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
@@ -665,45 +671,63 @@ class RampSearch:
         return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
 
     def _placed(self, fit: Fit) -> Fit:
-        """Move the top to where w is best: where its derivative changes its sign."""
+        """Move the top to where w is best: where its derivative changes its sign, or where ramps
+        end."""
         better = self._target.better
-        best = fit
+        best = now = fit
         ends: dict[bool, Fit] = {}  # by whether w gets worse with the top
-        step = 0.3 * fit.ramp.top
-        now = fit
-        for _ in range(14):
+        step, wall, held = 0.3 * fit.ramp.top, math.nan, True
+        for _ in range(_PLACES):
             slope = better * now.by_top
             if not math.isfinite(slope):
                 break
             worth = _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1)
             ends[slope > 0.0] = now
+            if len(ends) == 2 and ends[False].ramp.top >= ends[True].ramp.top:
+                ends = {slope > 0.0: now}
             if len(ends) == 2:
-                low, high = ends[False].ramp.top, ends[True].ramp.top
-                rise = better * (ends[True].by_top - ends[False].by_top)
-                part = -better * ends[False].by_top / rise
-                top = low + min(max(part, 0.15), 0.85) * (high - low)
-                gain = abs(slope) * abs(top - now.ramp.top)
+                top, gain = self._between(ends[False], ends[True])
             else:
                 away = -1.0 if slope > 0.0 else 1.0
                 # Where another slope reaches its cap w has a bend: go there first.
                 bend = _to_next_cap(now, away)
                 there = abs(slope) * bend >= worth and bend < step
-                top = now.ramp.top + away * (bend if there else step)
-                top = max(top, 0.3 * now.ramp.top)
+                move = bend if there else step
+                if (left := away * (wall - now.ramp.top)) > 0.0:
+                    move = min(move, (0.7 if held else 0.3) * left)
+                top = max(now.ramp.top + away * move, 0.3 * now.ramp.top)
                 gain = abs(slope) * abs(top - now.ramp.top)
                 step *= 1.0 if there else 1.7
             if gain < worth:
                 break
             new = self._moved(now, top)
+            held = new is not None
             if new is None:
-                step *= 0.2
-                if step < 0.01 * now.ramp.top or len(ends) == 2:
+                if len(ends) == 2:
                     break
+                wall = top
                 continue
             if self._cost(new) < self._cost(best):
                 best = new
             now = new
         return best
+
+    def _between(self, low: Fit, high: Fit) -> tuple[float, float]:
+        """Return where between two tops to look for the best one, and what that may gain.
+
+        From the lower one w gets better, and toward the upper one worse. Where the tangents cross
+        in the middle, as those of a parabola do, the best is where the derivative vanishes by
+        secant; elsewhere at a bend, and at an end it takes a look whether it is the best.
+        """
+        better, length = self._target.better, high.ramp.top - low.ramp.top
+        falls, rises = -length * better * low.by_top, length * better * high.by_top
+        rise = self._cost(high) - self._cost(low)
+        part = (rises - rise) / (falls + rises)
+        if abs(part - 0.5) > 0.5 - _END:
+            part = _LOOK if part < 0.5 else 1.0 - _LOOK
+        elif abs(part - 0.5) < _BEND:
+            part = min(max(falls / (falls + rises), 0.15), 0.85)
+        return low.ramp.top + part * length, min(part * falls, (1.0 - part) * rises)
 
 
 def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:

@@ -188,3 +188,37 @@ def test_the_search_ends_where_a_second_slope_reaches_its_cap() -> None:
     used = np.sort(best.ramp.slopes / caps)
     assert used[-2] > 0.999
     assert best.w < 13.93
+
+
+@pytest.mark.parametrize(
+    ("levels", "categories", "multiple", "height"),
+    [
+        # The best top is next to one below which no ramp was found: it ended 0.01 above.
+        ([0.3, 0.46, 0.61, 0.77, 0.93, 1.09, 1.24, 1.4, 20.0], 2, 1.5, 21.2),
+        # One is where w has a bend, beyond which it rises slowly: it ended 0.01 above.
+        (np.geomspace(0.05, 10.0, 10).tolist(), 2, 1.25, 12.0),
+    ],
+)
+def test_no_top_next_to_where_the_search_ends_is_better(
+    levels: list[float], categories: int, multiple: float, height: float
+) -> None:
+    problem = checked_problem([categories] * len(levels), levels)
+    target = AtLevels(problem, multiple * problem.attribute_epsilon)
+    sums = GridRamps(problem.n_categories)
+    best = RampSearch(sums, target, height, 1e-7, 1e-5).best(1.0)
+    assert best is not None
+    fit = RampFit(sums, target, 1e-7, stalled=1e-5)
+    for part in (*np.linspace(0.95, 0.999, 9), *np.linspace(1.001, 1.05, 9)):
+        top = float(part) * best.ramp.top
+        other = fit.at(best.ramp.slopes, best.w, top, 1.0)
+        assert other is None or other.w > best.w - 1e-3
+
+
+def test_from_the_product_law_caps_a_tenth_above_the_levels_are_reached() -> None:
+    # The product law was taken for a ramp that nearly reaches them.
+    levels = [2.884, 2.867, 1.671, 1.915, 1.11, 1.777, 1.145, 1.655, 1.156, 0.781]
+    problem = checked_problem([5] * 15, [*levels, 2.872, 2.838, 0.362, 1.047, 2.859])
+    target = AtLevels(problem, 1.1 * problem.attribute_epsilon)
+    best = RampSearch(GridRamps(problem.n_categories), target, 12.0, 1e-7, 1e-5).best(1.0)
+    assert best is not None
+    assert best.w < 14.36
