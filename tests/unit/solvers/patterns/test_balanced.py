@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal
 from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.patterns.ramps import Fit, RampSearch
+from deniable.solvers.problem import SolverError
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import CAPS, FLOORS, MANY, request, spread
 
@@ -53,8 +55,9 @@ def test_beyond_sixteen_attributes_that_are_alike_no_table_is_made_either() -> N
     assert isinstance(part.law, GatedSum)
 
 
-@pytest.mark.slow
-def test_so_it_is_where_no_ramp_keeps_the_caps() -> None:
+def test_so_it_is_where_no_ramp_keeps_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balanced, "blended", lambda *_: None)
+    monkeypatch.setattr(RampLaws, "best", lambda *_: None)
     solution = balanced.solve([2] * 17, [0.6] * 17, [0.612] * 17, 0.5)
     assert isinstance(solution.parts[0].law, PatternTable)
     assert solution.epsilon < 0.6 * 0.6 * 17
@@ -166,6 +169,111 @@ def test_a_cap_just_above_its_level_sets_one_attribute_apart_and_not_all() -> No
         assert (solution.method, solution.apart) == ("ramp", (0,))
         record.append(solution.epsilon)
     assert record[1] <= record[0] + 1e-3 < 0.6 * math.fsum(level.tolist())
+
+
+@pytest.mark.parametrize("exact", [0, 32])
+def test_caps_that_differ_never_cost_more_than_the_tightest_of_them_for_all(exact: int) -> None:
+    # 64 orbits, and 7 under the tightest cap: a table too large, and one that is not.
+    even, uneven = (
+        balanced.solve([5] * 6, [1.0] * 6, caps, 0.5, exact=exact)
+        for caps in ([2.0] * 6, [2.0, 2.1, 2.2, 2.3, 2.4, 2.5])
+    )
+    assert even.method == ("ramp", "program")[exact > 0]
+    assert uneven.epsilon <= even.epsilon + 1e-9
+    assert uneven.epsilon == pytest.approx(even.epsilon, abs=1e-3)
+
+
+def test_where_the_tightest_cap_finds_nothing_uneven_ones_are_searched_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = list[int]()
+
+    def mixture(counts: Any, aimed: Any, caps: Any, *rest: Any) -> Any:
+        tried.append(len(set(caps[0].tolist())))
+        return None if tried[-1] == 1 else mixed(counts, aimed, caps, *rest)
+
+    mixed = balanced.mixture
+    monkeypatch.setattr(balanced, "mixture", mixture)
+    solution = balanced.solve([5] * 6, [1.0] * 6, [2.0, 2.1, 2.2, 2.3, 2.4, 2.5], 0.5, exact=0)
+    assert sorted(tried) == [1, 6]
+    assert (solution.method, solution.apart) == ("ramp", ())
+    assert solution.epsilon < 3.0
+
+
+def test_a_cap_half_as_loose_as_the_others_leaves_its_attribute_in_the_common_law() -> None:
+    counts, levels = request(3, 7)
+    caps = [1.5 * levels[0], *(3.0 * level for level in levels[1:])]
+    solution = balanced.solve(counts, levels, caps, None, exact=0)
+    (part,) = solution.parts
+    assert (solution.method, solution.apart) == ("ramp", ())
+    assert (part.account.epsilon_given_rest <= caps).all()
+    alone = balanced.solve(counts, levels, [levels[0], *caps[1:]], None, exact=0)
+    assert alone.apart == (0,)
+    assert solution.epsilon < alone.epsilon
+
+
+def test_caps_a_hundredth_above_the_levels_leave_no_room_for_ramps() -> None:
+    counts, levels = request(3, 7)
+    caps = [1.01 * level for level in levels]
+    assert balanced.solve(counts, levels, caps, None, exact=0).method == "independent"
+    program = balanced.solve(counts, levels, caps, None)
+    assert program.method == "program"
+    assert program.epsilon < math.fsum(levels)
+
+
+def test_where_the_program_fails_a_ramp_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = [3] * 6, [0.6] * 6, [1.2] * 6, 0.5
+    right = balanced.solve(*request)
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise SolverError("no progress")
+
+    monkeypatch.setattr(linear, "drawn", fails)
+    solution = balanced.solve(*request)
+    assert (right.method, solution.method) == ("program", "ramp")
+    assert right.epsilon <= solution.epsilon < 1.02 * right.epsilon
+
+
+def test_an_optimum_that_was_not_found_is_replaced_by_a_balanced_law_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels = [1.0] * 6
+    problem = optimal.positive_levels([5] * 6, levels)
+    right = optimal.solve([5] * 6, levels)
+    fewer = optimal.solve([5] * 4, levels[:4]).parts  # breaks the caps
+    missed = replace(right, parts=(*fewer, optimal.independent(problem, [4, 5])))
+    monkeypatch.setattr(optimal, "solve", lambda *_, **__: missed)
+    solution = balanced.solve([5] * 6, levels, [2.0] * 6, 0.5)
+    assert missed.epsilon > 4.0
+    assert solution.optimum.epsilon == solution.epsilon < 3.0
+    assert solution.cost == 0.0
+    assert solution.lower_bound <= right.epsilon + 1e-9
+    assert solution.gap == pytest.approx(solution.epsilon - right.epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize(("factor", "floor", "least"), [(3.0, 1.0, 1.0), (6.0, 0.9, 0.9)])
+def test_without_mixtures_ramps_keep_the_floor_one_rung_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, factor: float, floor: float, least: float
+) -> None:
+    counts, levels = request(3, 7)
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
+    caps = [factor * level for level in levels]
+    solution = balanced.solve(counts, levels, caps, floor, exact=0)
+    assert solution.method == "ramp"
+    assert all(part.law.least_pair_ratio() >= least for part in solution.parts)
+    assert solution.epsilon < math.fsum(levels)
+
+
+def test_where_no_ramps_mix_one_ramp_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, levels = request(3, 17)
+    caps = [3.0 * level for level in levels]
+    mixed = balanced.solve(counts, levels, caps, 0.5)
+    monkeypatch.setattr(balanced, "blended", lambda *_: None)
+    solution = balanced.solve(counts, levels, caps, 0.5)
+    (part,) = solution.parts
+    assert isinstance(part.law, GatedSum)
+    assert part.law.least_pair_ratio() >= 0.5
+    assert mixed.epsilon - 1e-3 <= solution.epsilon < math.fsum(levels)
 
 
 def test_without_caps_and_floor_it_is_the_optimum() -> None:
@@ -298,6 +406,19 @@ def test_tight_caps_are_kept_by_a_common_law(
     assert solution.method == "ramp"
     assert solution.epsilon < most
     assert np.all(solution.parts[0].account.epsilon_given_rest <= factor * asked)
+
+
+def test_a_level_far_above_the_others_answers_apart_where_with_it_the_floor_costs_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = [*np.random.default_rng(0).uniform(0.2, 1.5, 8).tolist(), 20.0]
+    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
+    caps = [2.0 * level for level in asked]
+    solution = balanced.solve([5] * 9, asked, caps, 1.0, exact=0)
+    others = balanced.solve([5] * 8, asked[:-1], caps[:-1], 1.0, exact=0)
+    assert (solution.method, solution.apart) == ("ramp", (8,))
+    assert solution.epsilon == pytest.approx(20.0 + others.epsilon, abs=1e-2)
+    assert all(part.law.least_pair_ratio() >= 1.0 for part in solution.parts)
 
 
 @pytest.mark.slow
