@@ -157,19 +157,25 @@ def _loaded(program: Program, method: Method) -> highspy.Highs:
         "solver": "simplex" if method == "simplex" else "ipm",
     }
     solver = new_solver(options)
-    lp = highspy.HighsLp()
-    lp.num_col_ = len(program.cost)
-    lp.num_row_ = len(program.row_lower)
-    lp.col_cost_ = program.cost
-    lp.col_lower_ = program.lower
-    lp.col_upper_ = program.upper
-    lp.row_lower_ = program.row_lower
-    lp.row_upper_ = program.row_upper
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = program.rows.start.astype(np.int32)
-    lp.a_matrix_.index_ = program.rows.index.astype(np.int32)
-    lp.a_matrix_.value_ = program.rows.value
-    solver.passModel(lp)
+    rows = program.rows
+    # Arrays as they are: as a model's attributes they would be read number by number.
+    solver.passModel(
+        len(program.cost),
+        len(program.row_lower),
+        len(rows.value),
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        program.cost,
+        program.lower,
+        program.upper,
+        program.row_lower,
+        program.row_upper,
+        rows.start.astype(np.int32),
+        rows.index.astype(np.int32),
+        rows.value,
+        np.zeros(len(program.cost), dtype=np.int32),  # every column is continuous
+    )
     return solver
 
 
