@@ -279,13 +279,10 @@ class GatedSum(VoteLaw):
         values: FloatArray = self.gate_excess(law.support) * np.exp(exponent)
         return values
 
-    def error(self) -> float:
-        """Return the relative error bound of numerators and normalizer of `moments` (derivation:
-        sums.relative_error): of the sums, and of the factor that they have in common."""
-        return self._sums_error() + self._factor_error()
-
+    @cached_property
     def _sums_error(self) -> float:
-        """Dropped states miss at most dropped · max(value)."""
+        """The relative error bound of the sums in `moments` (derivation: sums.relative_error);
+        dropped states miss at most dropped · max(value)."""
         law = self.tilted[0]
         values = self.weighted_excess()
         missing = law.dropped * float(values.max(initial=0.0))
@@ -293,8 +290,8 @@ class GatedSum(VoteLaw):
         return law.error() + (math.inf if total == 0 else missing / total)
 
     def _factor_error(self) -> float:
-        """ln of the factor has absolute error under (20k + 8 (E + |L| + ρt) + 64) u, which covers
-        the gate's (4E + 4) u."""
+        """The same of the factor that they have in common: its ln has absolute error under
+        (20k + 8 (E + |L| + ρt) + 64) u, which covers the gate's (4E + 4) u."""
         _, steps, reference, _log_factor = self.tilted
         size = self.height + abs(steps.log_scale) + steps.tilt * reference
         size += float(np.abs(np.log(steps.low + steps.high)).sum())
@@ -318,14 +315,15 @@ class GatedSum(VoteLaw):
         changed = (flip * base + part * got.changed[0]) / normalizer
         blur = 1.0 - self.retention
         lift = part / normalizer * (flip * got.kept[0] - keep * got.changed[0])
+        of_sums, of_factor = self._sums_error, self._factor_error()
         return Moments(
             self.retention * kept + blur * keep,
             self.retention * changed + blur * flip,
             self.retention * lift,
             math.log(normalizer) + scale,
-            2.0 * self.error() + 8 * UNIT,
-            2.0 * self._sums_error() + 16 * UNIT,
-            self._factor_error(),
+            2.0 * (of_sums + of_factor) + 8 * UNIT,
+            2.0 * of_sums + 16 * UNIT,
+            of_factor,
         )
 
     def at_height(self, height: float) -> "GatedSum":
@@ -343,6 +341,7 @@ class GatedSum(VoteLaw):
         other.__dict__["excess"] = SumExpectations(
             same.total * factor, same.kept * factor, same.changed * factor
         )
+        other.__dict__["_sums_error"] = self._sums_error  # relative
         return other
 
     def pair_attenuation(self, first: int, second: int) -> float:
