@@ -31,6 +31,14 @@ _STATES, _TRANSFORMED = 800, 2048
 """Units of the grid from where nothing is changed to a family's lowest bottom, and sums told apart,
 more than twice as many."""
 
+_FREQUENCIES = np.arange(_TRANSFORMED // 2 + 1)
+_TURNS = np.exp((-2j * math.pi / _TRANSFORMED) * np.arange(_TRANSFORMED))
+"""Frequencies as whole numbers, and e^{−iω} of all of them: that of a whole multiple is another."""
+
+_ONE_BY_ONE = 0.7
+"""Ramps, as a part of the attributes, up to which the pairs of each are one product: beyond, those
+of all are, of pairs that are multiplied once."""
+
 _DAMPED = 20.0
 """Nats by which sums are damped that lie so many states beyond."""
 
@@ -156,46 +164,50 @@ class RampFamily:
 
     def _under(self, tilt: float, shapes: list[Shape]) -> list[Column]:
         """Return what ramps deliver, summed under one tilt."""
-        turn = 2.0 * math.pi / _TRANSFORMED * np.arange(_TRANSFORMED // 2 + 1)
-        step = np.asarray(-tilt - 1j * turn, dtype=np.complex128)
-        r = self._keep
-        base = _Factors(step, r, *self._on_grid(self._slopes))
+        r, size = self._keep, len(self._keep)
+        base = _Factors(tilt, r, *self._on_grid(self._slopes))
         law = base.both.prod(axis=0) * (2.0 / _TRANSFORMED)
         law[[0, -1]] *= 0.5  # the other frequencies count twice: n and −n
-        excess, fall = np.zeros((len(shapes), _TRANSFORMED)), np.empty(len(shapes))
-        others: dict[int, _Factors] = {}
-        t = np.arange(_TRANSFORMED)
-        for row, shape in enumerate(shapes):
-            whole, dither = self._on_grid(self.slopes_of(shape))
-            start, top = self._gate(shape, whole, dither)
-            fall[row] = (top - start) * self._unit
-            # Beyond the bottom there is none, however large e^βt grows.
-            most = float(whole.sum() + np.count_nonzero(dither))
-            cost = t[: max(math.ceil(most - start), 0)]
-            below = np.clip(most - cost - top, start - top, 0.0) * self._unit
-            excess[row, : len(cost)] = np.exp(below + tilt * cost) - np.exp(tilt * cost - fall[row])
-            if shape.place >= 0:
-                one = slice(shape.place, shape.place + 1)
-                others[row] = _Factors(step, r[one], whole[one], dither[one])
-        weight = np.asarray(np.conj(np.fft.rfft(excess)) * law, dtype=np.complex128)
-        for row, other in others.items():
-            weight[row] *= other.both[0] / base.both[shapes[row].place]
-        first, second = np.triu_indices(len(r), 1)
+        whole, dither = self._on_grid(np.array([self.slopes_of(shape) for shape in shapes]))
+        gates = [self._gate(*one) for one in zip(shapes, whole, dither, strict=True)]
+        start, top = np.array(gates).T[:, :, None]
+        fall = (top - start) * self._unit
+        # Beyond the bottom there is none, however large e^βt grows.
+        most = (whole.sum(axis=1) + np.count_nonzero(dither, axis=1))[:, None]
+        t = np.arange(min(max(math.ceil(float((most - start).max())), 0), _TRANSFORMED))
+        below = np.clip(most - t - top, start - top, 0.0) * self._unit
+        inside, tilted = t < most - start, tilt * t
+        excess = np.exp(np.where(inside, below + tilted, -np.inf))
+        excess -= np.exp(np.where(inside, tilted - fall, -np.inf))
+        transform = np.fft.rfft(excess, _TRANSFORMED)
+        weight = np.asarray(np.conj(transform) * law, dtype=np.complex128)
+        rows = np.array([row for row, one in enumerate(shapes) if one.place >= 0], dtype=np.int64)
+        places = np.array([shapes[row].place for row in rows], dtype=np.int64)
+        other = _Factors(tilt, r[places], whole[rows, places], dither[rows, places])
+        weight[rows] *= other.both / base.both[places]
         base_level = np.exp(-fall)
-        total = base_level + weight.sum(axis=1).real
-        changed = np.outer(base_level, 1.0 - r) + _real_product(weight, base.changed)
-        pairs = _real_product(weight, base.signed[first] * base.signed[second])
-        for row, other in others.items():
-            place = shapes[row].place
-            here = weight[row]
-            changed[row, place] = (
-                base_level[row] * (1.0 - r[place]) + (here @ other.changed[0]).real
+        total = base_level[:, 0] + weight.sum(axis=1).real
+        changed = base_level * (1.0 - r) + _real_product(weight, base.changed)
+        here = np.einsum("rn,rn->r", weight[rows], other.changed).real
+        changed[rows, places] = base_level[rows, 0] * (1.0 - r[places]) + here
+        first, second = np.triu_indices(size, 1)
+        if len(shapes) > _ONE_BY_ONE * size:
+            signed, weights = base.signed, _parts(np.conj(weight))
+            pairs = np.concatenate(
+                [weights @ _parts(one * signed[i + 1 :]).T for i, one in enumerate(signed)], axis=1
             )
-            both = (base.signed @ (here * other.signed[0])).real
-            touched = (first == place) | (second == place)
-            pairs[row, touched] = both[(first + second - place)[touched]]
+        else:
+            each = [_real_product(base.signed * one, base.signed) for one in weight]
+            pairs = np.array([one[first, second] for one in each])
+        at = np.zeros((size, size), dtype=np.int64)
+        at[first, second] = at[second, first] = np.arange(len(first))
+        both = _real_product(weight[rows] * other.signed, base.signed)
+        for row, place, one in zip(rows.tolist(), places.tolist(), both, strict=True):
+            others = np.delete(np.arange(size), place)
+            pairs[row, at[place, others]] = one[others]
         return [
-            Column(-fall[row], total[row], changed[row], pairs[row]) for row in range(len(fall))
+            Column(-float(fall[row, 0]), float(total[row]), changed[row], pairs[row])
+            for row in range(len(shapes))
         ]
 
 
@@ -203,7 +215,7 @@ class _Factors:
     """The transform of attributes' shares of t under ν, up to the tilt's normalizer, shapes (m, n).
 
     Args:
-        step: −β − iω, the logarithm of what one unit counts, shape (n,).
+        tilt: β of one unit.
         keep: r, shape (m,).
         whole, dither: of the costs, shapes (m,).
 
@@ -214,25 +226,27 @@ class _Factors:
     """
 
     def __init__(
-        self, step: ComplexArray, keep: FloatArray, whole: FloatArray, dither: FloatArray
+        self, tilt: float, keep: FloatArray, whole: FloatArray, dither: FloatArray
     ) -> None:
-        r, unit = keep[:, None], np.exp(step)
-        dithered = dither[:, None] > 0.0
-        theta = np.where(dithered, dither[:, None], 1.0)
-        whole_units = np.exp(whole[:, None] * step)
-        lost = np.where(dithered, whole_units * unit, whole_units)
-        both = (1.0 - r) * lost + r * (theta + (1.0 - theta) * unit)
+        r, unit = keep[:, None], math.exp(-tilt) * _TURNS[: len(_FREQUENCIES)]
+        units = whole.astype(np.int64) + (dither > 0.0)
+        lost = _TURNS[np.outer(units, _FREQUENCIES) % _TRANSFORMED]
+        lost *= np.exp(-tilt * units)[:, None]
         # What is lost less if it is kept; small where the slope is.
-        gap = np.where(
-            dithered, unit * (1.0 - whole_units) + theta * (1.0 - unit), 1.0 - whole_units
-        )
-        self.both = both
-        self.changed: ComplexArray = np.asarray((1.0 - r) * lost / both, dtype=np.complex128)
-        self.signed: ComplexArray = np.asarray(r * gap / both, dtype=np.complex128)
+        theta = np.where(dither > 0.0, dither, 1.0)[:, None]
+        gap = theta * (1.0 - unit) + (unit - lost)
+        gap *= r
+        self.both = lost + gap
+        shares = 1.0 / self.both
+        self.signed: ComplexArray = np.asarray(gap * shares, dtype=np.complex128)
+        self.changed: ComplexArray = np.asarray((1.0 - r) * lost * shares, dtype=np.complex128)
 
 
 def _real_product(first: ComplexArray, second: ComplexArray) -> FloatArray:
     """Return Re Σ_n first[a, n] second[b, n], (a, b)."""
-    left = np.concatenate([first.real, -first.imag], axis=1)
-    right = np.concatenate([second.real, second.imag], axis=1)
-    return np.asarray(left @ right.T)
+    return np.asarray(_parts(np.conj(first)) @ _parts(second).T)
+
+
+def _parts(of: ComplexArray) -> FloatArray:
+    """Return real and imaginary parts side by side, (a, 2n)."""
+    return np.ascontiguousarray(of).view(np.float64)
