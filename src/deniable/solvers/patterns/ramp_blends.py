@@ -274,7 +274,8 @@ class _Pool:
             worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
             most = np.argsort(-shares)[:_STARTS]
             starts = [self._ramp(place) for place in most[shares[most] > 0.0].tolist()]
-            for slopes, fall_from, height in sample.lacking(starts, worth, steepest):
+            size = sample.size(self._mixing.mass(shares), self._mixing.scale)
+            for slopes, fall_from, height in sample.lacking(starts, worth, size, steepest):
                 self.add(slopes, [Shape(fall_from, height)])
             better = self._mixing.shares(self._floor)
             if better is None or self._gain(shares, better) < _GAINED:

@@ -150,6 +150,10 @@ class Mixing:
         """Return the record's ε of a mixture, in nats."""
         return self._about - math.log(float(np.array(self._ends)[: len(shares)] @ shares))
 
+    def mass(self, shares: FloatArray) -> float:
+        """Return E_μ[f] of a mixture."""
+        return float(self._rows()[: len(shares), 1] @ shares)
+
     def shares(self, floor: float | None, among: IntArray | None = None) -> FloatArray | None:
         """Return the shares of the mixture of least ε that keeps a floor; None if none is found.
 

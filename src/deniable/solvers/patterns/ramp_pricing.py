@@ -6,12 +6,19 @@ mixture: the less its reduced cost
     −E_μ[F (total + Σ_i changed_i C_i + Σ_ij pairs_ij h_i h_j)]
     − top F(nothing changed) − scale F(all changed)
 
-is below 0, the more. The mean is taken over a sample of patterns, drawn from product laws between
-the uniform law and one steeper than the levels, each weighted by μ over the chance that it had of
-being drawn. From ramps in use the reduced cost is lowered in slopes, place and height.
+is below 0, the more a unit of it brings. How large a share it can have is limited by what a unit
+takes up of the mixture,
 
-What comes out is a suggestion: it is evaluated before it is mixed, so that an error of the sample
-spoils no law. The sample is the same for the same request; nobody's data are drawn.
+    F(nothing changed) + E_μ[F]/mass + scale F(all changed),
+
+mass the mixture's E_μ[f] (the program's columns have about this size): from ramps in use the one
+over the other is lowered in slopes, place and height. By the reduced cost alone it would be ramps
+that hardly fall, of which next to nothing can be mixed.
+
+The mean is taken over a sample of patterns, drawn from product laws between the uniform law and one
+steeper than the levels, each weighted by μ over the chance that it had of being drawn. What comes
+out is a suggestion: it is evaluated before it is mixed, so that an error of the sample spoils no
+law. The sample is the same for the same request; nobody's data are drawn.
 """
 
 import math
@@ -34,8 +41,8 @@ _LEAST_KEPT = 0.1
 """How often an attribute is kept in them at least: floors on pairs with one of 10,000 categories
 are settled by the few patterns that keep it."""
 
-_STEPS, _GAINED = 15, 1e-4
-"""Steps of a search, and what a ramp must gain."""
+_STEPS, _GAINED = 8, 1e-4
+"""Steps of a search, and what a ramp must gain for what it takes up."""
 
 
 class Ramp(NamedTuple):
@@ -54,7 +61,8 @@ class Ramp(NamedTuple):
 class PatternSample:
     """Patterns to sum over instead of all.
 
-    The last two, with weights of their own, are those where nothing and where all is changed.
+    Each once, however often it was drawn. The last two, with weights of their own, are those where
+    nothing and where all is changed.
 
     Args:
         problem: the attributes and their levels.
@@ -70,16 +78,17 @@ class PatternSample:
         odds = np.exp(np.outer(_TILTS, level)) / (a - 1.0)
         keep = np.maximum(odds / (1.0 + odds), _LEAST_KEPT)
         draws = [generator.random((_DRAWN, len(a))) >= kept for kept in keep]
+        drawn_ones = np.packbits(np.vstack(draws), axis=1)
+        _, first, times = np.unique(drawn_ones, axis=0, return_index=True, return_counts=True)
         none, everything = np.zeros((1, len(a))), np.ones((1, len(a)))
-        self.changed = np.vstack([*draws, none, everything])
+        self.changed = np.vstack([np.vstack(draws)[first], none, everything])
         self._sign = 1.0 - self.changed * (a / (a - 1.0))
         kept_odds = np.log(np.vstack([keep, 1.0 / a]))
         logs = kept_odds.sum(axis=1) + self.changed @ (np.log1p(-np.exp(kept_odds)) - kept_odds).T
         drawn, uniform = logs[:, :-1], logs[:, -1]
         most = drawn.max(axis=1)
         mean = most + np.log(np.exp(drawn - most[:, None]).mean(axis=1))
-        self.weight = np.exp(uniform - mean) / (len(self.changed) - 2)
-        self.weight[-2:] = 0.0
+        self.weight = np.exp(uniform - mean) * np.append(times, [0, 0]) / times.sum()
         self._pairs = np.triu_indices(len(a), 1)
 
     def worth(self, prices: Prices, scale: float) -> FloatArray:
@@ -97,33 +106,53 @@ class PatternSample:
         worth[-2:] = -prices.top, -scale
         return np.asarray(worth)
 
-    def lacking(self, ramps: Iterable[Ramp], worth: FloatArray, steepest: FloatArray) -> list[Ramp]:
+    def size(self, mass: float, scale: float) -> FloatArray:
+        """Return what a unit of density at each pattern takes up of the mixture, shape (n,).
+
+        Args:
+            mass: the mixture's E_μ[f].
+            scale: what a density of 1 where all is changed is worth.
+        """
+        size = self.weight / mass
+        size[-2:] = 1.0, scale
+        return np.asarray(size)
+
+    def lacking(
+        self, ramps: Iterable[Ramp], worth: FloatArray, size: FloatArray, steepest: FloatArray
+    ) -> list[Ramp]:
         """Return ramps that the mixture gains by, one near each of some at most.
 
         Args:
             ramps: to start from.
-            worth: of a density at each pattern, shape (n,).
+            worth, size: of a density at each pattern, shapes (n,).
             steepest: slopes that keep the caps, shape (k,).
         """
-        found = [self._lowered(ramp, worth, steepest) for ramp in ramps]
+        found = [self._lowered(ramp, worth, size, steepest) for ramp in ramps]
         return [ramp for ramp in found if ramp is not None]
 
-    def reduced_cost(self, at: FloatArray, worth: FloatArray) -> tuple[float, FloatArray]:
-        """Return the reduced cost of a ramp and its derivatives.
+    def reduced_cost(
+        self, at: FloatArray, worth: FloatArray, size: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the reduced cost of a ramp over what it takes up, and the derivatives.
 
         Args:
             at: slopes, where it starts to fall, and its height; shape (k + 2,).
-            worth: of a density at each pattern, shape (n,).
+            worth, size: of a density at each pattern, shapes (n,).
         """
         slopes, fall_from, height = at[:-2], at[-2], at[-1]
         exponent = fall_from - self.changed @ slopes
-        each = np.exp(np.clip(exponent, -height, 0.0)) * worth
+        density = np.exp(np.clip(exponent, -height, 0.0))
+        takes_up = float(density @ size)
+        cost = float(density @ worth) / takes_up
+        each = density * ((worth - cost * size) / takes_up)
         on_bottom = exponent <= -height
         falling = np.where(on_bottom | (exponent >= 0.0), 0.0, each)
         by_ends = [falling.sum(), -each[on_bottom].sum()]
-        return float(each.sum()), np.concatenate([-(falling @ self.changed), by_ends])
+        return cost, np.concatenate([-(falling @ self.changed), by_ends])
 
-    def _lowered(self, ramp: Ramp, worth: FloatArray, steepest: FloatArray) -> Ramp | None:
+    def _lowered(
+        self, ramp: Ramp, worth: FloatArray, size: FloatArray, steepest: FloatArray
+    ) -> Ramp | None:
         """Return a ramp of less reduced cost near another; None if that is not below 0."""
         from scipy.optimize import minimize
 
@@ -133,7 +162,7 @@ class PatternSample:
         found = minimize(
             self.reduced_cost,
             start,
-            args=(worth,),
+            args=(worth, size),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, float(one)) for one in most],

@@ -12,6 +12,7 @@ from deniable.solvers.problem import checked_problem
 
 COUNTS, LEVELS = [2, 5, 40, 3, 7], [1.5, 0.4, 2.0, 3.0, 0.8]
 PAIRS = [*itertools.combinations(range(5), 2)]
+MASS, SCALE = 0.2, 2.5
 PRICES = Prices(0.3, -0.7, np.array([0.5, 1.5, 0.1, 0.0, 2.0]), np.linspace(-1.0, 3.0, 10))
 
 
@@ -21,9 +22,9 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> PatternSample:
     return PatternSample(checked_problem(COUNTS, LEVELS))
 
 
-def exact_cost(ramp: Ramp, scale: float) -> float:
-    """The reduced cost by enumeration, from its definition."""
-    cost = 0.0
+def exact_cost(ramp: Ramp) -> float:
+    """The reduced cost over what the ramp takes up, by enumeration, from their definitions."""
+    cost = size = 0.0
     for changed in itertools.product((0, 1), repeat=len(COUNTS)):
         exponent = ramp.fall_from - sum(np.array(changed) * ramp.slopes)
         density = math.exp(min(max(exponent, -ramp.height), 0.0))
@@ -32,8 +33,13 @@ def exact_cost(ramp: Ramp, scale: float) -> float:
         worth = PRICES.total + np.dot(PRICES.changed, changed)
         worth += sum(price * h[i] * h[j] for price, (i, j) in zip(PRICES.pairs, PAIRS, strict=True))
         cost -= chance * density * float(worth)
-        cost -= PRICES.top * (not any(changed)) * density + scale * all(changed) * density
-    return cost
+        cost -= PRICES.top * (not any(changed)) * density + SCALE * all(changed) * density
+        size += ((not any(changed)) + chance / MASS + SCALE * all(changed)) * density
+    return cost / size
+
+
+def weights(sample: PatternSample) -> tuple[FloatArray, FloatArray]:
+    return sample.worth(PRICES, SCALE), sample.size(MASS, SCALE)
 
 
 @pytest.mark.parametrize(
@@ -46,44 +52,51 @@ def exact_cost(ramp: Ramp, scale: float) -> float:
 )
 def test_the_sample_gives_the_reduced_cost(sample: PatternSample, ramp: Ramp) -> None:
     at = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
-    got, _ = sample.reduced_cost(at, sample.worth(PRICES, 2.5))
-    assert got == pytest.approx(exact_cost(ramp, 2.5), abs=0.02)
+    got, _ = sample.reduced_cost(at, *weights(sample))
+    assert got == pytest.approx(exact_cost(ramp), abs=0.02)
 
 
 def test_derivatives_are_those_of_the_reduced_cost(sample: PatternSample) -> None:
-    worth = sample.worth(PRICES, 2.5)
+    of = weights(sample)
     at = np.array([2.9, 0.71, 3.3, 5.1, 1.57, 1.03, 4.21])
-    _, slope = sample.reduced_cost(at, worth)
+    _, slope = sample.reduced_cost(at, *of)
     for place in range(len(at)):
         step = np.zeros_like(at)
         step[place] = 1e-7
-        up, down = (sample.reduced_cost(one, worth)[0] for one in (at + step, at - step))
+        up, down = (sample.reduced_cost(one, *of)[0] for one in (at + step, at - step))
         assert slope[place] == pytest.approx((up - down) / 2e-7, abs=1e-6)
 
 
 def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
     sample: PatternSample,
 ) -> None:
-    worth = sample.worth(PRICES, 2.5)
+    of = weights(sample)
     steepest = 2.0 * np.array(LEVELS)
     starts = [Ramp(0.5 * steepest, 1.0, 4.0), Ramp(3.0 * steepest, 0.2, math.inf)]
-    found = sample.lacking(starts, worth, steepest)
+    found = sample.lacking(starts, *of, steepest)
     assert len(found) == 2
     for ramp in found:
         assert (ramp.slopes >= 0).all()
         assert (ramp.slopes <= steepest).all()
-        assert exact_cost(ramp, 2.5) < 0
+        assert exact_cost(ramp) < 0
 
     def cost(ramp: Ramp) -> float:
         at: FloatArray = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
-        return sample.reduced_cost(at, worth)[0]
+        return sample.reduced_cost(at, *of)[0]
 
     assert cost(found[0]) < cost(starts[0])
 
 
 def test_nothing_is_lacking_where_no_density_is_worth_anything(sample: PatternSample) -> None:
-    worth = np.abs(sample.weight)
-    assert sample.lacking([Ramp(np.array(LEVELS), 0.5, 3.0)], worth, 2.0 * np.array(LEVELS)) == []
+    worth, size = np.abs(sample.weight), sample.size(MASS, SCALE)
+    starts, steepest = [Ramp(np.array(LEVELS), 0.5, 3.0)], 2.0 * np.array(LEVELS)
+    assert sample.lacking(starts, worth, size, steepest) == []
+
+
+def test_every_pattern_is_there_once_and_their_chances_add_up(sample: PatternSample) -> None:
+    drawn = sample.changed[:-2]
+    assert len(np.unique(drawn, axis=0)) == len(drawn) <= 2**5
+    assert sample.weight[:-2].sum() == pytest.approx(1.0, abs=0.05)
 
 
 def test_the_sample_is_the_same_every_time() -> None:
