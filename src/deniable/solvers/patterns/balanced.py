@@ -341,6 +341,7 @@ class _Together:
         places: of the attributes.
         best: the law, and the ramp that it is or is near to.
         least: its ε; what independent responses have at first.
+        ramps: the best whatever the floor, by rung, where they are known.
         cover: attributes that stand in the floor's way under the first caps where some do.
         broken: whether the floor was broken.
     """
@@ -349,6 +350,7 @@ class _Together:
         self.places = places
         self.best: tuple[Part, Fit | None] | None = None
         self.least = independent
+        self.ramps: dict[float, Fit | None] = {}
         self.cover: list[int] = []
         self.broken = False
 
@@ -441,7 +443,8 @@ class _CommonSearch:
         counts, aimed = self._problem.counts[together.places], self._aimed[together.places]
         caps = [self._under(rung)[together.places] for rung in tried]
         found = blended(counts, aimed, caps, height, self._floor)
-        if found is None:
+        together.ramps = dict(zip(tried, found.ramps, strict=True))
+        if found.part is None:
             return False
         together.take(found.part, found.best, found.part.account.epsilon)
         # One ramp is simpler, and drawn sooner.
@@ -468,7 +471,8 @@ class _CommonSearch:
             caps = self._under(rung)[places]
             counts, aimed = self._problem.counts[places], self._aimed[places]
             ramps = at_levels(counts, aimed, caps, height, self._floor)
-            found, near = ramps.best(near, together.least), None
+            free = together.ramps.get(rung)
+            found, near = ramps.best(near, together.least, free=free), None
             together.cover = together.cover or ramps.broken
             together.broken |= ramps.floor_broken
             if found is not None:

@@ -9,7 +9,7 @@ What is mixed for stricter caps is among what is mixed for looser ones, whatever
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns.optimal import Part
-from deniable.solvers.patterns.ramp_families import RampFamily, Shape
+from deniable.solvers.patterns.ramp_families import Column, RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
 from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
 from deniable.solvers.patterns.ramp_pricing import PatternSample, Ramp
@@ -43,6 +43,9 @@ changes cost."""
 
 _RAISED = 1.4
 """Times the top that it is moved up by for ramps that are mixed."""
+
+_LEAST_FALL = 0.005
+"""A ramp falls by more than this part of where it starts to: by a few units of its grid."""
 
 _HIGHER = 25.0
 """Nats that a ramp's bottom may lie below the record's."""
@@ -89,16 +92,36 @@ class Blend:
     """What is found.
 
     Attributes:
-        part: the mixture.
+        part: the mixture; None if none passes its checks.
         best: the ramp under the loosest caps that has one, a start for similar requests.
         ramp: the best that keeps the floor, if one does.
         evenly: of uneven caps, the best under their tightest multiple for all.
+        ramps: the best, whatever the floor, under each of the caps that were looked at, and None
+            under the others.
     """
 
-    part: Part
+    part: Part | None
     best: Fit | None
     ramp: Fit | None
     evenly: Fit | None
+    ramps: list[Fit | None]
+
+
+@dataclass
+class _Stage:
+    """What is mixed for some caps.
+
+    Attributes:
+        caps: γ in nats, shape (k,).
+        places: of ramps in the pool.
+        ramp: the best under these caps, once it is known.
+        raised: whether those with its top moved up are in the pool.
+    """
+
+    caps: FloatArray
+    places: list[int]
+    ramp: Fit | None = None
+    raised: bool = False
 
 
 def blended(
@@ -107,8 +130,8 @@ def blended(
     caps: Sequence[FloatArray],
     height: float,
     floor: float | None,
-) -> Blend | None:
-    """Return the mixture of least ε that is found; None if none passes its checks.
+) -> Blend:
+    """Return the mixture of least ε that is found.
 
     Args:
         counts: a_i, shape (k,), k at most `MOST_ATTRIBUTES`.
@@ -118,49 +141,50 @@ def blended(
         height: about the record's ε, in nats.
         floor: t, or None.
     """
-    problem = checked_problem(counts.tolist(), aimed.tolist())
-    pool = _Pool(problem, height, None if floor is None else floor + 2.0 * FLOOR_MARGIN)
-    for limits in caps:
-        pool.add_steepest(below_caps(limits))
-    best = keeping = evenly = None
+    pool = _Pool(checked_problem(counts.tolist(), aimed.tolist()), height, floor)
+    # All but the uniform law, and independent responses.
+    first = [place for part in (_HARDLY, 1.0) for place in pool.add(part * aimed, [Shape(0.0)])]
+    stages = [_Stage(limits, first + pool.add_steepest(below_caps(limits))) for limits in caps]
+    best = keeping = None
     multiples = caps[0] / aimed
     uneven, gained = bool(np.ptp(multiples) > _EVEN * multiples.min()), False
-    found: dict[int, list[Fit]] = {}
-    for place, limits in enumerate(caps):
-        search = _search(problem, limits, height)
-        fit = search.best(1.0, afar=best is None or place <= uneven)
+    for number, stage in enumerate(stages):
+        search = pool.search(stage.caps)
+        fit = stage.ramp = search.best(1.0, afar=best is None or number <= uneven)
         if fit is None:
             continue
         best = best or fit
-        evenly = fit if uneven and place == 1 else evenly
         held = min(pool.epsilon(), math.inf if keeping is None else keeping.w)
         if fit.w >= held:
             if gained and fit.w >= (1.0 + _ABOVE) * held:
                 break  # without the floor stricter caps cost more, and with it no less
             continue
         gained = True
-        steepest = below_caps(limits)
-        pool.add_about(fit, steepest)
+        about = pool.add_about(fit, stage.caps)
         if floor is None or search.least_ratio(fit) >= floor + _SURELY:
             keeping = fit
             continue
-        found[place] = [fit, *search.raised(fit, _RAISED)]
-        for raised in found[place][1:]:
-            pool.add_about(raised, steepest)
+        for ramp in search.raised(fit, _RAISED):
+            about += pool.add_about(ramp, stage.caps)
+        stage.places, stage.raised = stage.places + about, True
     laws = [pool.law()]
     if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
-        tight = (place for place, one in enumerate(caps) if (one <= _AT_MOST * aimed).all())
-        place = next(tight, len(caps) - 1)
-        least = min(one for one in _FLOORS if one >= floor)
-        lacking = _lacking(problem, caps[place], height, least, found.get(place))
-        for slopes, fall_from, fall in lacking:
-            pool.add(slopes, [Shape(fall_from, fall)])
-        if lacking:
+        tight = (one for one in stages if (one.caps <= _AT_MOST * aimed).all())
+        if _add_lacking(pool, next(tight, stages[-1]), floor):
             laws.append(pool.law())
+    law = next(_passing(laws, aimed, caps[0], floor), None)
+    part = None if law is None else Part(tuple(range(len(counts))), law, law.account)
+    ramps = [stage.ramp for stage in stages]
+    return Blend(part, best, keeping, ramps[1] if uneven else None, ramps)
+
+
+def _passing(
+    laws: Iterable[VoteBlend | None], aimed: FloatArray, caps: FloatArray, floor: float | None
+) -> Iterator[VoteBlend]:
+    """Yield laws that pass their checks, those of least ε first."""
     for law in sorted(filter(None, laws), key=lambda one: one.account.epsilon):
-        if keep_floor([law], floor) and _keeps(law, aimed, caps[0]):
-            return Blend(Part(tuple(range(len(counts))), law, law.account), best, keeping, evenly)
-    return None
+        if keep_floor([law], floor) and _keeps(law, aimed, caps):
+            yield law
 
 
 def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
@@ -170,77 +194,91 @@ def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
     return bool(met and (law.account.epsilon_given_rest <= caps).all())
 
 
-def _search(problem: Problem, caps: FloatArray, height: float) -> RampSearch:
-    sums, target = GridRamps(problem.n_categories), AtLevels(problem, caps)
-    return RampSearch(sums, target, height, _NEARLY, _STALLED_AT)
+def _add_lacking(pool: "_Pool", stage: _Stage, floor: float) -> bool:
+    """Add ramps that a mixture for some caps lacks, by its program's prices, if there are any.
 
-
-def _lacking(
-    problem: Problem, caps: FloatArray, height: float, floor: float, ramps: list[Fit] | None
-) -> list[Ramp]:
-    """Return ramps that a mixture of others lacks, by its program's prices.
-
-    None where the floor costs little: then there is little to gain.
-
-    Args:
-        problem, caps, height, floor: as in `blended`, for one request.
-        ramps: the best under these caps and those with the top moved up, if they are known.
+    Not where the floor costs little: then there is little to gain.
     """
-    steepest = below_caps(caps)
-    if ramps is None:
-        search = _search(problem, caps, height)
-        fit = search.best(1.0)
-        ramps = [] if fit is None else [fit, *search.raised(fit, _RAISED)]
-    if not ramps:
-        return []
-    pool = _Pool(problem, height, floor + 2.0 * FLOOR_MARGIN)
-    pool.add_steepest(steepest)
-    for ramp in ramps:
-        pool.add_about(ramp, steepest)
-    return pool.price(steepest) if pool.epsilon() > ramps[0].w + _DEAR else []
+    alone = pool.some(stage.places, min(one for one in _FLOORS if one >= floor))
+    ramp = stage.ramp
+    if not stage.raised:
+        search = pool.search(stage.caps)
+        ramp = ramp or search.best(1.0)
+        for one in [] if ramp is None else [ramp, *search.raised(ramp, _RAISED)]:
+            alone.add_about(one, stage.caps)
+    if ramp is None or alone.epsilon() <= ramp.w + _DEAR:
+        return False
+    lacking = alone.price(below_caps(stage.caps))
+    pool.take(alone, lacking)
+    return bool(lacking)
 
 
 class _Pool:
-    """What is mixed."""
+    """What is mixed.
+
+    Args:
+        problem: the attributes and their levels.
+        about: about the record's ε, in nats.
+        floor: t, or None.
+    """
 
     def __init__(self, problem: Problem, about: float, floor: float | None) -> None:
         self._problem = problem
         self._counts, self._about = tuple(problem.counts.tolist()), about
-        self._change, self._floor = problem.change_probability, floor
+        self._change = problem.change_probability
+        self._floor = None if floor is None else floor + 2.0 * FLOOR_MARGIN
         self._pairs = np.triu_indices(problem.n_attributes, 1)
         self._mixing = Mixing(problem, *self._pairs, about)
-        self._ramps: list[tuple[RampFamily, Shape]] = []
+        self._held: list[tuple[RampFamily, Shape, Column]] = []
         self._drawn: dict[int, GatedSum] = {}
-        for part in (_HARDLY, 1.0):  # all but the uniform law, and independent responses
-            self.add(part * problem.attribute_epsilon, [Shape(0.0)])
 
-    def add(self, slopes: FloatArray, shapes: Iterable[Shape]) -> None:
-        """Add ramps; slopes c, shape (k,)."""
+    def some(self, places: Iterable[int], floor: float) -> "_Pool":
+        """Return a pool of some of what is mixed here, under another floor."""
+        pool = _Pool(self._problem, self._about, floor)
+        pool.take(self, places)
+        return pool
+
+    def take(self, other: "_Pool", places: Iterable[int]) -> None:
+        """Add what is mixed in another pool for the same attributes."""
+        for place in places:
+            self._held.append(other._held[place])
+            self._mixing.add(*self._held[-1][-1])
+
+    def search(self, caps: FloatArray) -> RampSearch:
+        """Return the search for a ramp under caps, shape (k,)."""
+        sums, target = GridRamps(self._problem.n_categories), AtLevels(self._problem, caps)
+        return RampSearch(sums, target, self._about, _NEARLY, _STALLED_AT)
+
+    def add(self, slopes: FloatArray, shapes: Iterable[Shape]) -> list[int]:
+        """Add ramps; slopes c, shape (k,). Return their places."""
         held = []
         for shape in shapes:
             total = float(slopes.sum())
             if shape.place >= 0:
                 total += shape.slope - float(slopes[shape.place])
             height = min(shape.height, total - shape.fall_from, self._about + _HIGHER)
-            if height > 0.0:
+            if height > _LEAST_FALL * shape.fall_from:
                 held.append(replace(shape, height=height))
         if not held:
-            return
+            return []
         bottom = max(shape.fall_from + shape.height for shape in held)
         family = RampFamily(self._counts, slopes, bottom)
-        self._ramps += [(family, shape) for shape in held]
-        for column in family.columns(held):
+        first = len(self._held)
+        for shape, column in zip(held, family.columns(held), strict=True):
+            self._held.append((family, shape, column))
             self._mixing.add(*column)
+        return list(range(first, len(self._held)))
 
-    def add_about(self, fit: Fit, steepest: FloatArray) -> None:
-        """Add a ramp and its neighbours."""
+    def add_about(self, fit: Fit, caps: FloatArray) -> list[int]:
+        """Add a ramp and its neighbours under caps, shape (k,); return their places."""
+        steepest = below_caps(caps)
         slopes, fall_from, height = self._from_top(fit, steepest)
         shapes = [Shape(fall_from, height)]
         for factor in _FACTORS:
             shapes += [Shape(factor * fall_from, height), Shape(fall_from, factor * height)]
             other = np.minimum(factor * slopes, steepest).tolist()
             shapes += [Shape(fall_from, height, i, slope) for i, slope in enumerate(other)]
-        self.add(slopes, shapes)
+        return self.add(slopes, shapes)
 
     def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
         """Return slopes, where the ramp starts to fall, and its height."""
@@ -248,23 +286,23 @@ class _Pool:
         fall_from = max(float(ramp.slopes @ self._change) - ramp.top, 0.0)
         return np.minimum(ramp.slopes, steepest), fall_from, ramp.height
 
-    def add_steepest(self, steepest: FloatArray) -> None:
-        """Add ramps as steep as the caps allow, and with each slope 0 in turn."""
+    def add_steepest(self, steepest: FloatArray) -> list[int]:
+        """Add ramps as steep as the caps allow, and with each slope 0 in turn; return where."""
         mean = float(steepest @ self._change)
         shapes = [Shape(part * mean) for part in _FALL_FROM]
         for i in range(len(steepest)):
             shapes += [Shape(part * mean, place=i) for part in _FALL_FROM_WITHOUT]
-        self.add(steepest, shapes)
+        return self.add(steepest, shapes)
 
     def epsilon(self) -> float:
         """Return the record's ε of the best mixture so far, in nats; infinite if there is none."""
         shares = self._mixing.shares(self._floor)
         return math.inf if shares is None else self._mixing.epsilon(shares)
 
-    def price(self, steepest: FloatArray) -> list[Ramp]:
-        """Add ramps that the program's prices ask for, no steeper than this; return those of them
-        that the mixture uses."""
-        sample, worth, first = PatternSample(self._problem), None, len(self._ramps)
+    def price(self, steepest: FloatArray) -> list[int]:
+        """Add ramps that the program's prices ask for, no steeper than this; return the places of
+        those that the mixture uses."""
+        sample, worth, first = PatternSample(self._problem), None, len(self._held)
         shares = better = self._mixing.shares(self._floor)
         for _ in range(_PRICED * _PRICED_AT // len(steepest)):
             if better is None or self._mixing.prices is None:
@@ -282,13 +320,13 @@ class _Pool:
                 break
         last = shares if better is None else better
         used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
-        return [self._ramp(place) for place in used if place >= first]
+        return [place for place in used if place >= first]
 
     def _gain(self, shares: FloatArray, better: FloatArray) -> float:
         return self._mixing.epsilon(shares) - self._mixing.epsilon(better)
 
     def _ramp(self, place: int) -> Ramp:
-        family, shape = self._ramps[place]
+        family, shape, _ = self._held[place]
         return Ramp(family.slopes_of(shape), shape.fall_from, shape.height)
 
     def law(self) -> VoteBlend | None:
@@ -312,7 +350,7 @@ class _Pool:
         return None
 
     def _settle(self, place: int) -> None:
-        family, shape = self._ramps[place]
+        family, shape, _ = self._held[place]
         law = self._drawn[place] = family.law(shape)
         got = law.moments()
         mass = math.exp(got.log_normalizer - law.height)

@@ -106,7 +106,7 @@ class RampLaws:
         near: Fit | None,
         worst: float | None = None,
         drawn: Callable[[Fit], tuple[PatternLaw, Fit] | None] | None = None,
-        kept: Fit | None = None,
+        free: Fit | None = None,
     ) -> tuple[PatternLaw, Fit] | None:
         """Return the best law found that keeps caps and floor as drawn, and its ramp.
 
@@ -114,14 +114,15 @@ class RampLaws:
             near: a ramp for something similar.
             worst: the w of the best law that is known already: ramps that are no better are left.
             drawn: from a ramp to its law, if it is another than :meth:`drawn`.
-            kept: the best ramp that keeps the floor, if it is known.
+            free: the best ramp, or the best that keeps the floor, if one is known.
         """
         margin, better = self._margin, self._whole.better
 
         def beaten(fit: Fit) -> bool:
             return worst is not None and better * fit.w >= better * worst
 
-        free = kept or self._search.best(1.0, near)
+        if free is None or not self._fits(free):
+            free = self._search.best(1.0, near)
         self.beaten = free is not None and beaten(free)
         if free is None or self.beaten:
             return None
@@ -149,11 +150,14 @@ class RampLaws:
 
     def still_keeping(self, near: Fit) -> Fit | None:
         """Return the ramp that keeps the floor, next to one that keeps it for something similar."""
-        grouped = len(near.ramp.slopes) == int(self._group_of.max()) + 1
-        fit = self._search.beside(near) if grouped else None
+        fit = self._search.beside(near) if self._fits(near) else None
         if fit is None or self._floor is None:
             return fit
         return self._search.still_keeping(self._floor + self._margin, fit)
+
+    def _fits(self, fit: Fit) -> bool:
+        """Whether a ramp has one slope for each group of attributes."""
+        return len(fit.ramp.slopes) == int(self._group_of.max()) + 1
 
     def searched(self, near: Fit | None, placed: bool) -> Fit | None:
         """Return the best ramp found, whatever the floor.
@@ -197,8 +201,8 @@ class RampLaws:
         if self._tabled:
             assert self._sums is not None
             first = _first(self._kind_of)
-            groups = len(fit.ramp.slopes) == int(self._group_of.max()) + 1
-            slopes = fit.ramp.slopes[self._group_of][first] if groups else fit.ramp.slopes
+            slopes = fit.ramp.slopes
+            slopes = slopes[self._group_of][first] if self._fits(fit) else slopes
             top = None if fit.ends_unchanged else fit.ramp.top
             exact = RampFit(self._sums, self._target(first), _EXACTLY)
             settled = exact.at(slopes, fit.w, top, fit.share, veto=fit.veto)

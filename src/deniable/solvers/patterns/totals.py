@@ -516,7 +516,7 @@ class _TotalSearch:
                 fit = _grown(landed[1], math.exp(here - last))
             return None
 
-        landed = ramps.best(None, drawn=drawn, kept=kept)
+        landed = ramps.best(None, drawn=drawn, free=kept)
         return _Found(near, reached=None if landed is None else found[-1])
 
     def _at_levels(self, at: float, multiple: float) -> RampLaws:

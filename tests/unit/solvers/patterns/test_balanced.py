@@ -19,6 +19,7 @@ from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal
+from deniable.solvers.patterns.ramp_blends import Blend
 from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.patterns.ramps import Fit, RampSearch
 from deniable.solvers.problem import SolverError
@@ -55,9 +56,14 @@ def test_beyond_sixteen_attributes_that_are_alike_no_table_is_made_either() -> N
     assert isinstance(part.law, GatedSum)
 
 
+def no_blend(*request: Any) -> Blend:
+    """What is found where no ramps mix, nor any ramp meets the levels."""
+    return Blend(None, None, None, None, [None for _ in request[2]])
+
+
 def test_so_it_is_where_no_ramp_keeps_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balanced, "blended", lambda *_: None)
-    monkeypatch.setattr(RampLaws, "best", lambda *_: None)
+    monkeypatch.setattr(balanced, "blended", no_blend)
+    monkeypatch.setattr(RampLaws, "best", lambda *_, **__: None)
     solution = balanced.solve([2] * 17, [0.6] * 17, [0.612] * 17, 0.5)
     assert isinstance(solution.parts[0].law, PatternTable)
     assert solution.epsilon < 0.6 * 0.6 * 17
@@ -268,7 +274,7 @@ def test_where_no_ramps_mix_one_ramp_is_the_answer(monkeypatch: pytest.MonkeyPat
     counts, levels = request(3, 17)
     caps = [3.0 * level for level in levels]
     mixed = balanced.solve(counts, levels, caps, 0.5)
-    monkeypatch.setattr(balanced, "blended", lambda *_: None)
+    monkeypatch.setattr(balanced, "blended", no_blend)
     solution = balanced.solve(counts, levels, caps, 0.5)
     (part,) = solution.parts
     assert isinstance(part.law, GatedSum)
@@ -310,9 +316,9 @@ def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
     right = balanced.solve(counts, levels, caps, None, exact=0).epsilon
     search, searched = RampLaws.best, list[RampLaws]()
 
-    def failing(self: RampLaws, *arguments: Any) -> tuple[PatternLaw, Fit] | None:
+    def failing(self: RampLaws, *given: Any, **more: Any) -> tuple[PatternLaw, Fit] | None:
         searched.append(self)
-        return None if len(searched) <= fails else search(self, *arguments)
+        return None if len(searched) <= fails else search(self, *given, **more)
 
     monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     monkeypatch.setattr(RampLaws, "best", failing)
@@ -342,8 +348,10 @@ def test_attributes_whose_pairs_break_the_floor_answer_apart_and_the_others_toge
     caps = [3.0 * level for level in levels]
     best = RampLaws.best
 
-    def broken_for_all_seven(ramps: RampLaws, *arguments: Any) -> tuple[PatternLaw, Fit] | None:
-        found = best(ramps, *arguments)
+    def broken_for_all_seven(
+        ramps: RampLaws, *given: Any, **more: Any
+    ) -> tuple[PatternLaw, Fit] | None:
+        found = best(ramps, *given, **more)
         if len(ramps._counts) == 7:
             pairs = np.zeros((7, 7), dtype=np.bool_)
             pairs[2, [3, 4]] = pairs[[3, 4], 2] = True

@@ -1,6 +1,7 @@
 """Blends of ramps keep levels, caps and floors as drawn, and cost less than one ramp."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import balanced, ramp_blends
 from deniable.solvers.patterns.ramp_blends import blended
+from deniable.solvers.patterns.ramp_families import Shape
 from deniable.solvers.patterns.ramp_laws import at_levels
 from deniable.solvers.patterns.ramp_mixtures import Mixing
+from deniable.solvers.patterns.ramps import Fit, RampSearch
+from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
 
 COUNTS = np.full(6, 5)
@@ -27,9 +31,8 @@ def spread(seed: int, k: int = 6) -> FloatArray:
 def test_the_law_as_drawn_keeps_everything_and_costs_less_than_one_ramp() -> None:
     levels = spread(2)
     caps, aimed, height = 2.0 * levels, levels - 4e-10, float(0.5 * levels.sum())
-    blend = blended(COUNTS, aimed, [caps], height, FLOOR)
-    assert blend is not None
-    part = blend.part
+    part = blended(COUNTS, aimed, [caps], height, FLOOR).part
+    assert part is not None
     assert isinstance(part.law, VoteBlend)
     assert {gate.gate for gate in part.law.parts} == {"ramp"}
     assert (part.account.attribute_epsilon <= levels).all()
@@ -61,7 +64,7 @@ def test_the_default_beyond_tables_is_a_blend_where_the_floor_stands_in_the_way(
 def test_a_ramp_that_keeps_the_floor_is_told_and_preferred() -> None:
     levels = np.linspace(0.5, 1.0, 17)
     blend = blended(np.full(17, 5), levels, [2.0 * levels], 6.0, 0.3)
-    assert blend is not None
+    assert blend.part is not None
     assert blend.ramp is not None
     solution = balanced.solve([5] * 17, levels.tolist(), (2.0 * levels).tolist(), 0.3)
     assert isinstance(solution.parts[0].law, GatedSum)
@@ -75,8 +78,8 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
     caps = [times * levels for times in (6.0, 3.0, 2.0, 1.5, 1.1)]
     # Without ramps that meet the levels, some of which are left out: then it is exact.
     monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
-    found = [blended(COUNTS, levels, caps[first:], 8.0, FLOOR) for first in range(5)]
-    costs = [blend.part.account.epsilon for blend in found if blend is not None]
+    found = [blended(COUNTS, levels, caps[first:], 8.0, FLOOR).part for first in range(5)]
+    costs = [part.account.epsilon for part in found if part is not None]
     assert len(costs) == 5
     assert all(loose <= strict + 1e-9 for loose, strict in itertools.pairwise(costs))
     assert costs[0] < costs[-1] - 0.1
@@ -85,12 +88,12 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
 def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = spread(4)
     given = COUNTS, levels, [3.0 * levels, 2.0 * levels], float(0.5 * levels.sum()), FLOOR
-    priced = blended(*given)
+    priced = blended(*given).part
     monkeypatch.setattr(ramp_blends, "_PRICED", 0)
-    first = blended(*given)
+    first = blended(*given).part
     assert priced is not None
     assert first is not None
-    assert priced.part.account.epsilon < first.part.account.epsilon - 0.01
+    assert priced.account.epsilon < first.account.epsilon - 0.01
 
 
 def test_where_pricing_ends_higher_what_was_found_before_is_the_answer(
@@ -98,19 +101,19 @@ def test_where_pricing_ends_higher_what_was_found_before_is_the_answer(
 ) -> None:
     levels = spread(4)
     height = float(0.5 * levels.sum())
-    stricter = blended(COUNTS, levels, [1.5 * levels], height, FLOOR)
+    stricter = blended(COUNTS, levels, [1.5 * levels], height, FLOOR).part
     assert stricter is not None
-    worse, found, law = stricter.part.law, [], ramp_blends._Pool.law
+    worse, found, law = stricter.law, [], ramp_blends._Pool.law
 
     def worse_at_last(pool: ramp_blends._Pool) -> object:
         found.append(law(pool))
         return found[0] if len(found) == 1 else worse
 
     monkeypatch.setattr(ramp_blends._Pool, "law", worse_at_last)
-    blend = blended(COUNTS, levels, [2.0 * levels], height, FLOOR)
-    assert blend is not None
+    part = blended(COUNTS, levels, [2.0 * levels], height, FLOOR).part
+    assert part is not None
     assert len(found) == 2
-    assert blend.part.law == found[0] != worse
+    assert part.law == found[0] != worse
 
 
 def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
@@ -120,9 +123,7 @@ def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
     given = np.full(17, 5), levels
     told = blended(*given, [uneven, 1.5 * levels], 6.0, 0.3)
     same = blended(*given, [1.5 * levels], 6.0, 0.3)
-    assert told is not None
     assert told.evenly is not None
-    assert same is not None
     assert same.best is not None
     assert same.evenly is None
     assert told.evenly.w == same.best.w
@@ -135,12 +136,38 @@ def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     given = COUNTS, levels, [2.0 * levels], float(0.5 * levels.sum()), FLOOR
     monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
     blend = blended(*given)
-    assert blend is not None
+    assert blend.part is not None
     assert blend.best is None
     assert blend.ramp is None
     for name, value in (("AIM", -1e-6), ("keep_floor", lambda *_: False), ("_ROUNDS", 1)):
         with monkeypatch.context() as patch:
             patch.setattr(ramp_blends, name, value)
-            assert blended(*given) is None
+            assert blended(*given).part is None
     monkeypatch.setattr(Mixing, "shares", lambda *_: None)
-    assert blended(*given) is None
+    assert blended(*given).part is None
+
+
+def test_where_no_mixture_passes_the_ramps_that_were_found_are_not_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels, looked_for = np.linspace(0.5, 1.0, 17), []
+    best = ramp_blends.RampSearch.best
+
+    def counted(search: RampSearch, *args: Any, **kwargs: Any) -> Fit | None:
+        looked_for.append(search)
+        return best(search, *args, **kwargs)
+
+    monkeypatch.setattr(ramp_blends.RampSearch, "best", counted)
+    monkeypatch.setattr(ramp_blends._Pool, "law", lambda _: None)
+    solution = balanced.solve([5] * 17, levels.tolist(), (1.2 * levels).tolist(), 0.3)
+    assert solution.method == "ramp"
+    assert isinstance(solution.parts[0].law, GatedSum)
+    assert len(looked_for) == 2  # under the caps, and once under stricter ones
+
+
+def test_a_ramp_that_hardly_falls_is_not_mixed() -> None:
+    levels = spread(2)
+    pool = ramp_blends._Pool(checked_problem(COUNTS.tolist(), levels.tolist()), 8.0, FLOOR)
+    falls = [Shape(3.0, 1e-3), Shape(3.0, 0.1)]
+    (place,) = pool.add(levels, falls)
+    assert pool._ramp(place).height == 0.1
