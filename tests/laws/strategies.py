@@ -1,6 +1,7 @@
 """Random laws of every family, small enough for brute force."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -20,6 +21,7 @@ from deniable.laws import (
 )
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.mixture import VoteMixture
 
 MAX_RECORDS = 40
@@ -129,6 +131,19 @@ def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
 
 
 @st.composite
+def lifted_ramp_laws(draw: st.DrawFn, n: Sequence[int]) -> LiftedRamp:
+    ramp = draw(gated_sum_laws(n).filter(lambda law: law.gate == "ramp"))
+    pair = draw(st.permutations(range(len(n))))[:2]
+    lift = draw(st.floats(0.01, 0.99)) * ramp.height
+    bare = replace(ramp, retention=np.ones(len(n)))
+    try:
+        return LiftedRamp(bare, (min(pair), max(pair)), lift, ramp.retention)
+    except InputError:  # the ramp is above the lift where only the pair is kept
+        assume(False)
+        raise
+
+
+@st.composite
 def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
     """Square or tall, with or without zeros."""
     m = n + draw(st.integers(0, 3))
@@ -151,7 +166,14 @@ def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
 
 def bounded_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     """Any law whose promises are bounds."""
-    return st.one_of(gated_sum_laws(n), mixed_votes_laws(n), blended_votes_laws(n))
+    kinds: list[st.SearchStrategy[Law]] = [
+        gated_sum_laws(n),
+        mixed_votes_laws(n),
+        blended_votes_laws(n),
+    ]
+    if len(n) > 1:
+        kinds.append(lifted_ramp_laws(n))
+    return st.one_of(kinds)
 
 
 def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:

@@ -12,7 +12,7 @@ import base64
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws import GatedSum, Law, VoteBlend
+from deniable.laws import GatedSum, Law, LiftedRamp, VoteBlend
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
@@ -22,6 +22,11 @@ def votes_of(law: Law) -> tuple[GatedSum, ...]:
     """Return the gated sums of a law, in its order: those that need a table to be drawn from."""
     if isinstance(law, GatedSum):
         return (law,)
+    if isinstance(law, LiftedRamp):
+        raise InputError(
+            "the page cannot draw a ramp that is lifted for one pair: design with another pair "
+            "floor, or with --method kronecker"
+        )
     return law.parts if isinstance(law, VoteBlend) else ()
 
 

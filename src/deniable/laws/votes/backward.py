@@ -36,10 +36,13 @@ class Backward:
     Args:
         law: the gated sum; its retention plays no part here.
         order: positions of all attributes, shape (k,); None for the order they have.
+        least: what ln g is at least, in nats: a gate whose bottom is lifted.
     """
 
-    def __init__(self, law: "GatedSum", order: Sequence[int] | None = None) -> None:
-        self.law = law
+    def __init__(
+        self, law: "GatedSum", order: Sequence[int] | None = None, least: float = 0.0
+    ) -> None:
+        self.law, self._least = law, least
         places = np.arange(law.n_attributes) if order is None else np.asarray(order, dtype=np.intp)
         self.n_categories: list[int] = law.counts[places].tolist()
         self.weights: list[int] = law.weights[places].tolist()
@@ -65,8 +68,8 @@ class Backward:
     def last(self) -> FloatArray:
         """Return G_k on its states."""
         low, high = self.bounds(self.law.n_attributes)
-        s = np.arange(low, high + 1)
-        return np.exp(self.law.gate_exponent(s) - 0.5 * self.law.height)
+        exponent = np.maximum(self.law.gate_exponent(np.arange(low, high + 1)), self._least)
+        return np.exp(exponent - 0.5 * self.law.height)
 
     def parts(
         self,
@@ -105,6 +108,12 @@ class Backward:
         plain = (1.0 - theta) * at(n)
         extra = theta * at(n + 1) if theta > 0 else np.zeros_like(plain)
         return at(0), plain, extra
+
+    def weighed(self, i: int, back: FloatArray, if_kept: float, if_changed: float) -> FloatArray:
+        """Return the sum of G_{i+1} after keeping attribute i and after changing it, weighed."""
+        stay, plain, extra = self.parts(i, back)
+        total: FloatArray = if_kept * (plain + extra) + if_changed * stay
+        return total
 
     def joined(self, i: int, stay: FloatArray, plain: FloatArray, extra: FloatArray) -> FloatArray:
         """Return G_i from its parts."""
@@ -180,21 +189,33 @@ def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:
         law: the gated sum.
         subset: positions, each once, shape (m,).
     """
-    m = len(subset)
     chosen = [int(i) for i in subset]
     inside = set(chosen)
-    back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
+    order = [*chosen, *(i for i in range(law.n_attributes) if i not in inside)]
+    return components_from(Backward(law, order), len(chosen))
+
+
+def components_from(back: Backward, m: int, first: int = 0, state: int = 0) -> FloatArray:
+    """Return :func:`components` of m attributes that follow one another in the order.
+
+    Args:
+        back: the expected gates.
+        m: how many attributes.
+        first: place of the first of them in the order.
+        state: the sum before it.
+    """
 
     def states_after(i: int, states: IntArray, shift: int) -> IntArray:
         return np.clip(states + shift, *back.bounds(i + 1))
 
-    reached = [np.zeros(1, dtype=np.int64)]
-    for i in range(m):
+    reached = {first: np.clip(np.array([state]), *back.bounds(first))}
+    for i in range(first, first + m):
         shifts = {0, back.weights[i], back.weights[i] + (back.dither[i] > 0)}
         following = [states_after(i, reached[i], shift) for shift in shifts]
-        reached.append(np.unique(np.concatenate(following)))
-    values = back.after(m)[reached[m] - back.bounds(m)[0]][None, :]
-    for i in range(m - 1, -1, -1):
+        reached[i + 1] = np.unique(np.concatenate(following))
+    last = first + m
+    values = back.after(last)[reached[last] - back.bounds(last)[0]][None, :]
+    for i in range(last - 1, first - 1, -1):
         a, n, theta = back.n_categories[i], back.weights[i], back.dither[i]
         at = [
             values[:, np.searchsorted(reached[i + 1], states_after(i, reached[i], shift))]
@@ -203,6 +224,20 @@ def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:
         stay, up = at[0], (1.0 - theta) * at[1] + theta * at[2]
         values = np.concatenate([(a - 1) / a * stay + up / a, (up - stay) / a])
     return np.asarray(values[:, 0].reshape((2,) * m))
+
+
+def end_weights(n_categories: int, retention: float, all_kept: bool) -> tuple[float, float]:
+    """Return w of an attribute if it is kept, and if it is changed; see :func:`extremes`.
+
+    Args:
+        n_categories: a.
+        retention: λ; 0 for an attribute that is averaged out.
+        all_kept: whether all are kept at this end, or changed.
+    """
+    a, blur = n_categories, 1.0 - retention
+    if all_kept:
+        return (retention + blur / a), blur * ((a - 1) / a)
+    return blur / a, (retention + blur * ((a - 1) / a))
 
 
 def extremes(law: "GatedSum", subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
@@ -227,12 +262,12 @@ def extremes(law: "GatedSum", subset: Sequence[int], retention: FloatArray) -> t
     chosen = [int(i) for i in subset]
     inside = set(chosen)
     back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
-    all_kept = all_changed = back.after(len(chosen))
-    for place in range(len(chosen) - 1, -1, -1):
-        a, kept = back.n_categories[place], float(retention[chosen[place]])
-        blur = 1.0 - kept
-        stay, plain, extra = back.parts(place, all_kept)
-        all_kept = (kept + blur / a) * (plain + extra) + blur * ((a - 1) / a) * stay
-        stay, plain, extra = back.parts(place, all_changed)
-        all_changed = (kept + blur * ((a - 1) / a)) * stay + blur / a * (plain + extra)
-    return float(all_kept[0]), float(all_changed[0])
+    after, ends = back.after(len(chosen)), []
+    for all_kept in (True, False):
+        values = after
+        for place in range(len(chosen) - 1, -1, -1):
+            kept = float(retention[chosen[place]])
+            weights = end_weights(back.n_categories[place], kept, all_kept)
+            values = back.weighed(place, values, *weights)
+        ends.append(float(values[0]))
+    return ends[0], ends[1]

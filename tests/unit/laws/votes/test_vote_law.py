@@ -18,6 +18,7 @@ from deniable.laws.product import ProductLaw
 from deniable.laws.votes import vote_law
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import BLOCK, UNIT, SumLaw
 from deniable.laws.votes.vote_law import VoteLaw
@@ -27,7 +28,13 @@ from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
 from unit.laws.votes import whole_law as oracle
-from unit.laws.votes.test_sampling import Drawn, drawn_by_sums, drawn_by_table, drawn_by_votes
+from unit.laws.votes.test_sampling import (
+    Drawn,
+    drawn_by_fates,
+    drawn_by_sums,
+    drawn_by_table,
+    drawn_by_votes,
+)
 
 
 def as_drawn(law: VoteLaw) -> Drawn:
@@ -36,6 +43,8 @@ def as_drawn(law: VoteLaw) -> Drawn:
         drawn = drawn_by_sums(law, 1 << 28)
     elif isinstance(law, VoteBlend):
         drawn = drawn_by_votes(law)
+    elif isinstance(law, LiftedRamp):
+        drawn = drawn_by_fates(law)
     else:
         assert isinstance(law, VoteMixture)
         drawn = drawn_by_table(law)
@@ -61,10 +70,11 @@ LAWS_AND_MIXTURES: list[VoteLaw] = [
     *LAWS,
     *(oracle.random_mixture(seed, 5) for seed in range(24)),
     *(oracle.random_blend(seed, 5) for seed in range(24)),
+    *(oracle.random_lift(seed, 5) for seed in range(24)),
 ]
 
 
-@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(72))
+@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(96))
 def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: VoteLaw) -> None:
     k, a = law.n_attributes, law.n_categories
     drawn, promised = as_drawn(law), law.account
@@ -112,7 +122,9 @@ def test_a_larger_set_of_columns_never_reveals_less() -> None:
     assert levels[-1] <= law.account.epsilon
 
 
-@pytest.mark.parametrize("kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend])
+@pytest.mark.parametrize(
+    "kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend, oracle.random_lift]
+)
 @pytest.mark.parametrize("seed", range(10))
 def test_the_least_pair_ratio_equals_the_enumerated_law(
     kind: Callable[[int], VoteLaw], seed: int
@@ -144,7 +156,7 @@ WIDE = GatedSum(
 )
 
 
-@pytest.mark.parametrize("law", [WIDE, oracle.random_blend(4, 5)])
+@pytest.mark.parametrize("law", [WIDE, oracle.random_blend(4, 5), oracle.random_lift(20, 5)])
 def test_a_floor_counts_as_kept_only_if_no_rounding_could_have_lifted_a_pair_above_it(
     law: VoteLaw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,10 +209,11 @@ def test_very_many_attributes_are_represented_by_their_extremes(monkeypatch) -> 
 SUM = oracle.random_sum(3, 4)
 MIXTURE = oracle.random_mixture(3, 4)
 BLEND = oracle.random_blend(3, 4)
-THREE = [SUM, MIXTURE, BLEND]
+LIFT = oracle.random_lift(3, 4)
+FOUR = [SUM, MIXTURE, BLEND, LIFT]
 
 
-@pytest.mark.parametrize("law", THREE, ids=["sum", "mixture", "blend"])
+@pytest.mark.parametrize("law", FOUR, ids=["sum", "mixture", "blend", "lift"])
 def test_a_law_survives_json_and_is_another_if_a_number_is(law: VoteLaw) -> None:
     plain = json.loads(json.dumps(law.to_plain()))
     again = law_from_plain(plain, law.n_categories)
@@ -265,7 +278,7 @@ def test_an_edited_record_of_a_law_is_refused(
 
 
 def test_a_missing_field_is_refused() -> None:
-    for law in THREE:
+    for law in FOUR:
         for field in set(law.to_plain()) - {"family"}:
             plain = law.to_plain()
             del plain[field]
@@ -310,7 +323,7 @@ def test_exact_laws_are_tolerated_nothing() -> None:
 
 
 def test_the_stated_levels_of_a_bounded_law_are_its_bounds() -> None:
-    for law in THREE:
+    for law in FOUR:
         assert privacy.record_epsilon(law) == law.record_level() == law.account.epsilon
         assert privacy.epsilon_given_rest(law) == tuple(law.account.epsilon_given_rest)
     assert SUM.record_level(()) == 0.0
@@ -346,7 +359,7 @@ def test_pairs_agree_however_they_are_asked_for() -> None:
         assert pair[index] == pytest.approx(every[(index[1], index[0], *rest)], abs=1e-13)
 
 
-@pytest.mark.parametrize("law", THREE)
+@pytest.mark.parametrize("law", FOUR)
 def test_other_own_responses_leave_what_is_known_of_the_votes(law: VoteLaw) -> None:
     law.moments()
     retention = np.linspace(0.5, 1.0, law.n_attributes)

@@ -1,0 +1,111 @@
+"""Every answer of a lifted ramp against the enumerated law."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.lifted import LiftedRamp
+from deniable.randomness import SeededRandomness
+from unit.laws.votes import whole_law as oracle
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
+    law = oracle.random_lift(seed)
+    q = oracle.pattern_law(law)
+    k, a = law.n_attributes, law.n_categories
+    table, moments = oracle.patterns(k), law.moments()
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
+    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
+    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-14)
+    assert moments.relative_error < 1e-11
+    mu, f = oracle.uniform_law(a), oracle.density(law)
+    assert moments.log_normalizer == pytest.approx(np.log(mu @ f), rel=1e-12, abs=1e-13)
+    assert np.all(law.given_rest() >= oracle.given_rest(a, q) - 1e-11)
+    assert np.log(f.max() / f.min()) <= law.ideal_epsilon + 1e-12
+    pairs = law.pair_attenuations()
+    for size in range(1, k + 1):
+        for subset in itertools.combinations(range(k), size):
+            exact = oracle.subset_level(a, q, subset)
+            assert law.subset_level(subset)[0] == pytest.approx(exact, abs=1e-12)
+            found = law.eigenvalues(subset[::-1])
+            for index in np.ndindex(found.shape):
+                chosen = [i for i, inside in zip(subset[::-1], index, strict=True) if inside]
+                exact = oracle.attenuation(a, q, chosen)
+                assert found[index] == pytest.approx(exact, abs=1e-13)
+            if size == 2:
+                assert pairs[subset] == pytest.approx(found[1, 1], rel=1e-9, abs=1e-12)
+                assert law.pair_attenuation(*subset) == pytest.approx(pairs[subset], abs=1e-13)
+
+
+def test_a_lift_raises_its_pair_and_leaves_the_caps_of_all_others() -> None:
+    ones = np.ones(5)
+    weights = np.array([6, 6, 5, 5, 5])
+    ramp = GatedSum((9, 9, 2, 2, 2), weights, 0 * ones, "ramp", 10.0, 10.0, 2.0, ones)
+    lifted = LiftedRamp(ramp, (0, 1), 1.1, ones)
+    assert ramp.least_pair_ratio() < 0.64 < 0.72 < lifted.least_pair_ratio()
+    np.testing.assert_array_equal(lifted.given_rest(), ramp.given_rest())
+    np.testing.assert_allclose(lifted.given_rest(), [1.2, 1.2, 1.0, 1.0, 1.0])
+    higher = replace(lifted, lift=1.3).given_rest()
+    np.testing.assert_allclose(higher, [1.3, 1.3, 1.0, 1.0, 1.0])
+    assert lifted.record_level() == pytest.approx(2.0)
+    assert lifted.at_height(1.5).record_level() == pytest.approx(1.5)
+
+
+def test_two_attributes_alone_can_be_the_pair() -> None:
+    ramp = GatedSum((3, 4), np.array([2, 3]), np.zeros(2), "ramp", 5.0 - 1.0, 1.0, 2.0, np.ones(2))
+    with pytest.raises(InputError, match="where only the pair is kept"):
+        LiftedRamp(ramp, (0, 1), 1.0, np.ones(2))
+    softer = GatedSum((3, 4), np.array([2, 3]), np.zeros(2), "ramp", 4.0, 2.0, 2.0, np.ones(2))
+    law = LiftedRamp(softer, (0, 1), 1.5, np.ones(2))
+    q = oracle.pattern_law(law)
+    np.testing.assert_allclose(law.moments().keep, q @ (1 - oracle.patterns(2)), rtol=1e-13)
+    assert law.sampler().draws(law)
+
+
+def test_a_hundred_attributes_are_drawn_as_stated() -> None:
+    random = np.random.default_rng(4)
+    k = 100
+    ramp = GatedSum(
+        tuple(random.integers(2, 30, k).tolist()),
+        random.integers(10, 90, k),
+        random.random(k),
+        "ramp",
+        1500.0,
+        1200.0,
+        6.0,
+        np.ones(k),
+    )
+    retention = np.where(np.arange(k) < 3, 0.9, 1.0)
+    law = LiftedRamp(ramp, (7, 60), 0.4, retention)
+    assert law.sampler().draws(law)
+    changed = [each.mean() for each in law.sampler()._patterns.walk(20_000, SeededRandomness(3))]
+    bare = replace(law, retention=np.ones(k))
+    np.testing.assert_allclose(changed, bare.moments().change, atol=0.025)
+    subset = [7, 30, 60, 99]
+    direct = law.eigenvalues(subset)
+    assert direct[1, 0, 1, 0] == pytest.approx(law.pair_attenuation(7, 60), abs=1e-12)
+    assert direct[0, 1, 0, 1] == pytest.approx(law.pair_attenuations()[30, 99], abs=1e-12)
+
+
+def test_what_lifts_nothing_or_does_not_fit_is_refused() -> None:
+    law = oracle.random_lift(1)
+    ramp, ones = law.ramp, np.ones(law.n_attributes)
+    for other, pair, lift, retention, sentence in (
+        (replace(ramp, gate="vote", width=1.0, start=1.0), law.pair, law.lift, ones, "is a ramp"),
+        (replace(ramp, retention=0.5 * ones), law.pair, law.lift, ones, "without retention"),
+        (ramp, (1, 0), law.lift, ones, "smaller position first"),
+        (ramp, (0, law.n_attributes), law.lift, ones, "smaller position first"),
+        (ramp, law.pair, ramp.height, ones, "below its end"),
+        (ramp, law.pair, 0.0, ones, "above what it is"),
+        (ramp, law.pair, math.nan, ones, "above what it is"),
+        (ramp, law.pair, law.lift, ones[1:], "one per attribute"),
+        (ramp, law.pair, law.lift, 0 * ones, "retention"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            LiftedRamp(other, pair, lift, retention)
