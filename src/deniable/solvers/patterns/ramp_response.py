@@ -35,12 +35,13 @@ MOST_ON_A_GRID = 30
 all but normal, and a few dozen frequencies hold all of its law."""
 
 _MOST_FREQUENCIES = 320
-_LONGEST, _LARGEST, _RARE = 3000, 1e5, 1e-6
-"""States up to which sums on a grid are taken by Fourier inversion, how large the ramp's functions
-may be under the tilt, and how rare a change: what is added up is right to 10^-16 of the largest."""
+_LONGEST, _LARGEST = 3000, 1e5
+"""States up to which sums on a grid are taken by Fourier inversion, and how large the ramp's
+functions may be under the tilt: what is added up is right to 10^-16 of the largest."""
 
 _LOST = math.log(1e-14)
-"""ln of the mass that may lie beyond those states: it is counted as though it lay before them."""
+"""ln of the mass that may lie beyond those states, as a part of the rarest change's: it is counted
+as though it lay before them."""
 
 _RATES = np.array([1.0, 2.0, 3.0, 4.5, 6.0, 9.0])
 """In Chernoff's bound on that mass, by the sum's deviation."""
@@ -320,16 +321,17 @@ class _LatticeSums:
         change = steps.low + steps.high
         live = change > 0.0
         largest = max(1.0, float(costs.above.max()), float(np.abs(costs.excess).max()))
-        if not live.any() or float(change[live].min()) < _RARE or largest > _LARGEST:
+        if not live.any() or largest > _LARGEST:
             return None
         n = steps.weights[live]
         all_changed = float(n.sum()) + len(n) + 1.0
         if all_changed > states:  # Chernoff's bound, on what lies beyond
             deviation = math.sqrt(float(n**2 @ (change[live] * steps.stay[live]))) + 1.0
             rates = _RATES / deviation
+            lost = _LOST + math.log(float(change[live].min()))
             with np.errstate(over="ignore"):
                 grown = np.expm1(np.outer(rates, n + 1.0)) * change[live]
-                ends = (np.log1p(grown).sum(axis=1) + math.log(largest) - _LOST) / rates
+                ends = (np.log1p(grown).sum(axis=1) + math.log(largest) - lost) / rates
             all_changed = min(all_changed, float(ends.min()))
         if all_changed > _LONGEST:
             return None

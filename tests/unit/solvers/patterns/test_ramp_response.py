@@ -118,11 +118,22 @@ def test_sums_on_a_grid_by_inversion_are_those_by_recursion(k: int, top: float) 
     np.testing.assert_allclose(sums.pairs(values[1]), costs.pairs(values[1]), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("slope", "top"), [(0.5, 10.45), (2.0, 12.2)])
-def test_a_rare_change_or_a_steep_tilt_is_left_to_the_recursion(slope: float, top: float) -> None:
+def test_a_steep_tilt_is_left_to_the_recursion() -> None:
     # Numbers of 10^-16 of the largest would be lost in the others' roundings.
-    ramp = Ramp(np.array([20.0, slope, slope, slope]), top, 25.0)
+    ramp = Ramp(np.array([20.0, 0.5, 0.5, 0.5]), 10.45, 25.0)
     assert _LatticeSums.of(_CostSums(ramp, np.full(4, 0.5), np.full(4, 2.0), 700)) is None
+
+
+def test_a_rare_change_is_right_to_parts_of_itself() -> None:
+    # Sums beyond the states that are told apart are few, but not beside a change of 10^-14.
+    ramp, a = Ramp(np.append(np.linspace(0.25, 1.4, 29), 35.0), 20.0, 41.0), np.full(30, 10.0)
+    costs = _CostSums(ramp, np.append(np.full(29, 0.8), 1e-9), a, 700)
+    sums = _LatticeSums.of(costs)
+    assert sums is not None
+    base, values = costs.base * np.append(1.0, 1.0 - 1.0 / a), costs.excess[None]
+    got, right = (base + one.moments(values)[0] for one in (sums, costs))
+    assert right[-1] < 1e-7 * right[0]
+    np.testing.assert_allclose(got, right, rtol=1e-12)
 
 
 def test_pairs_of_faint_attributes_are_told_on_the_grid_too() -> None:
