@@ -50,9 +50,9 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
 
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
-    monkeypatch.setattr(balanced, "capped_table", lambda *_: None)
-    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
-    monkeypatch.setattr(RampLaws, "best", lambda *_: None)
+    monkeypatch.setattr(balanced, "capped_table", lambda *_, **__: None)
+    monkeypatch.setattr(balanced, "mixture", lambda *_, **__: None)
+    monkeypatch.setattr(RampLaws, "best", lambda *_, **__: None)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
     assert made.epsilon == pytest.approx(4.0)
     assert made.optimal_epsilon is not None
@@ -79,9 +79,9 @@ def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> No
     monkeypatch.setattr(balanced, "mixture", lambda *_: None)
     best = RampLaws.best
 
-    def broken_for_all(ramps, *arguments):
+    def broken_for_all(ramps, *arguments, **others):
         ramps.broken = [2] if len(ramps._counts) == 4 else []
-        return None if ramps.broken else best(ramps, *arguments)
+        return None if ramps.broken else best(ramps, *arguments, **others)
 
     monkeypatch.setattr(RampLaws, "best", broken_for_all)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])
