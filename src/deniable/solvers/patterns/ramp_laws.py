@@ -73,7 +73,7 @@ class RampLaws:
     def __init__(
         self,
         problem: Problem,
-        also: FloatArray,
+        also: FloatArray | IntArray,
         target: Callable[[list[int]], Target],
         w: float,
         floor: float | None,
@@ -249,20 +249,32 @@ def _first(group_of: IntArray) -> list[int]:
 
 
 def at_levels(
-    counts: IntArray, aimed: FloatArray, caps: FloatArray, height: float, floor: float | None
+    counts: IntArray,
+    aimed: FloatArray,
+    caps: FloatArray,
+    height: float,
+    floor: float | None,
+    kinds: IntArray | None = None,
 ) -> RampLaws:
-    """Return the ramps for levels and caps, shapes (k,)."""
+    """Return the ramps for levels and caps, shapes (k,).
+
+    Attributes with equal categories and levels have one slope; where kinds are given, shape (k,),
+    only those of one kind, which have equal caps.
+    """
     problem = checked_problem(counts.tolist(), aimed.tolist())
-    # Of a kind of attributes, which have one slope, only the tightest cap matters.
-    kinds = np.unique(np.stack([counts, aimed]), axis=1, return_inverse=True)[1].ravel()
-    tightest = np.full(int(kinds.max()) + 1, np.inf)
-    np.minimum.at(tightest, kinds, caps)
-    caps = tightest[kinds]
+    also: FloatArray | IntArray | None = kinds
+    if also is None:
+        # Of attributes that are alike, which have one slope, only the tightest cap matters.
+        same = np.unique(np.stack([counts, aimed]), axis=1, return_inverse=True)[1].ravel()
+        tightest = np.full(int(same.max()) + 1, np.inf)
+        np.minimum.at(tightest, same, caps)
+        caps = tightest[same]
+        also = np.round(caps, 9)
 
     def target(groups: list[int]) -> Target:
         return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
 
-    return RampLaws(problem, np.asarray(np.round(caps, 9)), target, height, floor)
+    return RampLaws(problem, also, target, height, floor)
 
 
 def mixture(

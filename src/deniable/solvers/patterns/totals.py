@@ -205,6 +205,10 @@ class _TotalSearch:
         self._limits = np.where(limited < total, limited, np.inf)
         self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
         self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
+        kinds = [self._problem.n_categories, self._ratios, self._at_most, self._limits]
+        self._kinds = np.unique(np.stack(kinds), axis=1, return_inverse=True)[1].ravel()
+        """The kind of each attribute, shape (k,). At a scale the levels of two kinds may be equal,
+        and ramps have a slope for each all the same: they go from one scale to another."""
         self._afar: Fit | None = None
         """The last ramp that secants found where no start settled: near those for other caps."""
 
@@ -221,6 +225,7 @@ class _TotalSearch:
 
     def best(self, scale: float) -> Spent:
         """Return the levels at the largest scale that was found, and their laws."""
+        scale = min(scale, float((self._at_most / self._ratios).max()))  # beyond, none rises
         most, product = self._at_most, self._independent()
         binding = math.fsum(self._alone.tolist()) > self._total > float(most.max())
         if binding and float(np.log(most).sum()) > _worth(product):
@@ -425,7 +430,7 @@ class _TotalSearch:
                 )
 
             start = self._start(scale, 0.8)
-            ramps = RampLaws(problem, self._at_most, target, math.log(start), self._floor)
+            ramps = RampLaws(problem, self._kinds, target, math.log(start), self._floor)
             result = ramps.best(near, known)
             if result is None and near is None and not (ramps.floor_broken or ramps.beaten):
                 near = self._near(start, height, multiple)
@@ -524,7 +529,7 @@ class _TotalSearch:
         levels = self._levels(math.exp(at))
         aimed = levels - np.minimum(AIM, 1e-3 * levels)
         caps = np.minimum(multiple * levels, self._limits)
-        return at_levels(self._problem.counts, aimed, caps, self._total, self._floor)
+        return at_levels(self._problem.counts, aimed, caps, self._total, self._floor, self._kinds)
 
     def _loosest(self, levels: FloatArray) -> FloatArray:
         return np.minimum(self._caps(levels), LOOSEST * levels)
@@ -543,7 +548,7 @@ class _TotalSearch:
         for _ in range(_SECANTS):
             levels = self._levels(math.exp(at))
             caps = np.minimum(multiple * levels, self._limits)
-            ramps = at_levels(self._problem.counts, levels, caps, spent, self._floor)
+            ramps = at_levels(self._problem.counts, levels, caps, spent, self._floor, self._kinds)
             near = ramps.searched(near, placed)
             if near is None:
                 return None

@@ -84,6 +84,47 @@ def test_a_total_of_which_one_level_takes_most_is_divided_at_given_levels(
     assert keep_floor([part.law], 0.5)
 
 
+@pytest.mark.parametrize(
+    ("counts", "ratios", "most", "total", "least"),
+    [
+        # An error of numpy: a ramp of one scale was tried at another, at which more are alike.
+        ([5] * 18, [1.0] * 17 + [1.1], 0.5, 2.5, 6.8),
+        # Independent responses, 2.5 nats: the search began where every level is at its most.
+        ([3] * 10, np.linspace(0.5, 2.0, 10).tolist(), 0.5, 2.5, 4.1),
+        (np.arange(2, 20).tolist(), np.linspace(0.5, 2.0, 18).tolist(), 0.5, 2.8, 7.0),
+    ],
+)
+def test_a_total_that_without_caps_pays_for_all_that_levels_may_be_is_divided_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+    counts: list[int],
+    ratios: list[float],
+    most: float,
+    total: float,
+    least: float,
+) -> None:
+    monkeypatch.setattr(totals, "EXACT_IN_A_SEARCH", 0)
+    k = len(counts)
+    spent = totals.spend(counts, total, ratios, [most] * k, 1.1, None)
+    assert spent.solution.method == "ramp"
+    assert total * (1 - 1e-6) <= spent.solution.epsilon <= total
+    assert least < spent.levels.sum() < k * most
+    (part,) = spent.solution.parts
+    assert (part.account.attribute_epsilon >= spent.levels - 1e-9).all()
+
+
+def test_ratios_that_differ_by_an_ulp_are_levels_that_differ_at_every_scale() -> None:
+    # At some scales they were equal, and it ended in an error of numpy.
+    counts = [10000, 5, 27, 3, 14, 21, 4, 2, 5, 17]
+    ratios = [4.583, 1.503, 2.055, 1.365, 1.869, 1.977, 1.444, 1.276, 1.503, 1.883]
+    bought = []
+    for like in (1.503, math.nextafter(1.503, 2.0)):
+        ratios[8] = like
+        spent = totals.spend(counts, 6.0, ratios, [math.inf] * 10, 2.0, None, scale=1.0)
+        assert spent.solution.method == "ramp"
+        bought.append(spent.levels.sum())
+    assert bought[0] == pytest.approx(bought[1], rel=1e-6)
+
+
 @pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
 @settings(max_examples=3)
 @given(st.data())
