@@ -289,22 +289,30 @@ class VoteLaw(BoundedLaw):
             low, high = np.sort(self.attenuations())[:2].tolist()
             if low + high - 1.0 - wrong >= max(floor, 0.0) * (low + wrong) * (high + wrong):
                 return True
-            if self._pair_floor_broken(floor):
-                return False
+            kept = self._pair_floor_kept(floor)
+            if kept is not None:
+                return kept
         return self.least_pair_ratio() >= floor
 
-    def _pair_floor_broken(self, floor: float) -> bool:
-        """Whether the pair of least, of middle or of largest weights breaks the floor."""
+    def _pair_floor_kept(self, floor: float) -> bool | None:
+        """Whether every pair keeps the floor, as far as can be told without all sums; None if not.
+
+        It is broken if the pair of least, of middle or of largest weights breaks it.
+        """
         single, order = self.attenuations(), np.argsort(self.attribute_weights).tolist()
         middle = len(order) // 2
         ends = {(order[0], order[1]), (order[middle - 1], order[middle]), (order[-2], order[-1])}
-        return any(self.pair_attenuation(i, j) < floor * single[i] * single[j] for i, j in ends)
+        broken = any(self.pair_attenuation(i, j) < floor * single[i] * single[j] for i, j in ends)
+        return False if broken else None
 
     @cached_property
     def pair_ratio_floors(self) -> FloatArray:
         """φ_ij/(φ_i φ_j) of the law as drawn, rounded down, (k, k); the diagonal is NaN."""
+        return self._ratio_floors(*self.bounded_pair_attenuations())
+
+    def _ratio_floors(self, pairs: FloatArray, wrong: float) -> FloatArray:
+        """Return those of pairs, (k, k), of which none is off by more, drawing apart."""
         single = self.attenuations()
-        pairs, wrong = self.bounded_pair_attenuations()
         # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1. A φ_i is a
         # difference of probabilities, each with the relative error of all moments.
         drawn = 1.01 * self.drawing_slack
