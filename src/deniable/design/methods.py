@@ -18,6 +18,7 @@ from deniable.laws import (
     GatedSum,
     InvariantChannel,
     JointLaw,
+    LiftedRamp,
     PatternTable,
     ProductLaw,
     PublishedForms,
@@ -234,7 +235,7 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(
-    law.family for law in (PatternTable, ProductLaw, GatedSum, VoteMixture, VoteBlend)
+    law.family for law in (PatternTable, ProductLaw, GatedSum, LiftedRamp, VoteMixture, VoteBlend)
 )
 """Families that a search for the smallest ε ends with."""
 
