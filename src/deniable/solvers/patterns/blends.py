@@ -287,8 +287,6 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         height = math.exp(-whole.log_normalizer) * (change / whole.change - keep / whole.keep)
         slopes = np.column_stack([shares * (kept - changed), height])[rows]
         move = np.linalg.lstsq(slopes, -miss[rows], rcond=1e-13)[0]
-        if not np.abs(move).max() < 1.0:  # as far as that the levels are not near
-            break
         if not np.abs(move).max() < 1.0:
             break  # from so far steps do not settle
         alpha = law.alpha * np.exp(move[:-1])
