@@ -7,11 +7,19 @@ import pytest
 
 from deniable.design.design import cap_curve, design
 from deniable.design.methods import METHODS
-from deniable.design.solving import Task, cap_text, resolve_caps, spend_balanced
+from deniable.design.solving import (
+    Task,
+    cap_text,
+    caps_of_text,
+    cost_of_balanced_caps,
+    resolve_caps,
+    solve_apart,
+    spend_balanced,
+)
 from deniable.errors import InputError
 from deniable.laws import PatternTable
 from deniable.schema import Schema
-from deniable.solvers.patterns import balanced, optimal
+from deniable.solvers.patterns import balanced, optimal, totals
 from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.problem import SolverError
 
@@ -141,3 +149,38 @@ def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
     curve = cap_curve(made, ("1.25x", "1.5x", "2x", "3x", "none"))
     assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x"]
     assert [point.epsilon for point in curve] == [made.epsilon] * 4
+
+
+def test_a_total_that_a_search_fails_on_is_divided_at_given_levels(monkeypatch) -> None:
+    def fails(*_, **__):
+        raise SolverError("no progress")
+
+    monkeypatch.setattr(totals, "spend", fails)
+    made = design(Schema.anonymous([3] * 4), epsilon=2.0)
+    assert 2.0 * (1 - 1e-6) <= made.epsilon <= 2.0
+    assert sum(made.mechanism.attribute_epsilon) > 2.0
+
+
+def test_a_cap_that_cannot_be_met_has_no_place_on_the_curve() -> None:
+    costs = cost_of_balanced_caps(Task((3,) * 4), [1.0] * 4, ["2x", "0.5x", "none"], None)
+    assert costs[1] is None
+    assert costs[0] > costs[2] > 1.0
+
+
+def test_a_total_without_a_cap_is_divided_too() -> None:
+    divided = spend_balanced(Task((3,) * 4, None, 0.5), 2.0, [1.0] * 4, [9.0] * 4, None)
+    capped = spend_balanced(Task((3,) * 4, "2x", 0.5), 2.0, [1.0] * 4, [9.0] * 4, None)
+    assert sum(divided.levels) > sum(capped.levels) - 1e-6
+
+
+def test_where_no_law_serves_tables_of_two_answers_are_independent_and_it_is_said() -> None:
+    solution = solve_apart(Task((3, 3)), [1.0, 0.5])
+    assert solution.apart == ((0, 1), solution.apart[1])
+    assert "tables of two lose nothing" in solution.apart[1]
+    assert solution.optimal_epsilon < 1.5
+
+
+def test_caps_that_no_record_writes_are_refused() -> None:
+    assert caps_of_text("none,0.7", [1.0, 0.5]) == (None, 0.7)
+    with pytest.raises(InputError, match="is not one that is written"):
+        caps_of_text("1.5,?", [1.0, 0.5])

@@ -65,3 +65,20 @@ def test_all_the_eigenvalues_of_a_subset_of_many_attributes_agree_with_single_on
     for (x, i), (y, j) in itertools.combinations(enumerate(subset), 2):
         index = tuple(int(axis in (x, y)) for axis in range(len(subset)))
         assert found[index] == pytest.approx(law.pair_attenuation(i, j), abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_what_is_held_for_a_later_attribute_gives_the_same_numbers_to_the_last_bit(
+    seed: int,
+) -> None:
+    law = oracle.random_sum(seed, 6)
+    back = backward.Backward(law)
+    for i, later in itertools.combinations(range(law.n_attributes), 2):
+        near, held = back.after(i + 1), back.after(later)
+        low, high = back.bounds(i)
+        middle = (high - low) // 2
+        for states in (slice(None), slice(middle, middle + 2)):
+            for direct, through in zip(
+                back.parts(i, near, states), back.parts(i, held, states, later), strict=True
+            ):
+                np.testing.assert_array_equal(direct, through)

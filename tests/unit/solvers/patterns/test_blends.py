@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.blend import VoteBlend
+from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.blends import _settled, fit_blend
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import fit_vote
-from deniable.solvers.problem import Problem, checked_problem
+from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 
 def spread(seed: int, k: int) -> Problem:
@@ -42,6 +43,24 @@ def test_of_22_attributes_a_blend_is_the_optimum_to_six_digits() -> None:
     assert blend.upper_bound - blend.lower_bound < 2e-5
     assert blend.upper_bound < vote.upper_bound
     assert blend.lower_bound >= vote.lower_bound
+
+
+def test_where_no_votes_meet_the_levels_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = spread(1, 9)
+    vote = fit_vote(problem)
+    monkeypatch.setattr(blends._Votes, "generate", lambda *_: False)
+    with pytest.raises(SolverError, match="no blend of votes was found"):
+        fit_blend(problem, vote)
+
+
+def test_a_blend_is_good_enough_where_votes_stop_helping(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = spread(1, 9)
+    vote = fit_vote(problem)
+    monkeypatch.setattr(blends, "PATIENCE", 0)
+    blend = fit_blend(problem, vote, gap=0.0)
+    levels = blend.law.moments().levels(problem.counts)
+    assert np.all(levels >= problem.attribute_epsilon * (1 - 1e-6))
+    assert vote.lower_bound <= blend.lower_bound <= blend.upper_bound
 
 
 def test_an_attribute_that_wins_alone_leaves_the_grid_to_the_others() -> None:

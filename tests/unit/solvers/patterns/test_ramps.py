@@ -115,6 +115,49 @@ def test_a_ramp_that_ends_where_nothing_is_changed_keeps_every_floor(share: floa
     assert least < found.w < problem.attribute_epsilon.sum()
 
 
+@pytest.mark.parametrize("floor", [0.7, 0.9])
+def test_a_ramp_above_its_floor_is_followed_down_to_it_and_one_below_up(floor: float) -> None:
+    problem, sums, least = request(3, 7)
+    search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
+    best = search.best(1.0)
+    assert best is not None
+    kept = search.keeping(floor, best)
+    assert kept is not None
+    above = next(search.raised(kept))
+    assert search.least_ratio(above) > floor + 0.01
+    for start in (above, best):
+        followed = search.still_keeping(floor, start)
+        assert followed is not None
+        assert floor <= search.least_ratio(followed) < floor + 0.02
+        assert followed.w == pytest.approx(kept.w, abs=2e-2)
+
+
+def test_a_floor_that_no_top_of_a_vote_answers_to_is_kept_without_a_plateau() -> None:
+    # Without caps nothing lies where the top of the best ramp is.
+    levels = [6.5, 5.3, 3.1, 2.1, 0.9, 0.3]
+    problem = checked_problem([5] * 6, levels)
+    sums = OrbitRamps(orbits(problem))
+    search = RampSearch(sums, AtLevels(problem, np.full(6, np.inf)), 10.0, 1e-12)
+    best = search.best(1.0)
+    assert best is not None
+    kept = search.keeping(1.0, best)
+    assert kept is not None
+    assert search.least_ratio(kept) >= 1.0
+    assert best.w < kept.w < sum(levels)
+
+
+def test_a_total_that_pays_for_the_largest_levels_ends_at_these() -> None:
+    problem, sums, _ = request(1, 6)
+    most, no_limits = 0.8 * problem.attribute_epsilon, np.full(6, np.inf)
+    ratios, height = problem.attribute_epsilon, 0.9 * float(most.sum())
+    total = AtTotal(problem.n_categories, ratios, most, 1.05, no_limits, height)
+    best = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
+    assert best is not None
+    level = sums.response(best.ramp, best.asked.problem.change_probability).level
+    np.testing.assert_allclose(level, most, rtol=1e-10)
+    assert (best.ramp.slopes <= 1.05 * most).all()
+
+
 def test_where_no_top_keeps_a_floor_the_ramp_without_a_plateau_does() -> None:
     problem, sums, least = request(2, 7)
     search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)

@@ -156,6 +156,35 @@ def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
     assert isinstance(fit_vote(large, newton=False).vote, VotePoint)
 
 
+@pytest.mark.parametrize("others", [2, 10])
+def test_of_few_kinds_the_vote_is_settled_on_the_grid_that_it_is_drawn_on(
+    monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    levels = [0.3] * (80 - others) + [0.5] * others
+    problem = checked_problem([3] * (80 - others) + [5] * others, levels)
+    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 50)
+    fit = fit_vote(problem)
+    law = land(problem, fit.law(problem))
+    assert law.account.epsilon == pytest.approx(fit.upper_bound, abs=1e-3)
+    bound = weighted_bound(
+        problem.counts.tolist(), law.account.attribute_epsilon_floor, fit.lower_bound_weights
+    )
+    assert 0 <= law.account.epsilon - bound < 1e-2
+
+
+def test_of_more_attributes_wider_and_narrower_gates_are_tried_until_bounds_are_near(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(votes_dual, "CHEAP_PAIRS", 20)
+    problem = request(2, 30, 0.01, 6.0)
+    fit = fit_vote(problem)
+    assert 0 <= fit.gap < 2 * GOOD_ENOUGH * fit.lower_bound
+    bound = weighted_bound(
+        problem.counts.tolist(), problem.attribute_epsilon.tolist(), fit.lower_bound_weights
+    )
+    assert fit.lower_bound == pytest.approx(bound, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("levels", "categories"),
     [
