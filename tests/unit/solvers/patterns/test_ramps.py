@@ -154,7 +154,8 @@ def test_a_total_that_pays_for_the_largest_levels_ends_at_these() -> None:
     best = RampSearch(sums, total, 0.0, 1e-12).best(1.0)
     assert best is not None
     level = sums.response(best.ramp, best.asked.problem.change_probability).level
-    np.testing.assert_allclose(level, most, rtol=1e-10)
+    np.testing.assert_allclose(level, most, rtol=3e-5)  # where the top is not moved any more
+    assert (level <= most).all()
     assert (best.ramp.slopes <= 1.05 * most).all()
 
 
