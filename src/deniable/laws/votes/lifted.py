@@ -189,7 +189,8 @@ class LiftedRamp(VoteLaw):
     def moments(self) -> Moments:
         # Sums of non-negative numbers. h is off by at most (4 E + 8) u e^b, and e^b is at most f
         # wherever h > 0; e^{b − ln E_μ[g]} by (E + |ln E_μ[g]| + 4) u beside half the ramp's own
-        # error. What dropped states miss is counted against the rarest fate.
+        # error. Dropped states miss at most their chance times r_i r_j e^b, and where f is lifted
+        # the part with attribute l kept, or changed, is at least r_l r_i r_j e^b.
         ramp, law = self.ramp.moments(), self._others_sum[0]
         of_ramp, of_lift, log_normalizer = self._masses
         kept, changed = self._fates_if_lifted()
@@ -197,8 +198,7 @@ class LiftedRamp(VoteLaw):
         change = of_ramp * ramp.change + of_lift * changed
         r, blur = self.uniform_keep, 1.0 - self.retention
         gain = of_ramp * ramp.gain + of_lift * ((1.0 - r) * kept - r * changed)
-        rarest = float(np.minimum(keep, change).min())
-        missing = math.exp(self.lift - log_normalizer) * (law.dropped if law else 0.0) / rarest
+        missing = law.dropped * max(self.n_categories) if law else 0.0
         sums = max(ramp.relative_error, 2.0 * (law.error() if law else 0.0))
         size = 16 * self.ramp.height + 8 * abs(ramp.log_normalizer)
         return Moments(
