@@ -211,11 +211,11 @@ class LiftedRamp(VoteLaw):
 
     def given_rest(self) -> FloatArray:
         level = self.ramp.slope_bounds()
-        slope = self.ramp.height / self.ramp.width
-        for i in self.pair:
-            n, theta = float(self.ramp.weights[i]), float(self.ramp.dither[i])
-            plain, extra = max(slope * n, self.lift), max(slope * (n + 1.0), self.lift)
-            level[i] = plain + math.log1p(theta * math.expm1(extra - plain))
+        slope, pair = self.ramp.height / self.ramp.width, list(self.pair)
+        n, theta = self.ramp.weights[pair], self.ramp.dither[pair]
+        plain, extra = (np.maximum(slope * gain, self.lift) for gain in (n, n + 1))
+        with np.errstate(divide="ignore"):  # ln 0 = −∞ where there is no dither
+            level[pair] = np.logaddexp(np.log1p(-theta) + plain, np.log(theta) + extra)
         level = np.minimum(level, self.ramp.height)
         return after_response(level, self.uniform_keep, self.retention)
 

@@ -57,6 +57,41 @@ def test_a_lift_raises_its_pair_and_leaves_the_caps_of_all_others() -> None:
     assert lifted.at_height(1.5).record_level() == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_a_pair_on_a_ramp_as_steep_as_a_step_has_a_finite_level(width: float) -> None:
+    """e to what one unit of the sum adds is beyond every double."""
+    weights, ones = np.array([0, 5, 20, 20]), np.ones(4)
+    ramp = GatedSum((9, 9, 2, 2), weights, 0.5 * ones, "ramp", 20.25, width, 640.0, ones)
+    law = LiftedRamp(ramp, (0, 1), 320.0, ones)
+    np.testing.assert_allclose(law.given_rest(), 640.0, atol=1.0)
+    assert law.sampler().draws(law)
+
+
+@pytest.mark.parametrize("lift", [0.5, 0.55, 0.7])
+def test_dither_moves_the_level_of_a_pair_where_the_lift_is_between_two_slopes(lift: float) -> None:
+    """The larger of the lift and the ramp's own bound would be below the truth."""
+    ones, dither = np.ones(3), np.array([0.5, 0.0, 0.0])
+    weights = np.array([4, 4, 4])
+    ramp = GatedSum((40, 50, 3), weights, dither, "ramp", 8.0, 16.0, 2.0, ones)
+    law = LiftedRamp(ramp, (0, 1), lift, ones)
+    exact = oracle.given_rest(law.n_categories, oracle.pattern_law(law))
+    assert exact[0] == pytest.approx(law.given_rest()[0], abs=1e-12)
+    assert (exact[0] > max(ramp.given_rest()[0], lift) + 0.01) == (lift == 0.55)
+
+
+def test_levels_of_a_hundred_nats_are_stated_as_closely_as_small_ones() -> None:
+    ones = np.ones(14)
+    ramp = GatedSum(
+        (1000,) * 14, np.arange(200, 214), 0.5 * ones, "ramp", 700.0, 2100.0, 100.0, ones
+    )
+    law = LiftedRamp(ramp, (2, 9), 95.0, ones)
+    assert law._others_sum[0].dropped > 0.0
+    kept, changed = law.sampler()._patterns.fates()
+    drawn = np.log(kept) + math.log(999.0) - np.log(changed)
+    np.testing.assert_allclose(law.attribute_levels(), drawn, atol=1e-10)
+    assert law.sampler().draws(law)
+
+
 def test_two_attributes_alone_can_be_the_pair() -> None:
     ramp = GatedSum((3, 4), np.array([2, 3]), np.zeros(2), "ramp", 5.0 - 1.0, 1.0, 2.0, np.ones(2))
     with pytest.raises(InputError, match="where only the pair is kept"):
