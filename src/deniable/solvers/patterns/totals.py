@@ -586,10 +586,7 @@ class _TotalSearch:
     def _program_at(self, scale: float) -> Part | None:
         levels = self._levels(scale)
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        caps = self._caps(levels)
-        if np.any(caps < levels):
-            return None
-        return capped_table(problem, caps, self._floor_at(levels), EXACT_IN_A_SEARCH)
+        return capped_table(problem, self._caps(levels), self._floor_at(levels), EXACT_IN_A_SEARCH)
 
     def _floor_at(self, levels: FloatArray) -> float | None:
         """Return t, raised where that is asked for: φ_ij ≥ φ'_i φ'_j, with φ' of independent

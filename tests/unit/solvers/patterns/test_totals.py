@@ -1,5 +1,6 @@
 """A total is spent, on levels that are met, and a looser request never buys less."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import balanced, importance, totals
 from deniable.solvers.patterns.ramp_laws import keep_floor
@@ -39,6 +41,34 @@ def test_a_total_is_spent_and_every_promise_kept(k: int, floor: float | None) ->
     assert again.epsilon == pytest.approx(3.0, rel=5e-3)
 
 
+def test_a_total_that_pays_for_all_that_levels_may_be_is_not_spent() -> None:
+    spent = totals.spend([5] * 6, 1.5, [1.0, 1.1] * 3, [0.3] * 6, 2.0, 0.5)
+    np.testing.assert_array_equal(spent.levels, 0.3)
+    assert spent.solution.epsilon == pytest.approx(0.83183, abs=1e-5)
+
+
+@pytest.mark.parametrize("counts", [[2, 3, 4, 5], [10, 20, 3]])
+def test_a_fair_division_leaves_every_table_of_two_what_independent_responses_would(
+    counts: list[int],
+) -> None:
+    request = counts, 2.0, [1.0] * len(counts), [math.inf] * len(counts), math.inf, None
+    fair, plain = (totals.spend(*request, fair=fair) for fair in (True, False))
+    apart = [attenuation(a, 2.0 / len(counts)) for a in counts]
+    (part,) = fair.parts
+    for i, j in itertools.combinations(range(len(counts)), 2):
+        assert part.law.eigenvalues((i, j))[1, 1] >= apart[i] * apart[j] - 1e-6
+    assert fair.levels.sum() < plain.levels.sum()
+
+
+def test_where_no_program_is_solved_the_ramp_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = [5] * 6, 3.0, [1.0] * 6, [math.inf] * 6, 2.0, 0.5
+    right = totals.spend(*request)
+    monkeypatch.setattr(totals, "capped_table", lambda *_: None)
+    spent = totals.spend(*request)
+    assert (right.solution.method, spent.solution.method) == ("program", "ramp")
+    assert 0.99 * right.levels.sum() < spent.levels.sum() <= right.levels.sum() + 1e-4
+
+
 @pytest.mark.slow
 def test_a_total_beside_ten_thousand_categories_is_spent_on_a_common_law() -> None:
     # At the level that its 10,000 categories ask for the first attribute takes nearly all of E: the
@@ -62,6 +92,36 @@ def beside_a_giant(k: int, seed: int, total: float) -> tuple[list[int], list[flo
     costs = ((1 - 1 / counts) / counts).tolist()
     optimum = importance.solve(counts.tolist(), total, costs, with_law=False)
     return counts.tolist(), optimum.attribute_epsilon.tolist()
+
+
+@pytest.mark.parametrize(
+    ("counts", "ratios", "total", "cap", "floor", "least"),
+    [
+        ([10_000, 5, 2, 2], [1.878, 0.5, 0.231, 0.231], 2.0, 1.25, 1.0, 0.94),
+        ([10_000, 10, 46, 3, 14], [5.029, 2.248, 2.817, 1.667, 2.447], 6.0, 1.25, 1.0, 0.84),
+        ([10_000, 43, 3, 42], [4.954, 3.073, 1.845, 3.062], 6.0, 1.25, 0.5, 0.95),
+        ([10_000, 4, 26, 13, 3], [1.861, 0.324, 0.823, 0.596, 0.277], 2.0, math.inf, None, 0.999),
+    ],
+)
+def test_beside_a_giant_a_ramp_buys_nearly_what_the_program_does(
+    monkeypatch: pytest.MonkeyPatch,
+    counts: list[int],
+    ratios: list[float],
+    total: float,
+    cap: float,
+    floor: float | None,
+    least: float,
+) -> None:
+    request = counts, total, ratios, [math.inf] * len(counts), cap, floor
+    optimum = totals.spend(*request, scale=1.0)
+    monkeypatch.setattr(totals, "EXACT_IN_A_SEARCH", 0)
+    spent = totals.spend(*request, scale=1.0)
+    (part,) = spent.parts
+    assert spent.solution.method == "ramp"
+    assert least * optimum.levels.sum() <= spent.levels.sum() <= optimum.levels.sum() + 1e-4
+    assert total * (1 - 1e-6) <= part.account.epsilon <= total
+    assert (part.account.epsilon_given_rest <= cap * spent.levels).all()
+    assert keep_floor([part.law], floor)
 
 
 @pytest.mark.slow
