@@ -9,7 +9,7 @@ What is mixed for stricter caps is among what is mixed for looser ones, whatever
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,24 +167,24 @@ def blended(
         for ramp in search.raised(fit, _RAISED):
             about += pool.add_about(ramp, stage.caps)
         stage.places, stage.raised = stage.places + about, True
-    laws = [pool.law()]
+    before, priced = pool.size, False
     if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
         tight = (one for one in stages if (one.caps <= _AT_MOST * aimed).all())
-        if _add_lacking(pool, next(tight, stages[-1]), floor):
-            laws.append(pool.law())
-    law = next(_passing(laws, aimed, caps[0], floor), None)
+        priced = _add_lacking(pool, next(tight, stages[-1]), floor)
+    law = _passing(pool.law(), aimed, caps[0], floor)
+    if priced and (law is None or law.account.epsilon > pool.epsilon(before)):
+        other = _passing(pool.law(before), aimed, caps[0], floor)
+        law = min(filter(None, (law, other)), key=lambda one: one.account.epsilon, default=None)
     part = None if law is None else Part(tuple(range(len(counts))), law, law.account)
     ramps = [stage.ramp for stage in stages]
     return Blend(part, best, keeping, ramps[1] if uneven else None, ramps)
 
 
 def _passing(
-    laws: Iterable[VoteBlend | None], aimed: FloatArray, caps: FloatArray, floor: float | None
-) -> Iterator[VoteBlend]:
-    """Yield laws that pass their checks, those of least ε first."""
-    for law in sorted(filter(None, laws), key=lambda one: one.account.epsilon):
-        if keep_floor([law], floor) and _keeps(law, aimed, caps):
-            yield law
+    law: VoteBlend | None, aimed: FloatArray, caps: FloatArray, floor: float | None
+) -> VoteBlend | None:
+    """Return the law if it passes its checks."""
+    return law if law and keep_floor([law], floor) and _keeps(law, aimed, caps) else None
 
 
 def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
@@ -294,9 +294,18 @@ class _Pool:
             shapes += [Shape(part * mean, place=i) for part in _FALL_FROM_WITHOUT]
         return self.add(steepest, shapes)
 
-    def epsilon(self) -> float:
-        """Return the record's ε of the best mixture so far, in nats; infinite if there is none."""
-        shares = self._mixing.shares(self._floor)
+    @property
+    def size(self) -> int:
+        """How many are mixed so far."""
+        return len(self._held)
+
+    def epsilon(self, first: int | None = None) -> float:
+        """Return the record's ε of the best mixture, in nats; infinite if there is none.
+
+        Args:
+            first: how many may be used; all if None.
+        """
+        shares = self._mixing.shares(self._floor, None if first is None else np.arange(first))
         return math.inf if shares is None else self._mixing.epsilon(shares)
 
     def price(self, steepest: FloatArray) -> list[int]:
@@ -329,12 +338,15 @@ class _Pool:
         family, shape, _ = self._held[place]
         return Ramp(family.slopes_of(shape), shape.fall_from, shape.height)
 
-    def law(self) -> VoteBlend | None:
+    def law(self, first: int | None = None) -> VoteBlend | None:
         """Return the best mixture; None if none is found.
 
         What it uses is evaluated as it is drawn, until it uses nothing else.
+
+        Args:
+            first: how many may be used; all if None.
         """
-        among = None
+        among = np.arange(self.size if first is None else first)
         for left in reversed(range(_ROUNDS)):
             shares = self._mixing.shares(self._floor, among)
             if shares is None:
@@ -346,7 +358,7 @@ class _Pool:
             for place in new:
                 self._settle(place)
             if left == 1:
-                among = np.array(sorted(self._drawn))
+                among = np.intersect1d(among, list(self._drawn))
         return None
 
     def _settle(self, place: int) -> None:
