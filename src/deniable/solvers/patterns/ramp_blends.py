@@ -72,8 +72,9 @@ _DEAR, _GAINED = 0.2, 1e-4
 """Nats that the floor costs beyond which ramps are looked for by the program's prices, as long as
 that gains."""
 
-_PRICED, _PRICED_AT, _STARTS = 9, 21, 10
-"""Times that this is done of so many attributes (of more fewer), and from how many ramps."""
+_PRICED, _PRICED_AT, _STARTS = 9, 21, 14
+"""Times that this is done of so many attributes, and from how many ramps; of more attributes it is
+done fewer times, and from fewer."""
 
 _NEW = 0.7
 """Part of the newest prices in those that are used: they swing less so."""
@@ -319,7 +320,7 @@ class _Pool:
             shares = better
             new = sample.worth(self._mixing.prices, self._mixing.scale)
             worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
-            most = np.argsort(-shares)[:_STARTS]
+            most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
             starts = [self._ramp(place) for place in most[shares[most] > 0.0].tolist()]
             size = sample.size(self._mixing.mass(shares), self._mixing.scale)
             for slopes, fall_from, height in sample.lacking(starts, worth, size, steepest):
