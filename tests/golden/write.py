@@ -87,6 +87,7 @@ MECHANISMS = {
     "gated-sum-vote": f"design --categories {ALIKE} --attribute-epsilon {ONES} --method optimal",
     "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2,2,2,2,2 --attribute-epsilon "
     f"{SEVENTEEN} --method balanced",
+    "lifted-ramp": "design --categories 44,3,5,2,2,41,2,3,2,2,2,9 --epsilon 2 --method balanced",
     "balanced-table": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
