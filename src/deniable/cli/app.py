@@ -65,7 +65,8 @@ def _run(words: Sequence[str]) -> None:
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
-        _stop(f"{_parsed_wrongly(_one_line(str(error)), words)} (deniable --help shows how)")
+        said = _one_hyphen(words) or _parsed_wrongly(_one_line(str(error)), words)
+        _stop(f"{said} (deniable --help shows how)")
     except BrokenPipeError:
         # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
         with suppress(OSError, ValueError):
@@ -158,6 +159,19 @@ _GUESS = re.compile(
     r"(?P<guess> Did you mean \"?(?P<meant>[\w-]+)\"?\?)"
 )
 _CLOSE = 0.75
+
+
+def _one_hyphen(words: Sequence[str]) -> str | None:
+    """Return what to say of words that were refused where an option lacks a hyphen; None where none
+    does."""
+    _, apps, rest = app.parse_commands(words)
+    arguments = apps[-1].assemble_argument_collection() if apps[-1].default_command else ()
+    known = {"--help", "--version", *(name for argument in arguments for name in argument.names)}
+    for word in rest:
+        option = word.partition("=")[0]
+        if len(option) > 2 and f"-{option}" in known:
+            return f"{option}: an option of several letters takes two hyphens, -{option}"
+    return None
 
 
 def _parsed_wrongly(text: str, words: Sequence[str]) -> str:

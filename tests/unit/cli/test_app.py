@@ -106,6 +106,11 @@ def test_the_module_runs_as_the_program(
         (["share", "-", "--output", "-"], "--output takes no - here; name a file", "argument"),
         (["inspect", "-"], "inspect takes no - here; name a file", "Unknown"),
         (["share", "-", "--output"], "--output requires an argument", "takes no"),
+        (["share", "t", "-schema", "s"], "-schema: an option of several letters takes two", "./"),
+        (["share", "t", "--schema", "s", "-output", "r"], "hyphens, --output", "argument"),
+        (["frontier", "pick", "f", "-name=a", "--output", "-"], "-name: an option of", "Unknown"),
+        (["ledger", "-help"], "takes two hyphens, --help", "Available"),
+        (["share", "t.csv", "-x"], "there is no option -x (a file", "hyphens"),
     ],
 )
 def test_only_what_is_nearly_what_was_typed_is_proposed(
