@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from cli.test_bad_input import refused
+from deniable.solvers.matrices import frontier as matrices_frontier
+from deniable.solvers.problem import SolverError
 
 pytestmark = pytest.mark.usefixtures("no_plot")
 
@@ -397,3 +399,13 @@ def test_a_singular_matrix_is_refused(deniable, place):
         "flat.json",
         "singular",
     )
+
+
+def test_a_bound_above_a_matrix_of_the_program_is_one_sentence(deniable, place, monkeypatch):
+    def wrong(*_):
+        raise SolverError("a response matrix came out below the bound; please report it")
+
+    monkeypatch.setattr(matrices_frontier, "solve", wrong)
+    words = ("frontier", "--distribution", "normal,4", "--privacy", "0.3", "--output", "wrong")
+    refused(deniable(*words), "at level 0.3 a response matrix came out below the bound")
+    assert not (place / "wrong").exists()

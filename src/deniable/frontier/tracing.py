@@ -258,6 +258,7 @@ class _Tracing:
     def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
         """Lower bounds on N·MSE by level, and mechanisms that attain them."""
         from deniable.solvers.matrices import frontier
+        from deniable.solvers.problem import SolverError
 
         bounds: list[float] = []
         matrices: list[FloatArray | None] = []
@@ -267,8 +268,12 @@ class _Tracing:
         private_first = not self.request.local
         order = range(len(self.limits))[:: -1 if private_first else 1]
         for at in order:
-            point = frontier.solve(self.limits[at], point)
-            self.certificates[(self.request.levels or ())[at]] = point.certificate
+            level = (self.request.levels or ())[at]
+            try:
+                point = frontier.solve(self.limits[at], point)
+            except SolverError as error:
+                raise InputError(f"at level {level:g} {error}") from None
+            self.certificates[level] = point.certificate
             bounds.append(point.certificate.record_mse)
             matrices.append(point.matrix)
             gaps.append(point.gap)
