@@ -21,7 +21,7 @@ from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.ramp_families import Column, RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
 from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
-from deniable.solvers.patterns.ramp_pricing import PatternSample, Ramp
+from deniable.solvers.patterns.ramp_pricing import FallingRamp, PatternSample
 from deniable.solvers.patterns.ramp_response import GridRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -335,9 +335,9 @@ class _Pool:
     def _gain(self, shares: FloatArray, better: FloatArray) -> float:
         return self._mixing.epsilon(shares) - self._mixing.epsilon(better)
 
-    def _ramp(self, place: int) -> Ramp:
+    def _ramp(self, place: int) -> FallingRamp:
         family, shape, _ = self._held[place]
-        return Ramp(family.slopes_of(shape), shape.fall_from, shape.height)
+        return FallingRamp(family.slopes_of(shape), shape.fall_from, shape.height)
 
     def law(self, first: int | None = None) -> VoteBlend | None:
         """Return the best mixture; None if none is found.

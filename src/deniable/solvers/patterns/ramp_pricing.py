@@ -45,7 +45,7 @@ _STEPS, _GAINED = 8, 1e-4
 """Steps of a search, and what a ramp must gain for what it takes up."""
 
 
-class Ramp(NamedTuple):
+class FallingRamp(NamedTuple):
     """The density exp(clip(fall_from − Σ_{changed} c_i, −height, 0)).
 
     Attributes:
@@ -118,8 +118,12 @@ class PatternSample:
         return np.asarray(size)
 
     def lacking(
-        self, ramps: Iterable[Ramp], worth: FloatArray, size: FloatArray, steepest: FloatArray
-    ) -> list[Ramp]:
+        self,
+        ramps: Iterable[FallingRamp],
+        worth: FloatArray,
+        size: FloatArray,
+        steepest: FloatArray,
+    ) -> list[FallingRamp]:
         """Return ramps that the mixture gains by, one near each of some at most.
 
         Args:
@@ -151,8 +155,8 @@ class PatternSample:
         return cost, np.concatenate([-(falling @ self.changed), by_ends])
 
     def _lowered(
-        self, ramp: Ramp, worth: FloatArray, size: FloatArray, steepest: FloatArray
-    ) -> Ramp | None:
+        self, ramp: FallingRamp, worth: FloatArray, size: FloatArray, steepest: FloatArray
+    ) -> FallingRamp | None:
         """Return a ramp of less reduced cost near another; None if that is not below 0."""
         from scipy.optimize import minimize
 
@@ -170,4 +174,4 @@ class PatternSample:
         )
         if not found.fun < -_GAINED:
             return None
-        return Ramp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
+        return FallingRamp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))

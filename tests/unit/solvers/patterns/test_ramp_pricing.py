@@ -7,7 +7,7 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns import ramp_pricing
 from deniable.solvers.patterns.ramp_mixtures import Prices
-from deniable.solvers.patterns.ramp_pricing import PatternSample, Ramp
+from deniable.solvers.patterns.ramp_pricing import FallingRamp, PatternSample
 from deniable.solvers.problem import checked_problem
 
 COUNTS, LEVELS = [2, 5, 40, 3, 7], [1.5, 0.4, 2.0, 3.0, 0.8]
@@ -22,7 +22,7 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> PatternSample:
     return PatternSample(checked_problem(COUNTS, LEVELS))
 
 
-def exact_cost(ramp: Ramp) -> float:
+def exact_cost(ramp: FallingRamp) -> float:
     """The reduced cost over what the ramp takes up, by enumeration, from their definitions."""
     cost = size = 0.0
     for changed in itertools.product((0, 1), repeat=len(COUNTS)):
@@ -45,12 +45,12 @@ def weights(sample: PatternSample) -> tuple[FloatArray, FloatArray]:
 @pytest.mark.parametrize(
     "ramp",
     [
-        Ramp(np.array([3.0, 0.8, 4.0, 6.0, 1.6]), 1.0, 5.0),
-        Ramp(np.array([0.0, 0.2, 4.0, 1.0, 0.3]), 0.0, 9.0),
-        Ramp(np.zeros(5), 0.0, 0.0),
+        FallingRamp(np.array([3.0, 0.8, 4.0, 6.0, 1.6]), 1.0, 5.0),
+        FallingRamp(np.array([0.0, 0.2, 4.0, 1.0, 0.3]), 0.0, 9.0),
+        FallingRamp(np.zeros(5), 0.0, 0.0),
     ],
 )
-def test_the_sample_gives_the_reduced_cost(sample: PatternSample, ramp: Ramp) -> None:
+def test_the_sample_gives_the_reduced_cost(sample: PatternSample, ramp: FallingRamp) -> None:
     at = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
     got, _ = sample.reduced_cost(at, *weights(sample))
     assert got == pytest.approx(exact_cost(ramp), abs=0.02)
@@ -72,7 +72,7 @@ def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
 ) -> None:
     of = weights(sample)
     steepest = 2.0 * np.array(LEVELS)
-    starts = [Ramp(0.5 * steepest, 1.0, 4.0), Ramp(3.0 * steepest, 0.2, math.inf)]
+    starts = [FallingRamp(0.5 * steepest, 1.0, 4.0), FallingRamp(3.0 * steepest, 0.2, math.inf)]
     found = sample.lacking(starts, *of, steepest)
     assert len(found) == 2
     for ramp in found:
@@ -80,7 +80,7 @@ def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
         assert (ramp.slopes <= steepest).all()
         assert exact_cost(ramp) < 0
 
-    def cost(ramp: Ramp) -> float:
+    def cost(ramp: FallingRamp) -> float:
         at: FloatArray = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
         return sample.reduced_cost(at, *of)[0]
 
@@ -89,7 +89,7 @@ def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
 
 def test_nothing_is_lacking_where_no_density_is_worth_anything(sample: PatternSample) -> None:
     worth, size = np.abs(sample.weight), sample.size(MASS, SCALE)
-    starts, steepest = [Ramp(np.array(LEVELS), 0.5, 3.0)], 2.0 * np.array(LEVELS)
+    starts, steepest = [FallingRamp(np.array(LEVELS), 0.5, 3.0)], 2.0 * np.array(LEVELS)
     assert sample.lacking(starts, worth, size, steepest) == []
 
 
