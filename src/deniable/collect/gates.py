@@ -3,8 +3,8 @@
 A gated sum is drawn from G_k, the gate after the last attribute, by additions, multiplications and
 divisions alone (:mod:`deniable.laws.votes.backward`), which every engine rounds the same way. So
 G_k is computed once, where a study is opened, and shipped as the bits of its doubles: at most a
-few thousand numbers for a ramp, two or three for a vote. What a law drawn from such a table
-promises follows from the table as shipped (docs/proofs/collection.md).
+few thousand numbers for a ramp, twice as many for a lifted one, two or three for a vote. What a law
+drawn from such a table promises follows from the table as shipped (docs/proofs/collection.md).
 """
 
 import base64
@@ -18,20 +18,17 @@ from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
 
 
-def votes_of(law: Law) -> tuple[GatedSum, ...]:
-    """Return the gated sums of a law, in its order: those that need a table to be drawn from."""
-    if isinstance(law, GatedSum):
-        return (law,)
+def backwards_of(law: Law) -> list[Backward]:
+    """Return the recursions that a law is drawn by: of each of its gated sums in its order, or of a
+    ramp and of what it is where it is lifted."""
     if isinstance(law, LiftedRamp):
-        raise InputError(
-            "the page cannot draw a ramp that is lifted for one pair: design with another pair "
-            "floor, or with --method kronecker"
-        )
-    return law.parts if isinstance(law, VoteBlend) else ()
+        return [Backward(law.ramp), Backward(law.ramp, least=law.lift)]
+    votes = law.parts if isinstance(law, VoteBlend) else (law,) if isinstance(law, GatedSum) else ()
+    return [Backward(vote) for vote in votes]
 
 
 def gates_of(law: Law) -> list[str]:
-    """Return the gate vectors of a law: for each of its gated sums, base64 of G_k's doubles, least
+    """Return the gate vectors of a law: for each of its recursions, base64 of G_k's doubles, least
     significant byte first.
 
     >>> ones = np.ones(2)
@@ -41,8 +38,7 @@ def gates_of(law: Law) -> list[str]:
     (24, [0.6065, 1.6487])
     """
     return [
-        base64.b64encode(Backward(vote).last().astype("<f8").tobytes()).decode()
-        for vote in votes_of(law)
+        base64.b64encode(back.last().astype("<f8").tobytes()).decode() for back in backwards_of(law)
     ]
 
 
@@ -61,17 +57,18 @@ def gate_values(text: str) -> FloatArray:
 def check_gates(law: Law, gates: list[str]) -> None:
     """Refuse tables that are not the law's, within what another machine's exponential changes.
 
-    The exponent of G_k = e^{ln g − E/2} is off by at most (4 E + 5) u here and as much there, the
-    exponential by 2 u each (docs/proofs/optimal.md, Theorem 10).
+    The exponent of G_k = e^{ln g − E/2}, or where a ramp is lifted of e^{max(ln g, b) − E/2}, is
+    off by at most (4 E + 5) u here and as much there, the exponential by 2 u each
+    (docs/proofs/optimal.md, Theorem 10).
 
     Raises:
         InputError: if so.
     """
-    votes = votes_of(law)
-    if len(gates) != len(votes):
+    recursions = backwards_of(law)
+    if len(gates) != len(recursions):
         raise InputError("the study has been altered: a law lacks its gate tables")
-    for vote, text in zip(votes, gates, strict=True):
-        ours, theirs = Backward(vote).last(), gate_values(text)
-        room = 2.02 * (4 * vote.height + 8) * UNIT
+    for back, text in zip(recursions, gates, strict=True):
+        ours, theirs = back.last(), gate_values(text)
+        room = 2.02 * (4 * back.law.height + 8) * UNIT
         if theirs.shape != ours.shape or not np.all(np.abs(theirs - ours) <= room * ours):
             raise InputError("the study has been altered: a gate table is not that of its law")

@@ -5,13 +5,12 @@ import base64
 import numpy as np
 import pytest
 
-from deniable.collect.gates import check_gates, gate_values, gates_of, votes_of
+from deniable.collect.gates import backwards_of, check_gates, gate_values, gates_of
 from deniable.errors import InputError
-from deniable.laws.votes.backward import Backward
 from unit.collect.vectors import laws
 
 LAWS = laws()
-VOTED = [name for name, law in LAWS.items() if votes_of(law)]
+VOTED = [name for name, law in LAWS.items() if backwards_of(law)]
 
 
 def text(values: np.ndarray) -> str:
@@ -20,8 +19,10 @@ def text(values: np.ndarray) -> str:
 
 @pytest.mark.parametrize("name", VOTED)
 def test_a_gate_is_what_python_draws_from_to_the_last_bit(name: str) -> None:
-    for vote, gate in zip(votes_of(LAWS[name]), gates_of(LAWS[name]), strict=True):
-        assert np.array_equal(gate_values(gate), Backward(vote).last())
+    patterns = LAWS[name].sampler()._patterns
+    parts = getattr(patterns, "_others", getattr(patterns, "_patterns", [patterns]))
+    for part, gate in zip(parts, gates_of(LAWS[name]), strict=True):
+        assert np.array_equal(gate_values(gate), part.backward.last())
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -125,19 +125,13 @@ function matrixAccount(law) {
   };
 }
 
-/** What one vote does, from its tables: keep and change probabilities, extremes, levels. */
-function voteAccount(vote, retention) {
-  const k = vote.sizes.length;
-  const gate = vote.gate;
-  if (gate.some((value) => !(value >= 1e-132 && value <= 1e132))) {
-    throw new Error("a table holds something that is no density");
-  }
-  // Forwards: how likely each state is, and in how much of it each attribute is kept.
-  let mass = new Float64Array([1]);
+/** Sums forwards, from how likely the states are where the draw begins: how often each attribute is
+ * kept, and changed. */
+function forwards(vote, mass) {
   const keep = [];
   const change = [];
   let widest = 1;
-  let i = 0;
+  let i = vote.begin;
   for (const back of vote.tables()) {
     const [low, high] = vote.bounds(i);
     const [nextLow, nextHigh] = vote.bounds(i + 1);
@@ -167,57 +161,133 @@ function voteAccount(vote, retention) {
     mass = next;
     i += 1;
   }
-  // Backwards, with a gate that does not fall: the two extremes of the density after retention.
+  return { keep, change, wrong: 1.01 * (20 * vote.sizes.length + widest + 8) * UNIT };
+}
+
+/** Returns the least table that never falls and is nowhere below the gate and another table, and by
+ * how much its logarithm is above the gate's. */
+function rising(gate, other = gate) {
   let reached = 0;
   let drop = 0;
-  const rising = gate.map((value) => {
-    reached = Math.max(reached, value);
+  const table = gate.map((value, s) => {
+    reached = Math.max(reached, value, other[s]);
     drop = Math.max(drop, Math.log(reached) - Math.log(value));
     return reached;
   });
-  let allKept = rising;
-  let allChanged = rising;
-  for (let j = k - 1; j >= 0; j--) {
-    const a = vote.sizes[j];
-    const stays = retention[j];
-    const blur = 1 - stays;
+  return { table, drop };
+}
+
+/** By what a fate counts, kept and changed, where the density after retention is largest, as all
+ * is kept, and where it is smallest. */
+function endWeights(a, stays) {
+  const blur = 1 - stays;
+  return [
+    [stays + blur / a, blur * ((a - 1) / a)],
+    [blur / a, stays + blur * ((a - 1) / a)],
+  ];
+}
+
+/** Backwards, with a gate that does not fall: the two extremes of the density after retention, from
+ * every state where the draw begins. */
+function extremes(vote, gate, retention) {
+  let ends = [gate, gate];
+  for (let j = vote.sizes.length - 1; j >= vote.begin; j--) {
     const [low, high] = vote.bounds(j);
-    const table = (back, ifKept, ifChanged) =>
-      Float64Array.from({ length: high - low + 1 }, (_, s) => {
+    const weights = endWeights(vote.sizes[j], retention[j]);
+    ends = ends.map((back, end) => {
+      const [ifKept, ifChanged] = weights[end];
+      return Float64Array.from({ length: high - low + 1 }, (_, s) => {
         const [stay, plain, extra] = vote.parts(j, back, low + s);
         return ifKept * (plain + extra) + ifChanged * stay;
       });
-    [allKept, allChanged] = [
-      table(allKept, stays + blur / a, blur * ((a - 1) / a)),
-      table(allChanged, blur / a, stays + blur * ((a - 1) / a)),
-    ];
+    });
   }
+  return ends;
+}
+
+function checkTable({ gate }) {
+  if (gate.some((value) => !(value >= 1e-132 && value <= 1e132))) {
+    throw new Error("a table holds something that is no density");
+  }
+}
+
+/** What one vote does, from its tables: keep and change probabilities, extremes, levels. */
+function voteAccount(vote, retention) {
+  checkTable(vote);
+  const { table, drop } = rising(vote.gate);
+  const [[allKept], [allChanged]] = extremes(vote, table, retention);
   return {
-    keep,
-    change,
-    wrong: 1.01 * (20 * k + widest + 8) * UNIT,
-    high: most(gate),
-    low: least(gate),
-    allKept: allKept[0],
-    allChanged: allChanged[0],
+    ...forwards(vote, new Float64Array([1])),
+    weight: vote.first[0],
+    high: most(vote.gate),
+    low: least(vote.gate),
+    allKept,
+    allChanged,
     drop,
-    rest: positions(vote).map((j) => shiftLevel(vote, j)),
+    rest: positions(vote).map((i) => shiftLevel(vote, i)),
+  };
+}
+
+/** The same of a lifted ramp: its pair's fates, then the others by the plain or the lifted table. */
+function liftedAccount({ order, tables, fates }, retention) {
+  tables.forEach(checkTable);
+  const [plain, lifted] = tables;
+  const weight = fates.reduce((sum, fate) => sum + fate.weight, 0);
+  const masses = tables.map((table) => new Float64Array(table.first.length));
+  for (const fate of fates) masses[fate.lifted][fate.state] += fate.weight / weight;
+  const [below, above] = tables.map((table, t) => forwards(table, masses[t]));
+  const ofPair = (changed) =>
+    [0, 1].map((i) =>
+      fates.reduce((sum, fate) => (fate.changed[i] === changed ? sum + fate.weight / weight : sum), 0),
+    );
+  const both = (one, other) => one.map((value, i) => value + other[i]);
+  const keep = [...ofPair(false), ...both(below.keep, above.keep)];
+  const change = [...ofPair(true), ...both(below.change, above.change)];
+
+  const stays = order.map((i) => retention[i]);
+  const lower = rising(plain.gate);
+  const upper = rising(lifted.gate, lower.table);
+  const after = [extremes(plain, lower.table, stays), extremes(lifted, upper.table, stays)];
+  const weights = [0, 1].map((i) => endWeights(plain.sizes[i], stays[i]));
+  const [allKept, allChanged] = [0, 1].map((end) =>
+    fates.reduce((sum, fate) => {
+      const [one, other] = [0, 1].map((i) => fate.shares[i] * weights[i][end][fate.changed[i] ? 1 : 0]);
+      return sum + one * other * after[fate.lifted][end][fate.state];
+    }, 0),
+  );
+  // Which table is kept in after the change of one of the pair depends on the other.
+  const rest = order.map((_, i) => {
+    const levels = [shiftLevel(plain, i), i < 2 ? shiftLevel(plain, i, lifted.gate) : shiftLevel(lifted, i)];
+    return { rise: most(levels.map(({ rise }) => rise)), fall: most(levels.map(({ fall }) => fall)) };
+  });
+  const inOrder = (values) => values.map((_, i) => values[order.indexOf(i)]);
+  return {
+    keep: inOrder(keep),
+    change: inOrder(change),
+    wrong: Math.max(below.wrong, above.wrong),
+    weight,
+    high: most([...plain.gate, ...lifted.gate]),
+    low: least([...plain.gate, ...lifted.gate]),
+    allKept,
+    allChanged,
+    drop: Math.max(lower.drop, upper.drop),
+    rest: inOrder(rest),
   };
 }
 
 /** By how much the logarithm of the gate rises at most when attribute i is kept instead of changed,
- * and by how much it falls. */
-function shiftLevel(vote, i) {
+ * and by how much it falls. `kept` is the gate if it is kept. */
+function shiftLevel(vote, i, kept = vote.gate) {
   const k = vote.sizes.length;
   const [low, high] = vote.bounds(k);
   const n = vote.weights[i];
   const theta = vote.dither[i];
-  const at = (s) => vote.gate[Math.min(Math.max(s, low), high) - low];
+  const at = (gate, s) => gate[Math.min(Math.max(s, low), high) - low];
   let rise = 0;
   let fall = 0;
   for (let s = Math.max(0, low - n - 1); s <= high; s++) {
-    const kept = (1 - theta) * at(s + n) + (theta > 0 ? theta * at(s + n + 1) : 0);
-    const level = Math.log(kept) - Math.log(at(s));
+    const mean = (1 - theta) * at(kept, s + n) + (theta > 0 ? theta * at(kept, s + n + 1) : 0);
+    const level = Math.log(mean) - Math.log(at(vote.gate, s));
     rise = Math.max(rise, level);
     fall = Math.max(fall, -level);
   }
@@ -233,21 +303,19 @@ function afterResponse({ rise, fall }, a, stays) {
 }
 
 /** Puts retention, slack and votes together. `shares` are those of the votes, as drawn. */
-function votesAccount(law, votes, shares) {
-  const { sizes, retention } = law;
-  const parts = votes.map((vote) => voteAccount(vote, retention));
-  const drawn = parts.map((_, c) => shares[c] * votes[c].first);
+function votesAccount({ sizes, retention }, parts, shares) {
+  const drawn = parts.map((part, c) => shares[c] * part.weight);
   const total = drawn.reduce((sum, weight) => sum + weight, 0);
   const mean = (read) => parts.reduce((sum, part, c) => sum + (drawn[c] / total) * read(part), 0);
   const over = (read) => parts.reduce((sum, part, c) => sum + shares[c] * read(part), 0);
   const logs = 4 * (Math.abs(Math.log(most(parts.map((part) => part.high)))) + 8);
-  const slack = 2.02 * (STEP_ROUNDINGS * (sizes.length + 2) + votes.length + logs) * UNIT;
+  const slack = 2.02 * (STEP_ROUNDINGS * (sizes.length + 2) + parts.length + logs) * UNIT;
   const log = (read) => Math.log(over(read)); // a quotient could overflow
   const height = log((part) => part.high) - log((part) => part.low);
   const ends = log((part) => part.allKept) - log((part) => part.allChanged);
   const drop = most(parts.map((part) => part.drop));
   const epsilon = Math.min(height, ends + drop + slack) + slack;
-  const wrong = most(parts.map((part) => part.wrong)) + (votes.length + 8) * 2 * UNIT;
+  const wrong = most(parts.map((part) => part.wrong)) + (parts.length + 8) * 2 * UNIT;
   const keep = sizes.map((a, i) => retention[i] * mean((part) => part.keep[i]) + (1 - retention[i]) / a);
   const change = sizes.map(
     (a, i) => retention[i] * mean((part) => part.change[i]) + (1 - retention[i]) * (1 - 1 / a),
@@ -319,9 +387,13 @@ const ACCOUNTS = {
     alone: law.sizes.map(() => Infinity), rest: law.sizes.map(() => Infinity),
     keep: law.sizes.map(() => 1),
   }),
-  "gated sum": (law) => votesAccount(law, [law.patterns], [1]),
+  "gated sum": (law) => votesAccount(law, [voteAccount(law.patterns, law.retention)], [1]),
   mixture: mixtureAccount,
-  blend: (law) => votesAccount(law, law.patterns.parts, law.patterns.shares),
+  blend: (law) => {
+    const parts = law.patterns.parts.map((vote) => voteAccount(vote, law.retention));
+    return votesAccount(law, parts, law.patterns.shares);
+  },
+  "lifted ramp": (law) => votesAccount(law, [liftedAccount(law.patterns, law.retention)], [1]),
 };
 
 /** Returns the levels of all attributes in order, and that of the record. */
