@@ -1,12 +1,16 @@
 """Ramps as the laws that are drawn, at given levels."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from deniable.laws.pattern_table import PatternTable
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import optimal
+from deniable.solvers.patterns import optimal, ramp_laws
 from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor
+from deniable.solvers.patterns.ramps import RampFit
 
 
 @pytest.mark.parametrize(("k", "family"), [(12, PatternTable), (18, GatedSum)])
@@ -78,3 +82,72 @@ def test_a_floor_that_the_drawn_law_misses_is_looked_for_higher_up() -> None:
     assert found is not None
     assert ramps.broken == []
     assert keep_floor([found[0]], 0.95)
+
+
+def drawn(k: int) -> tuple[IntArray, FloatArray]:
+    """Categories and levels."""
+    random = np.random.default_rng(0)
+    return random.integers(2, 9, k), random.uniform(0.3, 1.5, k)
+
+
+@pytest.mark.parametrize("family", [PatternTable, GatedSum])
+@pytest.mark.parametrize(("least", "looks"), [(0.89, 3), (0.2, 1)])
+def test_a_floor_that_no_law_as_drawn_is_proved_to_keep_is_not_claimed(
+    monkeypatch: pytest.MonkeyPatch, family: type, least: float, looks: int
+) -> None:
+    counts, levels = drawn(8 if family is PatternTable else 18)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, 0.9)
+    looked_at = list[float]()
+
+    def never(_: object, floor: float) -> bool:
+        looked_at.append(floor)
+        return False
+
+    # Where it is far below, error bounds are too wide, and more room above the floor is of no use.
+    monkeypatch.setattr(family, "least_pair_ratio", lambda _: least)
+    monkeypatch.setattr(family, "keeps_pair_floor", never)
+    assert ramps.best(None) is None
+    assert len(looked_at) == looks
+    assert ramps.floor_broken
+    assert ramps.kept < float(levels.sum())
+
+
+@pytest.mark.parametrize("k", [8, 18])
+def test_a_ramp_that_cannot_be_drawn_is_none(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
+    counts, levels = drawn(k)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, None)
+    fit = ramps.searched(None, placed=False)
+    assert fit is not None
+    found = ramps.drawn(fit)
+    assert found is not None
+    assert found[1].w == pytest.approx(fit.w, abs=2e-3)
+    monkeypatch.setattr(RampFit, "at", lambda *_, **__: None)
+    assert ramps.drawn(fit) is None
+
+
+@pytest.mark.parametrize(
+    "other", [lambda levels: (1.001 * levels, 2.0 * levels), lambda levels: (levels, 3.0 * levels)]
+)
+def test_a_law_as_drawn_that_exceeds_a_level_or_a_cap_is_refused(
+    monkeypatch: pytest.MonkeyPatch, other: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+) -> None:
+    counts, levels = drawn(18)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, None)
+    right = ramps.best(None)
+    wrong = at_levels(counts, *other(levels), 6.0, None).best(None)
+    assert right is not None
+    assert wrong is not None
+    monkeypatch.setattr(ramp_laws, "gated_sum_of", lambda *_, **__: (wrong[0], right[1]))
+    assert ramps.drawn(right[1]) is None
+
+
+def test_a_ramp_beside_another_has_its_top_and_is_placed_anew_if_asked() -> None:
+    counts, levels = drawn(18)
+    near = at_levels(counts, levels, 2.0 * levels, 6.0, None).searched(None, placed=False)
+    assert near is not None
+    ramps = at_levels(counts, 1.1 * levels, 2.2 * levels, 6.0, None)
+    beside, placed = (ramps.searched(near, placed) for placed in (True, False))
+    assert beside is not None
+    assert placed is not None
+    assert beside.ramp.top == near.ramp.top
+    assert placed.w <= beside.w
