@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.sums import UNIT
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.laws.votes.counts import CountLaw
+from deniable.laws.votes.sums import UNIT, SumLaw
 
 if TYPE_CHECKING:
     from deniable.laws.votes.gated import GatedSum
@@ -38,13 +39,31 @@ _AT_ONCE = 1 << 18
 
 def pair_attenuations(law: "GatedSum") -> tuple[FloatArray, float]:
     """Return φ({i, j}) of all pairs, (k, k), NaN on the diagonal, and how far off each may be."""
-    sums, steps, _, log_factor = law.tilted
-    k = law.n_attributes
+    sums, _, _, log_factor = law.tilted
+    pairs, error = pair_expectations(sums, law.weighted_excess(), law.counts)
+    np.fill_diagonal(pairs, np.nan)
+    scale = math.exp(log_factor - law.moments().log_normalizer)
+    pairs *= scale * np.outer(law.retention, law.retention)
+    # The factor has the relative error of all moments, and |φ| ≤ 1.
+    return pairs, error * scale * (1.0 + 1e-9) + law.moments().relative_error
+
+
+def pair_expectations(
+    sums: SumLaw | CountLaw, values: FloatArray, counts: IntArray
+) -> tuple[FloatArray, float]:
+    """Return E_ν[h(s) c_i c_j] of all pairs, (k, k), and how far off each may be.
+
+    Args:
+        sums: the law of s.
+        values: h >= 0 on its support.
+        counts: a_i, shape (k,).
+    """
+    steps, k = sums.steps, len(counts)
     n = int((steps.weights + (steps.high > 0)).sum()) + 1
-    values = np.zeros(n)
-    values[sums.support] = law.weighted_excess()
-    transform = np.fft.rfft(values)
-    lie = 1.0 / (law.counts[steps.order] - 1.0)
+    table = np.zeros(n)
+    table[sums.support] = values
+    transform = np.fft.rfft(table)
+    lie = 1.0 / (counts[steps.order] - 1.0)
     terms, shares, rests, left_out, largest = [], [], [], 0.0, 0.0
     chunk = max(_AT_ONCE // k, 1)
     for first in range(0, len(transform), chunk):
@@ -67,15 +86,10 @@ def pair_attenuations(law: "GatedSum") -> tuple[FloatArray, float]:
         shares.append((kept[live] - steps.stay * lie) / factor[live])
         rests.append(np.stack([size[live], rest[live]]))
     term, share, (size, rest) = np.concatenate(terms), np.concatenate(shares), np.hstack(rests)
-    attenuations = (share.T @ (term[:, None] * share)).real / n
+    expectations = (share.T @ (term[:, None] * share)).real / n
     pairs = np.empty((k, k))
-    pairs[np.ix_(steps.order, steps.order)] = attenuations
-    np.fill_diagonal(pairs, np.nan)
+    pairs[np.ix_(steps.order, steps.order)] = expectations
     roundings = (64 * k + 64 + len(term)) * UNIT * float(size.sum())
     turning = 8.0 * UNIT * math.log2(n + 1) * math.sqrt(n) * float(np.linalg.norm(values))
     error = (left_out + roundings + 2.0 * turning * float(np.linalg.norm(rest))) / n
-    error += sums.dropped * float(values.max(initial=0.0))
-    scale = math.exp(log_factor - law.moments().log_normalizer)
-    pairs *= scale * np.outer(law.retention, law.retention)
-    # The factor has the relative error of all moments, and |φ| ≤ 1.
-    return pairs, error * scale * (1.0 + 1e-9) + law.moments().relative_error
+    return pairs, error + sums.dropped * float(values.max(initial=0.0))

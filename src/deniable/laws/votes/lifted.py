@@ -29,7 +29,7 @@ from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
-from deniable.laws.votes import as_drawn, backward
+from deniable.laws.votes import as_drawn, backward, frequencies
 from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.choices import BoolArray
 from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum
@@ -279,8 +279,8 @@ class LiftedRamp(VoteLaw):
         return self.attenuations()
 
     @cached_property
-    def _lifted_pairs(self) -> FloatArray:
-        """E[h_i h_j] under what lifts the ramp, (k, k)."""
+    def _lifted_pairs(self) -> tuple[FloatArray, float]:
+        """E[h_i h_j] under what lifts the ramp, (k, k), and how far off each may be."""
         law, values = self._others_sum
         lie = np.asarray(-1.0 / (self.counts - 1.0), dtype=np.float64)
         keep, change = self._fates_if_lifted()
@@ -289,16 +289,21 @@ class LiftedRamp(VoteLaw):
         for i in self.pair:
             pairs[i], pairs[:, i] = single, single
         total = float(self._excess.total[0])
-        if law is not None and total > 0:
-            ones = np.ones(len(self.others))
-            among = law.pair_expectations(values, ones, lie[self.others]) / total
-            pairs[np.ix_(self.others, self.others)] = among
-        return pairs
+        if law is None or total == 0:
+            return pairs, 0.0
+        if len(self.others) > PAIR_BY_PAIR:
+            counts = self.counts[self.others]
+            among, wrong = frequencies.pair_expectations(law, values, counts)
+        else:
+            among = law.pair_expectations(values, np.ones(len(self.others)), lie[self.others])
+            wrong = total * law.pair_error()
+        pairs[np.ix_(self.others, self.others)] = among / total
+        return pairs, wrong / total
 
     def pair_attenuation(self, first: int, second: int) -> float:
         of_ramp, of_lift, _ = self._masses
         kept = float(self.retention[first] * self.retention[second])
-        lifted = float(self._lifted_pairs[first, second])
+        lifted = float(self._lifted_pairs[0][first, second])
         return kept * (of_ramp * self.ramp.pair_attenuation(first, second) + of_lift * lifted)
 
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
@@ -308,11 +313,10 @@ class LiftedRamp(VoteLaw):
     def _bounded_pairs(self) -> tuple[FloatArray, float]:
         of_ramp, of_lift, _ = self._masses
         pairs, wrong = self.ramp.bounded_pair_attenuations()
-        mixed = of_ramp * pairs + of_lift * self._lifted_pairs
-        law = self._others_sum[0]
+        lifted, wrong_lift = self._lifted_pairs
+        mixed = of_ramp * pairs + of_lift * lifted
         # The fractions, and the single h_i in the pair's rows, are among the moments' errors.
-        error = of_ramp * wrong + 2.0 * self.moments().relative_error
-        error += 0.0 if law is None else of_lift * law.pair_error()
+        error = of_ramp * wrong + of_lift * wrong_lift + 2.0 * self.moments().relative_error
         return np.asarray(mixed * np.outer(self.retention, self.retention)), error
 
     def sampler(self) -> VoteSampler:

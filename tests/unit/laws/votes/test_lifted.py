@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.laws.votes import lifted
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.lifted import LiftedRamp
 from deniable.randomness import SeededRandomness
@@ -101,6 +102,21 @@ def test_two_attributes_alone_can_be_the_pair() -> None:
     q = oracle.pattern_law(law)
     np.testing.assert_allclose(law.moments().keep, q @ (1 - oracle.patterns(2)), rtol=1e-13)
     assert law.sampler().draws(law)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pairs_by_frequencies_are_those_of_the_enumerated_law_within_the_stated_error(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of more than 64 attributes."""
+    law = oracle.random_lift(seed)
+    monkeypatch.setattr(lifted, "PAIR_BY_PAIR", 0)
+    pairs, wrong = law.bounded_pair_attenuations()
+    q = oracle.pattern_law(law)
+    for i, j in itertools.combinations(range(law.n_attributes), 2):
+        exact = oracle.attenuation(law.n_categories, q, (i, j))
+        assert abs(pairs[i, j] - exact) <= wrong + 1e-14
+    assert wrong < 1e-11
 
 
 def test_a_hundred_attributes_are_drawn_as_stated() -> None:
