@@ -18,7 +18,7 @@ from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import Part, alike
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
-from deniable.solvers.patterns.ramp_mixtures import mixed
+from deniable.solvers.patterns.ramp_mixtures import BY_ROUNDING, EXACTLY, mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampFit, RampSearch, Target
 from deniable.solvers.problem import Problem, checked_problem
@@ -27,7 +27,7 @@ FLOOR_MARGIN = 1e-9
 AIM = 4e-10
 """How far below the request levels are aimed at: whatever is drawn must not end above it."""
 
-_SEARCHED_TO, _LANDED_TO, _EXACTLY = 1e-7, 2e-10, 1e-12
+_SEARCHED_TO, _LANDED_TO = 1e-7, 2e-10
 _MOST_ORBITS = 8192
 """Most orbits that are summed over in the search; of more a coarse grid is, as where attributes are
 many."""
@@ -96,7 +96,7 @@ class RampLaws:
             if len(grouped.chance) <= _MOST_ORBITS:
                 sums, self._group_of = self._sums, self._kind_of
         exactly = isinstance(sums, OrbitRamps)
-        near = (_EXACTLY, _EXACTLY) if exactly else (_SEARCHED_TO, _STALLED_AT)
+        near = (EXACTLY, BY_ROUNDING) if exactly else (_SEARCHED_TO, _STALLED_AT)
         self._search = RampSearch(sums, target(_first(self._group_of)), w, *near)
         # A coarse grid tells ratios to about a thousandth.
         self._margin = FLOOR_MARGIN if exactly else 2e-3
@@ -204,7 +204,7 @@ class RampLaws:
             slopes = fit.ramp.slopes
             slopes = slopes[self._group_of][first] if self._fits(fit) else slopes
             top = None if fit.ends_unchanged else fit.ramp.top
-            exact = RampFit(self._sums, self._target(first), _EXACTLY)
+            exact = RampFit(self._sums, self._target(first), EXACTLY, stalled=BY_ROUNDING)
             settled = exact.at(slopes, fit.w, top, fit.share, veto=fit.veto)
             if settled is None:
                 return None
@@ -239,7 +239,8 @@ class RampLaws:
         height = float(density.max() - density.min())
         level = asked.problem.attribute_epsilon[self._kind_of]
         given = np.minimum(fit.ramp.slopes, height)[self._kind_of]
-        return Part(places, law, Account(height, level, level * (1.0 - 1e-12), given))
+        least = level * (1.0 - max(fit.miss, EXACTLY))
+        return Part(places, law, Account(height, level, least, given))
 
 
 def _first(group_of: IntArray) -> list[int]:

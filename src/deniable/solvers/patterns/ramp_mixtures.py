@@ -44,8 +44,9 @@ _FALL_FROM = (0.0, *np.geomspace(0.03, 2.0, 16).tolist())
 _FEW = 4096
 """Orbits up to which a ramp is searched for under every one of the caps."""
 
-_EXACTLY, _NEARLY = 1e-12, 1e-5
-"""To what ramps meet levels over all orbits and on a grid, in nats or as a part below one."""
+EXACTLY, BY_ROUNDING, _NEARLY = 1e-12, 1e-11, 1e-5
+"""To what ramps meet levels over all orbits, where rounding lets them and where it does not, as in
+faint levels, and on a grid; in nats or as a part below one."""
 
 _CAP_ROUNDING, _PART_OF_CAP = 1e-7, 1e-3
 """What is left of a cap to rounding, in nats, and at most as a part of it: of a table's weights the
@@ -77,6 +78,9 @@ with a share of 1 gains at least, as a part of e^{−ε} or so."""
 
 _BROKEN, _EXACT = 1e-10, 2e-10
 """By how much a floor is broken when its row is added, and how many nats a level may miss."""
+
+_ROUNDED = 1e-16
+"""What rounding may take from a pair's φ_ij: of two faint levels, more than the floor's margin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +143,7 @@ class Mixing:
 
     def _row(self, total: float, changed: FloatArray, pairs: FloatArray) -> FloatArray:
         levels = changed / self._change - total
+        pairs = pairs - _ROUNDED * total
         return np.concatenate([[1.0, total], levels, pairs / self._product])
 
     @property
@@ -169,8 +174,10 @@ class Mixing:
         every = np.arange(len(ends)) if among is None else among
         active = np.union1d(every[:_AT_ONCE], np.intersect1d(self._active, every))
         scaling = np.full(rows.shape[1], 1.0 / float(np.median(rows[:, 1])))
-        scaling[0] = 1.0
         m, least = len(self._change), floor or 0.0
+        scaling[0] = 1.0
+        largest = np.abs(rows[:, 2 : m + 2]).max(axis=0)  # small where the level is faint
+        scaling[2 : m + 2] = np.maximum(scaling[2 : m + 2], 1.0 / largest)
         while True:
             here = (rows[active] * scaling).T
             total, ratios = here[1], here[m + 2 :]
@@ -337,7 +344,7 @@ def _search(sums: OrbitRamps, caps: FloatArray, height: float, few: bool) -> Ram
     to more digits than what is mixed has to be."""
     groups, group_of = sums.orbits.groups, sums.orbits.group_of
     if few:
-        return RampSearch(sums, AtLevels(groups, caps), height, _EXACTLY, _EXACTLY)
+        return RampSearch(sums, AtLevels(groups, caps), height, EXACTLY, BY_ROUNDING)
     a, level = groups.n_categories[group_of], groups.attribute_epsilon[group_of]
     target = AtLevels(Problem(a, level), caps[group_of])
     return RampSearch(GridRamps(a), target, height, _NEARLY, _NEARLY)
