@@ -30,7 +30,7 @@ from deniable.solvers.patterns.balanced import (
     rungs,
 )
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.optimal import Part, independent
+from deniable.solvers.patterns.optimal import Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels
@@ -41,7 +41,12 @@ from deniable.solvers.problem import Problem, checked_problem, optional_limits
 _UNSPENT, _UNSPENT_BY_SECANTS = 1e-8, 5e-7
 """Part of a total that may be left."""
 
-_PROGRAMS = 14
+_PROGRAMS, _SOLVED = 14, 5
+"""Levels at most that are tried by secants for which a program is solved, or a design found."""
+
+_MUCH = 1.1
+"""Times the scale that independent responses reach, from which on the optimum's without caps shows
+that something better may be found."""
 
 _SECANTS, _SPENT_NEARLY = 8, 1e-4
 """Ramps at given levels from which that of a total is neared, and how near, in ln ε."""
@@ -128,6 +133,10 @@ def spend(
     """
     search = _TotalSearch(n_categories, total, ratios, at_most, multiple, limits, pair_floor, fair)
     return search.best(search.about() if scale is None else scale)
+
+
+_Laws = tuple[list[Part], Method]
+"""Laws, and how they were found."""
 
 
 class _Reached(NamedTuple):
@@ -242,11 +251,17 @@ class _TotalSearch:
             grouped = orbits(self._problem, self._at_most.tolist())
             if len(grouped.chance) <= EXACT_IN_A_SEARCH:
                 start = best.scale if ramps is None else max(ramps.scale, best.scale)
-                program = self._by_program(start)
+                program = self._by_secants(start, self._program, _PROGRAMS)
                 # A table is drawn faster than a ramp; independent responses are simpler than both.
                 gain = 1e-6 if best is product else -1e-6
                 if program is not None and _worth(program) >= _worth(best) + gain:
                     best = program
+        if best is product and not self._fair and scale > _MUCH * product.scale:
+            # Newton steps to a ramp may settle nowhere, as with levels far apart at a small total.
+            start = math.sqrt(product.scale * self._start(scale, 0.8))
+            solved = self._by_secants(start, self._solved, _SOLVED)
+            if solved is not None and _worth(solved) > _worth(best):
+                best = solved
         return Spent(best.levels, tuple(best.parts), lambda: self._solution(best))
 
     def _solution(self, reached: _Reached) -> BalancedSolution:
@@ -561,19 +576,27 @@ class _TotalSearch:
             spent = near.w
         return None
 
-    def _by_program(self, scale: float) -> _Reached | None:
-        """Solve the capped program at scales, by secants of ln ε over ln scale."""
+    def _by_secants(
+        self, scale: float, look: Callable[[FloatArray], _Laws | None], times: int
+    ) -> _Reached | None:
+        """Return the best of laws at levels, by secants of ln ε over ln scale.
+
+        Args:
+            scale: where to begin.
+            look: returns the laws at levels, and how they were found, if they were.
+            times: that this is done at most.
+        """
         best: _Reached | None = None
         low, high = -math.inf, math.inf
-        at, secant = math.log(scale), _Secant(1.3)
-        for _ in range(_PROGRAMS):
-            part = self._program_at(math.exp(at))
-            if part is None:
+        at, secant = math.log(scale), _Secant(1.1)
+        for _ in range(times):
+            levels = self._levels(math.exp(at))
+            laws = look(levels)
+            if laws is None:
                 return best
-            over = math.log(part.account.epsilon / self._total)
+            over = math.log(record_level(laws[0]) / self._total)
             if over <= 0.0:
-                levels = self._levels(math.exp(at))
-                low, best = max(low, at), _Reached(math.exp(at), levels, [part], "program", None)
+                low, best = max(low, at), _Reached(math.exp(at), levels, *laws, None)
                 if over > -_UNSPENT_BY_SECANTS:
                     return best
             else:
@@ -583,10 +606,21 @@ class _TotalSearch:
                 at = 0.5 * (low + high)
         return best
 
-    def _program_at(self, scale: float) -> Part | None:
-        levels = self._levels(scale)
+    def _program(self, levels: FloatArray) -> _Laws | None:
+        """Return the law of the capped program."""
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        return capped_table(problem, self._caps(levels), self._floor_at(levels), EXACT_IN_A_SEARCH)
+        floor = self._floor_at(levels)
+        part = capped_table(problem, self._caps(levels), floor, EXACT_IN_A_SEARCH)
+        return None if part is None else ([part], "program")
+
+    def _solved(self, levels: FloatArray) -> _Laws | None:
+        """Return what is found where levels are given, if it is better than independent
+        responses: mixtures too."""
+        counts, caps = self._problem.counts.tolist(), self._caps(levels).tolist()
+        found = balanced.solve(counts, levels.tolist(), caps, self._floor)
+        if found.method in ("independent", "floor"):
+            return None
+        return list(found.parts), found.method
 
     def _floor_at(self, levels: FloatArray) -> float | None:
         """Return t, raised where that is asked for: φ_ij ≥ φ'_i φ'_j, with φ' of independent

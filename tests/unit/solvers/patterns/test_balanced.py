@@ -20,7 +20,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal
 from deniable.solvers.patterns.ramp_blends import Blend
-from deniable.solvers.patterns.ramp_laws import RampLaws
+from deniable.solvers.patterns.ramp_laws import RampLaws, keep_floor
 from deniable.solvers.patterns.ramps import Fit, RampSearch
 from deniable.solvers.problem import SolverError
 from unit.laws.votes import whole_law as oracle
@@ -561,3 +561,17 @@ def test_a_floor_that_is_recorded_holds_for_all_2080_pairs_of_65_attributes() ->
     assert part.law.least_pair_ratio() == pytest.approx(floors.min(), abs=1e-12)
     assert part.law.least_pair_ratio() >= 0.95
     assert solution.epsilon < 1.1 * solution.optimum.epsilon
+
+
+@pytest.mark.parametrize(("multiple", "floor", "most"), [(1.25, 0.5, 0.61), (1.6, 0.919, 0.67)])
+def test_faint_levels_beside_others_do_not_keep_mixtures_from_passing(
+    multiple: float, floor: float, most: float
+) -> None:
+    # Rounding hid what a level of 1e-4 adds, or broke the floor on its pairs: 1.107, independent.
+    counts = [32, 21, 9, 28, 12, 8, 2, 18, 25, 19, 44, 20]
+    faint = [6.086e-05, 0.332, 0.1239, 0.03301, 0.05386, 0.0001043, 6.488e-05]
+    levels = np.array([*faint, 0.008536, 0.261, 0.04781, 0.2451, 0.0008609])
+    found = balanced.solve(counts, levels.tolist(), (multiple * levels).tolist(), floor)
+    assert found.method == "ramp"
+    assert found.epsilon < most
+    assert keep_floor([part.law for part in found.parts], floor)

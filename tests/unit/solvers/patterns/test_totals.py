@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,3 +241,39 @@ def test_a_looser_cap_buys_what_caps_between_those_that_are_tried_do() -> None:
         for cap in (2.367, math.inf)
     ]
     assert 5.007 < bought[0] < bought[1] + 1e-3
+
+
+FAINT = [32, 21, 9, 28, 12, 8, 2, 18, 25, 19, 44, 20]
+FAINT_RATIOS = [0.0011, 6.07, 2.27, 0.604, 0.985, 0.0019, 0.0012, 0.156, 4.77, 0.874, 4.48, 0.0157]
+
+
+def test_where_no_ramp_for_a_total_is_found_designs_at_levels_divide_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # It was divided among independent responses, at far smaller levels.
+    def failing(search: Any, *told: Any) -> None:
+        return None
+
+    monkeypatch.setattr(totals._TotalSearch, "_by_ladder", failing)
+    monkeypatch.setattr(totals._TotalSearch, "_program", failing)
+    counts, ratios = request(5, 6)
+    spent = totals.spend(counts, 3.0, ratios, [math.inf] * 6, 2.0, 0.5)
+    assert spent.solution.method == "program"
+    assert 3.0 * (1 - 1e-6) <= spent.solution.epsilon <= 3.0
+    assert spent.levels.sum() > 1.3 * 3.0
+    monkeypatch.setattr(totals._TotalSearch, "_solved", failing)
+    spent = totals.spend(counts, 3.0, ratios, [math.inf] * 6, 2.0, 0.5)
+    assert spent.solution.method == "independent"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("multiple", "floor", "least"), [(1.25, 0.5, 2.1), (3.0, None, 2.4), (1.602, 0.919, 1.96)]
+)
+def test_a_small_total_of_levels_four_orders_apart_is_spent_on_a_common_law(
+    multiple: float, floor: float | None, least: float
+) -> None:
+    # No ramp for the total settles; it was divided among independent responses, who get 1.107.
+    spent = totals.spend(FAINT, 1.107, FAINT_RATIOS, [math.inf] * 12, multiple, floor)
+    assert 1.107 * (1 - 1e-6) <= spent.solution.epsilon <= 1.107
+    assert spent.levels.sum() > least
