@@ -151,3 +151,11 @@ def test_a_ramp_beside_another_has_its_top_and_is_placed_anew_if_asked() -> None
     assert placed is not None
     assert beside.ramp.top == near.ramp.top
     assert placed.w <= beside.w
+
+
+def test_where_a_law_misses_the_floor_by_far_more_than_the_search_tells_there_is_none() -> None:
+    random = np.random.default_rng(1)
+    counts, levels = random.integers(2, 9, 8), random.uniform(0.3, 1.5, 8)
+    ramps = at_levels(counts, levels, 2.0 * levels, 6.0, 1.0)
+    ramps._margin = -0.5  # as if it told ratios by a half too high
+    assert ramps.best(None) is None
