@@ -15,8 +15,10 @@ from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray, other_outputs
 from deniable.laws.votes.gated import MOST_STATES, GatedSum, on_grid
+from deniable.laws.votes.lifted import LiftedRamp
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.patterns.ramp_lifts import Lift, LiftedRamps
 from deniable.solvers.patterns.ramp_response import COARSE, FINE, GridRamps, Ramp, Response
 from deniable.solvers.patterns.ramps import Fit, RampFit, Target
 
@@ -49,9 +51,9 @@ def table_of(n_categories: tuple[int, ...], orbits: Orbits, density: FloatArray)
 
 
 def gated_sum_of(
-    target: Target, fit: Fit, tolerance: float, *, alike: bool
-) -> tuple[GatedSum, Fit] | None:
-    """Return the gated sum that delivers what is asked as exactly as it is evaluated.
+    target: Target, fit: Fit, tolerance: float, *, alike: bool, lift: Lift | None = None
+) -> tuple[GatedSum | LiftedRamp, Fit] | None:
+    """Return the gated sum, or a lifted one, that delivers what is asked as exactly as evaluated.
 
     Args:
         target: what is asked, of every attribute by itself.
@@ -59,6 +61,7 @@ def gated_sum_of(
             caps, so a little less is aimed at.
         tolerance: the most that a level may miss, in nats.
         alike: whether all attributes are.
+        lift: of the ramp, if it has one.
 
     Returns:
         The law and its ramp; None if the steps do not settle.
@@ -68,7 +71,7 @@ def gated_sum_of(
         (COARSE, FINE), (_RAISED[:1] if fit.ends_unchanged else _RAISED)
     ):
         top = None if fit.ends_unchanged else raised * fit.ramp.top
-        sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike=alike)
+        sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike, lift)
         again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
         try:
             settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
@@ -82,16 +85,22 @@ def gated_sum_of(
 class _DrawnRamps:
     """What a ramp delivers once it is on the grid of the law; derivatives of the ramp itself."""
 
-    def __init__(self, n_categories: FloatArray, states: int, *, alike: bool) -> None:
+    def __init__(
+        self, n_categories: FloatArray, states: int, alike: bool, lift: Lift | None
+    ) -> None:
         self.size = np.ones(len(n_categories))
-        self._n_categories, self._alike = n_categories, alike
+        self._n_categories, self._alike, self._lift = n_categories, alike, lift
         self._counts = n_categories.astype(np.int64)
         self._resolution = 0.5 * default_resolution(len(n_categories))
-        self._coarse = GridRamps(n_categories, states)
+        self._coarse = (
+            GridRamps(n_categories, states)
+            if lift is None
+            else LiftedRamps(n_categories, lift, states)
+        )
         self._unit: float | None = None
         self._last: tuple[FloatArray, Response] | None = None
 
-    def law(self, ramp: Ramp, change: FloatArray) -> GatedSum:
+    def law(self, ramp: Ramp, change: FloatArray) -> GatedSum | LiftedRamp:
         """Return the law on its grid."""
         bottom = float(ramp.slopes @ change) - ramp.top + ramp.height
         slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
@@ -113,7 +122,7 @@ class _DrawnRamps:
             top = float(whole.sum() + np.count_nonzero(dither))
         start = max(float(weights @ keep) + (ramp.top - ramp.height) * unit, 0.0)
         width = top - start
-        return GatedSum(
+        drawn = GatedSum(
             tuple(self._counts.tolist()),
             whole,
             dither,
@@ -123,6 +132,9 @@ class _DrawnRamps:
             width / unit,
             np.ones_like(slopes),
         )
+        if self._lift is None:
+            return drawn
+        return LiftedRamp(drawn, self._lift.pair, self._lift.height, np.ones_like(slopes))
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
         if self._last is None or np.abs(np.log(ramp.slopes / self._last[0])).max() > _SAME:

@@ -18,6 +18,7 @@ from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import Part, alike
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
+from deniable.solvers.patterns.ramp_lifts import Lift, LiftedRamps
 from deniable.solvers.patterns.ramp_mixtures import BY_ROUNDING, EXACTLY, mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampFit, RampSearch, Target
@@ -58,6 +59,7 @@ class RampLaws:
         target: what is asked of the attributes at these places.
         w: where the target's last unknown starts.
         floor: t, or None.
+        lift: of the ramps, if they have one.
 
     Attributes:
         floor_broken: whether the floor stood in the way of the best ramp.
@@ -77,10 +79,12 @@ class RampLaws:
         target: Callable[[list[int]], Target],
         w: float,
         floor: float | None,
+        lift: Lift | None = None,
     ) -> None:
         k = problem.n_attributes
-        self._counts = tuple(problem.counts.tolist())
-        self._tabled, self._alike = k <= MOST_IN_TABLE, alike(problem) and len(set(also)) == 1
+        self._counts, self._lift = tuple(problem.counts.tolist()), lift
+        self._tabled = lift is None and k <= MOST_IN_TABLE
+        self._alike = lift is None and alike(problem) and len(set(also)) == 1
         self._floor, self.floor_broken = floor, False
         self._level = problem.attribute_epsilon
         self.broken: list[int] = []
@@ -88,7 +92,8 @@ class RampLaws:
         self.kept, self.ends_unchanged = math.inf, False
         self._whole, self._target = target(list(range(k))), target
         self._group_of = self._kind_of = np.arange(k)
-        sums: RampSums = GridRamps(problem.n_categories)
+        counts = problem.n_categories
+        sums: RampSums = GridRamps(counts) if lift is None else LiftedRamps(counts, lift)
         self._sums: OrbitRamps | None = None
         if self._tabled or self._alike:
             grouped = orbits(problem, also.tolist())
@@ -155,6 +160,14 @@ class RampLaws:
             return fit
         return self._search.still_keeping(self._floor + self._margin, fit)
 
+    def lowered(self, near: Fit) -> Fit | None:
+        """Return the best ramp that keeps the floor, next to one for something similar; None if
+        that breaks it, and the top would have to move up."""
+        fit = self._search.beside(near) if self._fits(near) else None
+        if fit is None or self._floor is None or self._search.least_ratio(fit) < self._floor:
+            return None
+        return self._search.still_keeping(self._floor + self._margin, fit)
+
     def _fits(self, fit: Fit) -> bool:
         """Whether a ramp has one slope for each group of attributes."""
         return len(fit.ramp.slopes) == int(self._group_of.max()) + 1
@@ -216,7 +229,7 @@ class RampLaws:
             ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
             asked=self._whole.at(fit.w),
         )
-        landed = gated_sum_of(self._whole, whole, _LANDED_TO, alike=self._alike)
+        landed = gated_sum_of(self._whole, whole, _LANDED_TO, alike=self._alike, lift=self._lift)
         if landed is None:
             return None
         law, settled = landed

@@ -194,9 +194,10 @@ class GridRamps:
         self._a = n_categories
         self._states = states
 
-    def _sums(
+    def sums(
         self, ramp: Ramp, change: FloatArray, states: int
     ) -> "_CostSums | _LatticeSums | _FourierSums":
+        """Return the sums over one ramp."""
         if len(self._a) > MOST_ON_A_GRID:
             sums = _FourierSums(ramp, change, self._a)
             if sums.settled:
@@ -205,31 +206,22 @@ class GridRamps:
         return _LatticeSums.of(costs) or costs
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
-        sums = self._sums(ramp, change, self._states)
+        sums = self.sums(ramp, change, self._states)
         # F − e^{−E}, F on the ramp, and e^{−E} above the bottom.
         first = sums.moments(np.stack([sums.excess, sums.on_ramp, sums.above]))
-        pairs = sums.pairs(sums.on_ramp)
         uniform = sums.base * np.append(1.0, 1.0 - 1.0 / self._a)
-        total, *changed = uniform + first[0]
-        kept = total - np.array(changed)
-
-        def answer(whole: FloatArray, part: FloatArray) -> FloatArray:
-            """d level where E_μ[F] moves by `whole` and E_μ[F C_i] by `part`, axis 0 being i."""
-            shape = (-1,) + (1,) * (part.ndim - 1)
-            by_kept, by_changed = np.reshape(kept, shape), np.reshape(changed, shape)
-            return np.asarray((whole - part) / by_kept - part / by_changed)
-
-        on = first[1]
-        bottom = uniform - first[2]
-        return Response(
-            np.log(kept) + np.log(self._a - 1.0) - np.log(changed),
-            answer(change * on[0] - on[1:], np.outer(on[1:], change) - pairs) * ramp.slopes,
-            answer(-bottom[0], -bottom[1:]),
-            answer(-on[0], -on[1:]),
+        return answer(
+            ramp,
+            change,
+            self._a,
+            uniform + first[0],
+            first[1],
+            sums.pairs(sums.on_ramp),
+            uniform - first[2],
         )
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
-        sums = self._sums(ramp, change, max(self._states, FINE))
+        sums = self.sums(ramp, change, max(self._states, FINE))
         first, pairs = sums.moments(sums.excess[None]), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of f drops out.
         lie = 1.0 / (1.0 - 1.0 / self._a)
@@ -239,6 +231,41 @@ class GridRamps:
         ratios = both * (sums.base + total) / np.outer(single, single)
         np.fill_diagonal(ratios, np.inf)
         return np.asarray(ratios)
+
+
+def answer(
+    ramp: Ramp,
+    change: FloatArray,
+    n_categories: FloatArray,
+    mass: FloatArray,
+    on_ramp: FloatArray,
+    pairs: FloatArray,
+    bottom: FloatArray,
+) -> Response:
+    """Return levels and derivatives, of attributes that are each a group.
+
+    Args:
+        ramp, change, n_categories: shapes (k,).
+        mass: E_μ[F] and E_μ[F C_i], shape (1 + k,).
+        on_ramp: the same of the part of F that answers to the slopes.
+        pairs: of that part E_μ[· C_i C_j], shape (k, k).
+        bottom: of the part that answers to E, shape (1 + k,).
+    """
+    changed = mass[1:]
+    kept = mass[0] - changed
+
+    def moved(whole: FloatArray, part: FloatArray) -> FloatArray:
+        """d level where E_μ[F] moves by `whole` and E_μ[F C_i] by `part`, axis 0 being i."""
+        shape = (-1,) + (1,) * (part.ndim - 1)
+        return np.asarray((whole - part) / kept.reshape(shape) - part / changed.reshape(shape))
+
+    return Response(
+        np.log(kept) + np.log(n_categories - 1.0) - np.log(changed),
+        moved(change * on_ramp[0] - on_ramp[1:], np.outer(on_ramp[1:], change) - pairs)
+        * ramp.slopes,
+        moved(-bottom[0], -bottom[1:]),
+        moved(-on_ramp[0], -on_ramp[1:]),
+    )
 
 
 class _CostSums:
