@@ -4,7 +4,8 @@ A ramp's height is what it costs: where a total is given, the height is known, a
 the ramp (`ramps`, `AtTotal`) has the levels' common scale as its last unknown. Where one level
 takes much of the total, that scale moves too steeply with the ramp's top: there it is found by
 secants over ramps at given levels. As for given levels (`balanced`), the same stricter caps are
-tried for every request.
+tried for every request. Where a floor on pairs stood in the way, the best ramp is lifted for the
+pair that breaks it (`ramp_lifts`).
 """
 
 import math
@@ -34,6 +35,7 @@ from deniable.solvers.patterns.optimal import Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels
+from deniable.solvers.patterns.ramp_lifts import Lift, least_pair
 from deniable.solvers.patterns.ramp_response import Ramp
 from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
 from deniable.solvers.problem import Problem, checked_problem, optional_limits
@@ -70,6 +72,21 @@ _HALVINGS = 3
 _RISE, _RISES = 2e-3, 2
 """Part of ε by which stricter caps cost more than the last ones, and how often, after which none
 are tried."""
+
+_LIFTED = range(11, 65)
+"""Attributes of which a ramp is lifted for a pair, where a floor stands in the way of it."""
+
+_BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
+"""Parts of the pair's cap and of the height at which a lift is tried first."""
+
+_LOWER_LIFT, _LIFTS, _GAIN = 0.8, 3, 5e-4
+"""The step to lower lifts, how many are tried, and after which gain, in ln scale, no more are."""
+
+_STRICTER, _STRICTER_BY = 4, 1.05
+"""How often lifts are tried under still stricter caps, where such are best, and in what steps."""
+
+_LIFTED_BELOW = 1e-9
+"""How far below another ramp a lifted one ends, in nats: it takes more roundings to draw."""
 
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
@@ -141,13 +158,14 @@ _Laws = tuple[list[Part], Method]
 
 class _Reached(NamedTuple):
     """A scale, the levels there, the laws that meet them, how they were found, and the ramp, if it
-    is one."""
+    is one, with the multiple of the levels under which it was."""
 
     scale: float
     levels: FloatArray
     parts: list[Part]
     method: Method
     ramp: Fit | None
+    multiple: float = math.inf
 
 
 class _Found(NamedTuple):
@@ -218,6 +236,10 @@ class _TotalSearch:
         self._kinds = np.unique(np.stack(kinds), axis=1, return_inverse=True)[1].ravel()
         """The kind of each attribute, shape (k,). At a scale the levels of two kinds may be equal,
         and ramps have a slope for each all the same: they go from one scale to another."""
+        # Of attributes that are all alike no pair is the worst.
+        self._liftable = len(self._kinds) in _LIFTED and int(self._kinds.max()) > 0
+        self._floor_broken = False
+        """Whether the floor stood in the way of a ramp."""
         self._afar: Fit | None = None
         """The last ramp that secants found where no start settled: near those for other caps."""
 
@@ -244,6 +266,8 @@ class _TotalSearch:
                 return Spent(most, whole.parts, lambda: whole)
         best = product
         ramps = None if self._fair else self._by_ladder(scale)
+        if ramps is not None and self._floor_broken and self._liftable:
+            ramps = self._lifted(ramps)
         if ramps is not None and _worth(ramps) > _worth(best):
             best = ramps
         most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
@@ -265,7 +289,7 @@ class _TotalSearch:
         return Spent(best.levels, tuple(best.parts), lambda: self._solution(best))
 
     def _solution(self, reached: _Reached) -> BalancedSolution:
-        _, levels, parts, method, ramp = reached
+        _, levels, parts, method, ramp, _ = reached
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
         optimum = near_optimum(problem, self._caps(levels))
         return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
@@ -413,6 +437,66 @@ class _TotalSearch:
                 return found, cap
         return best, at
 
+    def _lifted(self, plain: _Reached) -> _Reached:
+        """Return the best ramp that is lifted for the pair of the least ratio, or what was found
+        without where that is no less."""
+        pair, asked = least_pair(plain.parts[0].law), min(self._multiple, LOOSEST)
+        found = [self._lifted_for(pair, cap, plain) for cap in {plain.multiple, asked}]
+        best = max((plain, *(lifted for lifted in found if lifted)), key=_worth)
+        cap = plain.multiple
+        for _ in range(_STRICTER if cap < asked else 0):  # another pair may be the worst there
+            cap /= _STRICTER_BY
+            beside = self._by_ramps(plain.scale, cap, None, plain.ramp)[0]
+            if beside is None:
+                break
+            lifted = self._lifted_for(least_pair(beside.parts[0].law), cap, beside)
+            if lifted is None or _worth(lifted) <= _worth(best):
+                break
+            best = lifted
+        return best
+
+    def _lifted_for(
+        self, pair: tuple[int, int], multiple: float, plain: _Reached
+    ) -> _Reached | None:
+        """Return the best ramp under caps of so many times the levels that is lifted for a pair.
+
+        Args:
+            pair: places of the two attributes.
+            multiple: as said.
+            plain: the best without a lift, which says how high a lift may be.
+        """
+        assert plain.ramp is not None
+        ramp, height = plain.ramp.ramp, plain.ramp.asked.height
+        kind_of = self._kinds.tolist()
+        kinds = list(dict.fromkeys(kind_of))
+        if len(ramp.slopes) == len(kinds):
+            ramp = replace(ramp, slopes=ramp.slopes[[kinds.index(kind) for kind in kind_of]])
+        near = replace(plain.ramp, ramp=ramp, w=math.log(plain.scale))
+        caps = np.minimum(multiple * plain.levels, self._limits)[list(pair)]
+        lift = min(_BELOW_CAP * float(caps.min()), _BELOW_HEIGHT * height)
+        best: tuple[RampLaws, Fit] | None = None
+        for _ in range(_LIFTS):
+            ramps = self._at_height(height - _LIFTED_BELOW, plain.scale, multiple, Lift(pair, lift))
+            kept = ramps.lowered(near)
+            lift *= _LOWER_LIFT
+            if kept is None:
+                continue
+            gain = math.inf if best is None else kept.w - best[1].w
+            if gain > 0.0:
+                best, near = (ramps, kept), kept
+            if gain < _GAIN:
+                break
+        if best is None or best[1].w <= math.log(plain.scale):
+            return None
+        ramps, kept = best
+        landed = ramps.best(None, free=kept)
+        if landed is None:
+            return None
+        part, scale = ramps.part(*landed), math.exp(landed[1].w)
+        if not 0.0 <= self._total - part.account.epsilon <= _UNSPENT_BY_SECANTS * self._total:
+            return None
+        return _Reached(scale, self._levels(scale), [part], "ramp", landed[1], multiple)
+
     def _by_ramps(
         self, scale: float, multiple: float, known: float | None, near: Fit | None
     ) -> tuple[_Reached | None, bool]:
@@ -424,29 +508,16 @@ class _TotalSearch:
             multiple, known: as said.
             near: a ramp for something similar.
         """
-        about = self._levels(scale)
-        problem = Problem(self._problem.n_categories, about)
         height = self._total * (1 - 1e-12) - 1e-11
         if near is None and self._afar is not None:
             near = self._near(math.exp(self._afar.w), height, multiple)
         for _ in range(4):
             if not 0.0 < height <= LARGEST_HEIGHT:
                 return None, False
-
-            def target(places: list[int], height: float = height) -> Target:
-                return AtTotal(
-                    self._problem.n_categories[places],
-                    self._ratios[places],
-                    self._at_most[places],
-                    multiple,
-                    self._limits[places],
-                    height,
-                    AIM,
-                )
-
             start = self._start(scale, 0.8)
-            ramps = RampLaws(problem, self._kinds, target, math.log(start), self._floor)
+            ramps = self._at_height(height, scale, multiple)
             result = ramps.best(near, known)
+            self._floor_broken |= ramps.floor_broken
             if result is None and near is None and not (ramps.floor_broken or ramps.beaten):
                 near = self._near(start, height, multiple)
                 result = ramps.best(near, known)
@@ -463,7 +534,27 @@ class _TotalSearch:
             # The ramp's top or bottom lies beyond all patterns: part of its height does nothing.
             height += unspent
         scale = math.exp(reached.w)
-        return _Reached(scale, self._levels(scale), [part], "ramp", reached), False
+        return _Reached(scale, self._levels(scale), [part], "ramp", reached, multiple), False
+
+    def _at_height(
+        self, height: float, scale: float, multiple: float, lift: Lift | None = None
+    ) -> RampLaws:
+        """Return the ramps of a height, about at a scale."""
+
+        def target(places: list[int]) -> Target:
+            return AtTotal(
+                self._problem.n_categories[places],
+                self._ratios[places],
+                self._at_most[places],
+                multiple,
+                self._limits[places],
+                height,
+                AIM,
+            )
+
+        about = Problem(self._problem.n_categories, self._levels(scale))
+        start = math.log(self._start(scale, 0.8))
+        return RampLaws(about, self._kinds, target, start, self._floor, lift)
 
     def _by_levels(
         self,
@@ -492,6 +583,7 @@ class _TotalSearch:
             if known is not None and free is not None and free.w >= self._total:
                 return _Found(near, beaten=True)
             kept = None if free is None else ramps.keeping(free)
+            self._floor_broken |= ramps.floor_broken
             if kept is not None:
                 break
             at -= _LOWER
@@ -530,7 +622,8 @@ class _TotalSearch:
                 over = math.log(part.account.epsilon / self._total)
                 if -_UNSPENT_BY_SECANTS < over <= 0.0:
                     levels = self._levels(math.exp(here))
-                    found.append(_Reached(math.exp(here), levels, [part], "ramp", landed[1]))
+                    scale = math.exp(here)
+                    found.append(_Reached(scale, levels, [part], "ramp", landed[1], multiple))
                     return landed
                 here, last = secant.next(here, over + 0.4 * _UNSPENT_BY_SECANTS), here
                 fit = _grown(landed[1], math.exp(here - last))

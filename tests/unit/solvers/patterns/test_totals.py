@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.errors import InputError
 from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import balanced, importance, totals
+from deniable.laws.votes.lifted import LiftedRamp
+from deniable.solvers.patterns import balanced, importance, ramp_landing, totals
 from deniable.solvers.patterns.ramp_laws import keep_floor
 from unit.solvers.patterns.requests import CAPS, MANY, request, spread
 
@@ -68,6 +70,104 @@ def test_where_no_program_is_solved_the_ramp_is_the_answer(monkeypatch: pytest.M
     spent = totals.spend(*request)
     assert (right.solution.method, spent.solution.method) == ("program", "ramp")
     assert 0.99 * right.levels.sum() < spent.levels.sum() <= right.levels.sum() + 1e-4
+
+
+def shares(k: int, seed: int, total: float) -> tuple[list[int], list[float]]:
+    """Return 2 to 50 categories, and levels that are best for shares without a cap."""
+    random = np.random.default_rng(seed)
+    counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), k))).astype(int)
+    costs = ((1 - 1 / counts) / counts).tolist()
+    optimum = importance.solve(counts.tolist(), total, costs, with_law=False)
+    return counts.tolist(), optimum.attribute_epsilon.tolist()
+
+
+@pytest.mark.parametrize(
+    ("k", "seed", "total", "plain", "lifted"),
+    # The pair floor once stood in the way: so much is bought without a lift, and so much with one.
+    [
+        (11, 1, 1.0, 2.95, 3.05),
+        pytest.param(20, 1, 2.0, 8.80, 9.0, marks=pytest.mark.slow),
+        pytest.param(20, 2, 2.0, 8.97, 9.1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_total_buys_more_of_a_ramp_that_is_lifted_for_a_pair(
+    k: int, seed: int, total: float, plain: float, lifted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, ratios = shares(k, seed, total)
+
+    def bought() -> totals.Spent:
+        return totals.spend(counts, total, ratios, [math.inf] * k, 2.0, 0.5, scale=1.0)
+
+    spent = bought()
+    (part,) = spent.parts
+    assert isinstance(part.law, LiftedRamp)
+    assert spent.levels.sum() > lifted
+    assert total * (1 - 1e-6) <= part.account.epsilon <= total
+    assert (part.account.attribute_epsilon <= spent.levels).all()
+    assert (part.account.attribute_epsilon >= spent.levels - 1e-9).all()
+    assert (part.account.epsilon_given_rest <= 2.0 * spent.levels).all()
+    assert keep_floor([part.law], 0.5)
+    if k < 20:
+        # A lift that cannot be drawn, or costs more than the total, leaves the ramp as it is.
+        for module, name, broken in (
+            (ramp_landing, "LiftedRamp", refused),
+            (totals, "_LIFTED_BELOW", -1e-3),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, broken)
+                left = bought()
+            assert not isinstance(left.parts[0].law, LiftedRamp)
+            assert left.parts[0].account.epsilon <= total
+            assert left.levels.sum() < plain
+
+
+def refused(*_: object) -> None:
+    raise InputError("no such ramp")
+
+
+@pytest.mark.parametrize(
+    ("under", "tried", "best"),
+    [
+        ({2.0: 1.1, 3.0: 1.2}, [2.0, 3.0, 1.9], 1.2),  # stricter ones buy less
+        ({1.9: 1.1, 1.81: 1.3, 1.73: 1.2}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
+        ({1.9: 1.1}, [2.0, 3.0, 1.9, 1.81], 1.1),
+        ({1.9: 1.1, 1.81: 1.2, 1.73: 1.3, 1.64: 1.4}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
+    ],
+)
+def test_lifts_are_tried_under_the_caps_as_they_are_and_under_stricter_ones_while_these_buy_more(
+    under: dict[float, float], tried: list[float], best: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = totals._TotalSearch([3] * 12, 2.0, [1.0] * 12, [math.inf] * 12, 3.0, None, 0.5, False)
+    law = totals.spend([3, 4], 1.0, [1.0, 1.0], [math.inf] * 2, 2.0, 0.5).parts[0]
+    caps = []
+
+    def reached(scale: float, cap: float) -> totals._Reached:
+        return totals._Reached(scale, np.full(12, scale), [law], "ramp", None, cap)
+
+    def lifted_for(_: object, cap: float, plain: object) -> totals._Reached | None:
+        caps.append(round(cap, 2))
+        return reached(under[caps[-1]], cap) if caps[-1] in under else None
+
+    def by_ramps(_: float, cap: float, *__: object) -> tuple[totals._Reached | None, bool]:
+        return (None if cap < 1.7 else reached(0.9, cap)), False
+
+    monkeypatch.setattr(search, "_lifted_for", lifted_for)
+    monkeypatch.setattr(search, "_by_ramps", by_ramps)
+    assert search._lifted(reached(1.0, 2.0)).scale == best
+    assert caps == tried
+
+
+@pytest.mark.slow
+def test_without_a_cap_lifts_are_tried_under_stricter_caps_where_another_pair_is_worst() -> None:
+    # Without a cap the best ramp has one of 2.58x, where a lift is of no use: 9.782.
+    counts = [40, 32, 5, 2, 24, 4, 6, 13, 50, 5, 9, 15, 18, 4, 14, 12, 17]
+    ratios = [0.672, 0.689, 1.963, 1.732, 1.741, 1.901, 1.941, 1.09, 1.631, 1.462, 1.34, 1.519]
+    ratios += [0.979, 1.793, 1.111, 0.722, 0.516]
+    bought = [
+        totals.spend(counts, 2.94, ratios, [math.inf] * 17, cap, 0.9).levels.sum()
+        for cap in (2.3, math.inf)
+    ]
+    assert 9.91 < bought[0] < bought[1] + 1e-3
 
 
 @pytest.mark.slow
