@@ -72,7 +72,7 @@ _DEAR, _GAINED = 0.2, 1e-4
 """Nats that the floor costs beyond which ramps are looked for by the program's prices, as long as
 that gains."""
 
-_PRICED, _PRICED_AT, _STARTS = 9, 21, 14
+_PRICED, _PRICED_AT, _STARTS = 11, 21, 14
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
