@@ -145,6 +145,13 @@ def design(
         raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
+    if order not in ("given", "descending"):
+        raise InputError(f"the order of attributes is given or descending, not {order!r}")
+    if order != "given" and "order" not in spec.takes:
+        raise InputError(
+            f"an order of attributes is for method {methods_taking('order')}, not "
+            f"{spec.name}, whose law does not depend on it"
+        )
     form_request = FormRequest(
         importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
     )

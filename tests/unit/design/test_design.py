@@ -136,6 +136,19 @@ def test_the_heuristic_in_descending_order_changes_fewer_levels():
     assert len(descending.changed) < len(given_order.changed)
 
 
+@pytest.mark.parametrize(
+    ("method", "order", "sentence"),
+    [
+        ("heuristic", "ascending", "is given or descending, not 'ascending'"),
+        ("balanced", "descending", "is for method heuristic, not balanced"),
+        ("kronecker", "descending", "is for method heuristic, not kronecker"),
+    ],
+)
+def test_an_order_that_changes_nothing_is_refused(method, order, sentence):
+    with pytest.raises(InputError, match=sentence):
+        five(1.0, 2.0, method=method, order=order)
+
+
 def test_the_heuristics_law_is_the_one_its_solver_describes():
     levels = (4.0, 3.5, 3.0)
     result = five(*levels, method="heuristic", order="descending")
