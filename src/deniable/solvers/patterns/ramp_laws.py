@@ -153,20 +153,17 @@ class RampLaws:
         """Return the best ramp found that keeps the floor, which may be this one."""
         return self._keeping(self._margin, fit)
 
-    def still_keeping(self, near: Fit) -> Fit | None:
-        """Return the ramp that keeps the floor, next to one that keeps it for something similar."""
+    def still_keeping(self, near: Fit, *, up: bool = True) -> Fit | None:
+        """Return the ramp that keeps the floor, next to one that keeps it for something similar.
+
+        Args:
+            near: that one.
+            up: whether the top may be moved up for it.
+        """
         fit = self._search.beside(near) if self._fits(near) else None
         if fit is None or self._floor is None:
             return fit
-        return self._search.still_keeping(self._floor + self._margin, fit)
-
-    def lowered(self, near: Fit) -> Fit | None:
-        """Return the best ramp that keeps the floor, next to one for something similar; None if
-        that breaks it, and the top would have to move up."""
-        fit = self._search.beside(near) if self._fits(near) else None
-        if fit is None or self._floor is None or self._search.least_ratio(fit) < self._floor:
-            return None
-        return self._search.still_keeping(self._floor + self._margin, fit)
+        return self._search.still_keeping(self._floor + self._margin, fit, up=up)
 
     def _fits(self, fit: Fit) -> bool:
         """Whether a ramp has one slope for each group of attributes."""

@@ -534,14 +534,14 @@ class RampSearch:
                 low, below, step = new, ratio, 1.5 * step
         return kept or next(_settled(self._ending_unchanged(low)), None)
 
-    def still_keeping(self, floor: float, fit: Fit) -> Fit | None:
+    def still_keeping(self, floor: float, fit: Fit, *, up: bool = True) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, from one that keeps it or nearly does;
-        None if none settles."""
+        None if none settles, or if the top is not to be moved up and it does not keep it."""
         kept, step = None, 0.01
         for _ in range(_LIFTS):
             ratio = self.least_ratio(fit)
             if ratio < floor:
-                return self.keeping(floor, fit) or kept
+                return (self.keeping(floor, fit) if up or kept else None) or kept
             kept = fit
             if ratio < floor + _FLOOR_ROOM:
                 break

@@ -79,8 +79,11 @@ _LIFTED = range(11, 65)
 _BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
 """Parts of the pair's cap and of the height at which a lift is tried first."""
 
-_LOWER_LIFT, _LIFTS, _GAIN = 0.8, 3, 5e-4
-"""The step to lower lifts, how many are tried, and after which gain, in ln scale, no more are."""
+_LOWER_LIFT, _LIFTS = 0.8, 3
+"""The step to lower lifts, and how many are tried."""
+
+_GAIN, _LEAST_GAIN = 3e-3, 5e-4
+"""In ln scale, after which gain no lower lift is tried, and for which none is taken."""
 
 _STRICTER, _STRICTER_BY = 4, 1.05
 """How often lifts are tried under still stricter caps, where such are best, and in what steps."""
@@ -466,27 +469,28 @@ class _TotalSearch:
             plain: the best without a lift, which says how high a lift may be.
         """
         assert plain.ramp is not None
-        ramp, height = plain.ramp.ramp, plain.ramp.asked.height
+        ramp = plain.ramp.ramp
         kind_of = self._kinds.tolist()
         kinds = list(dict.fromkeys(kind_of))
         if len(ramp.slopes) == len(kinds):
             ramp = replace(ramp, slopes=ramp.slopes[[kinds.index(kind) for kind in kind_of]])
         near = replace(plain.ramp, ramp=ramp, w=math.log(plain.scale))
         caps = np.minimum(multiple * plain.levels, self._limits)[list(pair)]
-        lift = min(_BELOW_CAP * float(caps.min()), _BELOW_HEIGHT * height)
+        lift = min(_BELOW_CAP * float(caps.min()), _BELOW_HEIGHT * ramp.height)
+        height, least = ramp.height - _LIFTED_BELOW, near.w + _LEAST_GAIN
         best: tuple[RampLaws, Fit] | None = None
         for _ in range(_LIFTS):
-            ramps = self._at_height(height - _LIFTED_BELOW, plain.scale, multiple, Lift(pair, lift))
-            kept = ramps.lowered(near)
+            ramps = self._at_height(height, plain.scale, multiple, Lift(pair, lift))
+            kept = ramps.still_keeping(near, up=False)
             lift *= _LOWER_LIFT
             if kept is None:
                 continue
-            gain = math.inf if best is None else kept.w - best[1].w
+            gain = kept.w - near.w
             if gain > 0.0:
                 best, near = (ramps, kept), kept
-            if gain < _GAIN:
+            if near.w >= least and gain < _GAIN:
                 break
-        if best is None or best[1].w <= math.log(plain.scale):
+        if best is None or near.w < least:
             return None
         ramps, kept = best
         landed = ramps.best(None, free=kept)
