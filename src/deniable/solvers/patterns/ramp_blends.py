@@ -20,7 +20,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.ramp_families import Column, RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
-from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
+from deniable.solvers.patterns.ramp_mixtures import FACTORS, Mixing, below_caps
 from deniable.solvers.patterns.ramp_pricing import FallingRamp, PatternSample
 from deniable.solvers.patterns.ramp_response import GridRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
@@ -28,9 +28,6 @@ from deniable.solvers.problem import Problem, checked_problem
 
 MOST_ATTRIBUTES = 30
 """Of more it takes too long to evaluate all pairs of everything that is mixed."""
-
-_FACTORS = (0.7, 0.9, 1.1, 1.4)
-"""By which neighbours of a ramp differ from it."""
 
 _SURELY = 2e-3
 """How far above the floor a ramp's pairs are said to keep it: a coarse grid tells ratios to a
@@ -275,7 +272,7 @@ class _Pool:
         steepest = below_caps(caps)
         slopes, fall_from, height = self._from_top(fit, steepest)
         shapes = [Shape(fall_from, height)]
-        for factor in _FACTORS:
+        for factor in FACTORS:
             shapes += [Shape(factor * fall_from, height), Shape(fall_from, factor * height)]
             other = np.minimum(factor * slopes, steepest).tolist()
             shapes += [Shape(fall_from, height, i, slope) for i, slope in enumerate(other)]
@@ -313,6 +310,7 @@ class _Pool:
         """Add ramps that the program's prices ask for, no steeper than this; return the places of
         those that the mixture uses."""
         sample, worth, first = PatternSample(self._problem), None, len(self._held)
+        epsilon = self._mixing.epsilon
         shares = better = self._mixing.shares(self._floor)
         for _ in range(_PRICED * _PRICED_AT // len(steepest)):
             if better is None or self._mixing.prices is None:
@@ -326,14 +324,11 @@ class _Pool:
             for slopes, fall_from, height in sample.lacking(starts, worth, size, steepest):
                 self.add(slopes, [Shape(fall_from, height)])
             better = self._mixing.shares(self._floor)
-            if better is None or self._gain(shares, better) < _GAINED:
+            if better is None or epsilon(shares) - epsilon(better) < _GAINED:
                 break
         last = shares if better is None else better
         used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
         return [place for place in used if place >= first]
-
-    def _gain(self, shares: FloatArray, better: FloatArray) -> float:
-        return self._mixing.epsilon(shares) - self._mixing.epsilon(better)
 
     def _ramp(self, place: int) -> FallingRamp:
         family, shape, _ = self._held[place]

@@ -35,7 +35,7 @@ from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
 from deniable.solvers.problem import Problem
 
-_FACTORS = (0.7, 0.9, 1.1, 1.4)
+FACTORS = (0.7, 0.9, 1.1, 1.4)
 """By which neighbours of a ramp differ from it."""
 
 _FALL_FROM = (0.0, *np.geomspace(0.03, 2.0, 16).tolist())
@@ -403,7 +403,7 @@ class _OrbitPool:
         """Add a ramp and its neighbours."""
         slopes, fall_from, height = self._from_top(fit, steepest)
         self.add(slopes, fall_from, height)
-        for factor in _FACTORS:
+        for factor in FACTORS:
             self.add(slopes, factor * fall_from, height)
             self.add(slopes, fall_from, factor * height)
             for group in range(len(slopes)):
