@@ -25,7 +25,7 @@ costs much, the program's multipliers say what else to mix.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -192,6 +192,8 @@ class Mixing:
                 -ends[active] / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
             )
             answer = highs.run(program)
+            if answer.status == "failed":  # as one that is unbounded, which no share is
+                answer = highs.run(replace(program, upper=scale))
             if answer.status != "optimal":
                 if len(active) == len(every):
                     return None

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,19 @@ def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
     monkeypatch.setattr(ramp_mixtures.Mixing, "shares", failing)
     assert best(problem, 0.9).epsilon < problem.attribute_epsilon.sum()
     assert len(asked) == 2
+
+
+def test_a_program_that_is_said_to_be_unbounded_is_solved_with_shares_of_at_most_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, run, bounded = request(0, 6), highs.run, list[bool]()
+    right = best(problem, 0.5).epsilon
+
+    def unbounded(program: highs.Program) -> highs.Answer:
+        bounded.append(bool((program.upper < highs.INFINITY).all()))
+        answer = run(program)
+        return answer if bounded[-1] else replace(answer, status="failed")
+
+    monkeypatch.setattr(ramp_mixtures.highs, "run", unbounded)
+    assert best(problem, 0.5).epsilon == pytest.approx(right, abs=1e-3)
+    assert any(bounded)
