@@ -38,10 +38,13 @@ from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
+    RampLaws,
     at_levels,
+    best_lifted,
     keep_floor,
     mixture,
 )
+from deniable.solvers.patterns.ramp_lifts import Lift
 from deniable.solvers.patterns.ramps import Fit
 from deniable.solvers.problem import (
     Problem,
@@ -75,6 +78,10 @@ searches that failed ended 2 % above and more."""
 
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
+
+_LIFTED_TO, _LIFTED_BY = 6.0, 0.08
+"""Nats of a record up to which a ramp is lifted for a pair, and the largest part of them by which
+one without a lift may cost more: beyond, none was better than a mixture."""
 
 _SAME = 1e-6
 """Part of ε by which the same ramp may differ under other caps."""
@@ -276,6 +283,23 @@ def _under(
     exact: int,
 ) -> tuple[list[Part], Method, Fit | None]:
     """Solve for attributes that all have room below their caps."""
+    parts, method, ramp = _without_lift(problem, limits, floor, optimum, near, exact)
+    if method == "ramp":
+        epsilon = record_level(parts)
+        lifted = _CommonSearch(problem, limits, floor, optimum).lifted(epsilon)
+        parts = parts if lifted is None else [lifted]
+    return parts, method, ramp
+
+
+def _without_lift(
+    problem: Problem,
+    limits: FloatArray,
+    floor: float | None,
+    optimum: OptimalSolution,
+    near: Fit | None,
+    exact: int,
+) -> tuple[list[Part], Method, Fit | None]:
+    """Solve without a ramp that is lifted for a pair."""
     if _all_keep(optimum.parts, limits, floor):
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
@@ -392,6 +416,40 @@ class _CommonSearch:
             return None
         caps = [self._under(rung) for rung in tried]
         return mixture(self._problem.counts, self._aimed, caps, self._height, self._floor, near)
+
+    def lifted(self, epsilon: float) -> Part | None:
+        """Return the best ramp that is lifted for one pair, under the caps and stricter ones; None
+        if none costs less than what is known.
+
+        Args:
+            epsilon: what that costs, in nats.
+        """
+        counts, floor = self._problem.counts, self._floor
+        alike = len(set(zip(counts.tolist(), self._level.tolist(), strict=True))) == 1
+        if floor is None or alike or epsilon > _LIFTED_TO or len(counts) > MOST_BLENDED:
+            return None
+        best, least = None, epsilon - _AS_GOOD
+        for rung in rungs(self._multiples, None):
+            caps = self._under(rung)
+            ramps = at_levels(counts, self._aimed, caps, self._height, floor)
+            free = ramps.searched(None, placed=False)
+            if free is not None and free.w >= least:
+                break  # without the floor stricter caps cost more, and with it no less
+            kept = None if free is None else ramps.keeping(free)
+            if kept is None or kept is free or kept.w > (1.0 + _LIFTED_BY) * epsilon:
+                continue
+            plain, pair = ramps.of_all(kept)
+
+            def laws(lift: Lift, caps: FloatArray = caps) -> RampLaws:
+                return at_levels(counts, self._aimed, caps, self._height, floor, lift=lift)
+
+            found = best_lifted(laws, plain, pair, caps)
+            landed = None if found is None else found[0].best(None, least, free=found[1])
+            if found is not None and landed is not None:
+                best, least = found[0].part(*landed), landed[1].w
+            elif best is not None:
+                break
+        return best
 
     def _under(self, rung: float) -> FloatArray:
         return np.minimum(self._caps, rung * self._level)

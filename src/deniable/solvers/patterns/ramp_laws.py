@@ -36,6 +36,15 @@ many."""
 _STALLED_AT = 1e-5
 """On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
 
+_BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
+"""Parts of the pair's cap and of the height at which a lift is tried first."""
+
+_LOWER_LIFT, _LIFTS = 0.8, 3
+"""The step to lower lifts, and how many are tried."""
+
+_GAIN, _LEAST_GAIN = 3e-3, 5e-4
+"""In nats, or in ln scale, after which gain no lower lift is tried, and for which none is taken."""
+
 _TRIES = 3
 """Ramps, each with more room above the floor, of which one as drawn may keep it."""
 
@@ -68,6 +77,7 @@ class RampLaws:
         kept: w of the ramp found last that keeps the floor, whether or not it is drawn; infinite
             if none.
         ends_unchanged: whether that ramp's top is reached only where nothing is changed.
+        better: see :class:`~deniable.solvers.patterns.ramps.Target`.
         beaten: whether the last search was left because what it found is no better than what is
             known.
     """
@@ -91,6 +101,7 @@ class RampLaws:
         self.beaten = False
         self.kept, self.ends_unchanged = math.inf, False
         self._whole, self._target = target(list(range(k))), target
+        self.better = self._whole.better
         self._group_of = self._kind_of = np.arange(k)
         counts = problem.n_categories
         sums: RampSums = GridRamps(counts) if lift is None else LiftedRamps(counts, lift)
@@ -121,7 +132,7 @@ class RampLaws:
             drawn: from a ramp to its law, if it is another than :meth:`drawn`.
             free: the best ramp, or the best that keeps the floor, if one is known.
         """
-        margin, better = self._margin, self._whole.better
+        margin, better = self._margin, self.better
 
         def beaten(fit: Fit) -> bool:
             return worst is not None and better * fit.w >= better * worst
@@ -164,6 +175,14 @@ class RampLaws:
         if fit is None or self._floor is None:
             return fit
         return self._search.still_keeping(self._floor + self._margin, fit, up=up)
+
+    def of_all(self, fit: Fit) -> tuple[Fit, tuple[int, int]]:
+        """Return a ramp with a slope for every attribute, and the pair with the least ratio."""
+        whole = replace(fit, ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]))
+        asked = self._whole.at(fit.w).problem
+        ratios = GridRamps(asked.n_categories).pair_ratios(whole.ramp, asked.change_probability)
+        first, second = sorted(divmod(int(np.argmin(ratios)), len(ratios)))
+        return whole, (first, second)
 
     def _fits(self, fit: Fit) -> bool:
         """Whether a ramp has one slope for each group of attributes."""
@@ -266,11 +285,12 @@ def at_levels(
     height: float,
     floor: float | None,
     kinds: IntArray | None = None,
+    lift: Lift | None = None,
 ) -> RampLaws:
     """Return the ramps for levels and caps, shapes (k,).
 
     Attributes with equal categories and levels have one slope; where kinds are given, shape (k,),
-    only those of one kind, which have equal caps.
+    only those of one kind, which have equal caps; and none where ramps have a lift.
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
     also: FloatArray | IntArray | None = kinds
@@ -285,7 +305,35 @@ def at_levels(
     def target(groups: list[int]) -> Target:
         return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
 
-    return RampLaws(problem, also, target, height, floor)
+    return RampLaws(problem, also, target, height, floor, lift)
+
+
+def best_lifted(
+    laws: Callable[[Lift], RampLaws], near: Fit, pair: tuple[int, int], caps: FloatArray
+) -> tuple[RampLaws, Fit] | None:
+    """Return the best ramp found that is lifted for a pair and keeps the floor, with the ramps of
+    its lift; None if none does.
+
+    Args:
+        laws: from a lift to its ramps.
+        near: one without, with a slope for every attribute.
+        pair: places of the two attributes.
+        caps: γ in nats, shape (k,).
+    """
+    most = min(_BELOW_CAP * float(caps[list(pair)].min()), _BELOW_HEIGHT * near.ramp.height)
+    best, gained = None, 0.0
+    for _ in range(_LIFTS):
+        ramps = laws(Lift(pair, most))
+        kept = ramps.still_keeping(near, up=False)
+        most *= _LOWER_LIFT
+        if kept is None:
+            continue
+        gain = ramps.better * (near.w - kept.w)
+        if gain > 0.0:
+            best, near, gained = (ramps, kept), kept, gained + gain
+        if gained >= _LEAST_GAIN and gain < _GAIN:
+            break
+    return best if gained >= _LEAST_GAIN else None
 
 
 def mixture(

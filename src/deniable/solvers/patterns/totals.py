@@ -34,7 +34,7 @@ from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
-from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels
+from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels, best_lifted
 from deniable.solvers.patterns.ramp_lifts import Lift, least_pair
 from deniable.solvers.patterns.ramp_response import Ramp
 from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
@@ -75,15 +75,6 @@ are tried."""
 
 _LIFTED = range(11, 65)
 """Attributes of which a ramp is lifted for a pair, where a floor stands in the way of it."""
-
-_BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
-"""Parts of the pair's cap and of the height at which a lift is tried first."""
-
-_LOWER_LIFT, _LIFTS = 0.8, 3
-"""The step to lower lifts, and how many are tried."""
-
-_GAIN, _LEAST_GAIN = 3e-3, 5e-4
-"""In ln scale, after which gain no lower lift is tried, and for which none is taken."""
 
 _STRICTER, _STRICTER_BY = 4, 1.05
 """How often lifts are tried under still stricter caps, where such are best, and in what steps."""
@@ -475,22 +466,13 @@ class _TotalSearch:
         if len(ramp.slopes) == len(kinds):
             ramp = replace(ramp, slopes=ramp.slopes[[kinds.index(kind) for kind in kind_of]])
         near = replace(plain.ramp, ramp=ramp, w=math.log(plain.scale))
-        caps = np.minimum(multiple * plain.levels, self._limits)[list(pair)]
-        lift = min(_BELOW_CAP * float(caps.min()), _BELOW_HEIGHT * ramp.height)
-        height, least = ramp.height - _LIFTED_BELOW, near.w + _LEAST_GAIN
-        best: tuple[RampLaws, Fit] | None = None
-        for _ in range(_LIFTS):
-            ramps = self._at_height(height, plain.scale, multiple, Lift(pair, lift))
-            kept = ramps.still_keeping(near, up=False)
-            lift *= _LOWER_LIFT
-            if kept is None:
-                continue
-            gain = kept.w - near.w
-            if gain > 0.0:
-                best, near = (ramps, kept), kept
-            if near.w >= least and gain < _GAIN:
-                break
-        if best is None or near.w < least:
+        caps = np.minimum(multiple * plain.levels, self._limits)
+
+        def laws(lift: Lift) -> RampLaws:
+            return self._at_height(ramp.height - _LIFTED_BELOW, plain.scale, multiple, lift)
+
+        best = best_lifted(laws, near, pair, caps)
+        if best is None:
             return None
         ramps, kept = best
         landed = ramps.best(None, free=kept)
