@@ -383,6 +383,7 @@ class _TotalSearch:
         about, start = self._levels(scale), self._start(scale, _PART_OF_GIANT)
         best: _Reached | None = None
         near: Fit | None = None
+        astray = False  # where the loosest caps led nowhere, stricter ones need their own starts
         cost, rises, strict, tried, at = self._total, 0, False, list[float](), math.inf
         for rung in rungs(self._loosest(about) / about, self._floor):
             known = None if best is None else math.log(best.scale)
@@ -390,7 +391,13 @@ class _TotalSearch:
             tried.append(multiple)
             starts = _STARTS if len(tried) == 1 else 1
             found = self._by_levels(start, multiple, known, near, starts)
+            if astray and known is not None and not found.beaten:
+                anew = self._by_levels(start, multiple, None, None, _STARTS)
+                reached = found.reached
+                if anew.reached and (not reached or _worth(anew.reached) > _worth(reached)):
+                    found = anew
             near = found.near
+            astray = astray or (best is None and found.reached is None)
             if found.reached is not None and (best is None or _worth(found.reached) > _worth(best)):
                 best, strict, at = found.reached, rung < math.inf, multiple
                 cost, rises = self._total, 0

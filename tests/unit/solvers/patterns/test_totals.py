@@ -332,6 +332,17 @@ def test_a_total_without_a_cap_is_not_left_to_the_first_ramp_that_keeps_the_floo
 
 
 @pytest.mark.slow
+def test_a_total_without_a_cap_beside_a_giant_buys_what_a_cap_leaves_of_it() -> None:
+    # Without a cap no ramp is found, and from there others under 2x: it bought 5.346 of 5.704.
+    counts, ratios = spread(0)
+    bought = [
+        totals.spend(counts, 3.0, ratios, [math.inf] * len(counts), cap, 0.5).levels.sum()
+        for cap in (2.0, math.inf)
+    ]
+    assert 5.70 < bought[0] < bought[1] + 1e-3
+
+
+@pytest.mark.slow
 def test_a_looser_cap_buys_what_caps_between_those_that_are_tried_do() -> None:
     # Under floor 1 caps of about 1.9x are best; without a cap 2x and 1.5x were tried: 4.980.
     counts = [7, 15, 17, 2, 24, 49, 10, 3, 35, 15, 7]
