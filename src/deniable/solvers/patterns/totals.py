@@ -43,8 +43,9 @@ from deniable.solvers.problem import Problem, checked_problem, optional_limits
 _UNSPENT, _UNSPENT_BY_SECANTS = 1e-8, 5e-7
 """Part of a total that may be left."""
 
-_PROGRAMS, _SOLVED = 14, 5
-"""Levels at most that are tried by secants for which a program is solved, or a design found."""
+_PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
+"""Levels at most that are tried by secants for which a program is solved, or a design found: of more
+attributes than a table holds each takes seconds."""
 
 _MUCH = 1.1
 """Times the scale that independent responses reach, from which on the optimum's without caps shows
@@ -277,7 +278,8 @@ class _TotalSearch:
         if best is product and not self._fair and scale > _MUCH * product.scale:
             # Newton steps to a ramp may settle nowhere, as with levels far apart at a small total.
             start = math.sqrt(product.scale * self._start(scale, 0.8))
-            solved = self._by_secants(start, self._solved, _SOLVED)
+            times = _SOLVED if self._problem.n_attributes <= MOST_IN_TABLE else _SOLVED_OF_MANY
+            solved = self._by_secants(start, self._solved, times)
             if solved is not None and _worth(solved) > _worth(best):
                 best = solved
         return Spent(best.levels, tuple(best.parts), lambda: self._solution(best))
