@@ -44,8 +44,8 @@ _UNSPENT, _UNSPENT_BY_SECANTS = 1e-8, 5e-7
 """Part of a total that may be left."""
 
 _PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
-"""Levels at most that are tried by secants for which a program is solved, or a design found: of more
-attributes than a table holds each takes seconds."""
+"""Levels at most that are tried by secants for which a program is solved, or a design found: of
+more attributes than a table holds each takes seconds."""
 
 _MUCH = 1.1
 """Times the scale that independent responses reach, from which on the optimum's without caps shows
