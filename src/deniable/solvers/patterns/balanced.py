@@ -185,7 +185,7 @@ def solve(
     ('program', 2.9775, 0.1255)
     """
     problem, limits = _request(n_categories, attribute_epsilon, caps, pair_floor)
-    optimum = near_optimum(problem, limits) if start is None else start.optimum
+    optimum = near_optimum(problem, limits, pair_floor) if start is None else start.optimum
     near = None
     if start is not None and start.ramp is not None:  # it may come from the search for a total
         near = replace(start.ramp, w=start.ramp.ramp.height)
@@ -222,7 +222,7 @@ def _around(
         return BalancedSolution((everyone,), optimum, "independent")
     alone = sorted(set(range(problem.n_attributes)).difference(free))
     inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
-    without = near_optimum(inner, limits[free]) if alone else optimum
+    without = near_optimum(inner, limits[free], floor) if alone else optimum
     found, method, ramp = _under(
         inner, limits[free], floor, without, None if alone else near, exact
     )
@@ -259,12 +259,17 @@ def _request(
     return problem, limits
 
 
-def near_optimum(problem: Problem, limits: FloatArray) -> OptimalSolution:
-    """Return the optimum without caps and floor: where something is capped, what the answer is
-    compared with, and to no more digits than that takes."""
+def near_optimum(problem: Problem, limits: FloatArray, floor: float | None) -> OptimalSolution:
+    """Return the optimum without caps and floor: where these are asked for, what the answer is
+    compared with, and to no more digits than that takes, whether or not anything is capped, so that
+    looser caps are searched for from the same heights."""
+    near = _NEAR + _NEAR_PART * float(problem.attribute_epsilon.sum())
+    return _optimum(problem, near if floor is not None or np.isfinite(limits).any() else 0.0)
+
+
+def _optimum(problem: Problem, gap: float) -> OptimalSolution:
     level = problem.attribute_epsilon
-    near = _NEAR + _NEAR_PART * float(level.sum()) if np.isfinite(limits).any() else 0.0
-    return optimal.solve(problem.counts.tolist(), level.tolist(), gap=max(near, 1e-9))
+    return optimal.solve(problem.counts.tolist(), level.tolist(), gap=max(gap, 1e-9))
 
 
 def _by_room(problem: Problem, limits: FloatArray) -> list[int]:
@@ -301,6 +306,9 @@ def _without_lift(
 ) -> tuple[list[Part], Method, Fit | None]:
     """Solve without a ramp that is lifted for a pair."""
     if _all_keep(optimum.parts, limits, floor):
+        if floor is not None and not np.isfinite(limits).any():
+            exact_optimum = _optimum(problem, 0.0)
+            optimum = exact_optimum if _all_keep(exact_optimum.parts, limits, floor) else optimum
         return list(optimum.parts), "optimal", None
     product = independent(problem, range(problem.n_attributes))
     few = problem.n_attributes <= MOST_IN_TABLE

@@ -287,7 +287,7 @@ class _TotalSearch:
     def _solution(self, reached: _Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        optimum = near_optimum(problem, self._caps(levels))
+        optimum = near_optimum(problem, self._caps(levels), self._floor)
         return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
 
     def _levels(self, scale: float) -> FloatArray:
