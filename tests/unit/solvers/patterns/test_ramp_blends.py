@@ -157,6 +157,7 @@ def test_where_no_mixture_passes_the_ramps_that_were_found_are_not_looked_for_ag
 
     monkeypatch.setattr(ramp_blends.RampSearch, "best", counted)
     monkeypatch.setattr(ramp_blends._Pool, "law", lambda *_: None)
+    monkeypatch.setattr(balanced._CommonSearch, "lifted", lambda *_: None)  # by searches of its own
     solution = balanced.solve([5] * 17, levels.tolist(), (1.2 * levels).tolist(), 0.3)
     assert solution.method == "ramp"
     assert isinstance(solution.parts[0].law, GatedSum)
