@@ -14,9 +14,9 @@ from deniable.laws.votes.sums import DROP, UNIT, SumExpectations, TiltedSum
 class CountLaw:
     """ν(s) = Binomial(k, π)(s), π the tilted keep probability."""
 
-    def __init__(self, steps: TiltedSum, floor: int = 0) -> None:
+    def __init__(self, steps: TiltedSum, floor: int = 0, drop: float = DROP) -> None:
         k = steps.n_attributes
-        self.steps = steps
+        self.steps, self.drop = steps, drop
         keep, stay = float(steps.low[0]), float(steps.stay[0])
         mode = min(max(int((k + 1) * keep), 0), k)
         j = np.arange(k)
@@ -26,7 +26,7 @@ class CountLaw:
         down = np.cumprod(1.0 / ratios[:mode][::-1])[::-1]
         mass = np.concatenate([down, [1.0], up])
         mass /= mass.sum()
-        live = np.flatnonzero(mass > DROP)
+        live = np.flatnonzero(mass > drop)
         first, last = int(live[0]), int(live[-1]) + 1
         self.dropped = float(mass[:first].sum() + mass[last:].sum())
         first = min(max(first, floor), last - 1)

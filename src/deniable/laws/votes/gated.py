@@ -36,6 +36,7 @@ from deniable.laws.votes import backward, frequencies
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
+    DROP,
     LARGEST_WEIGHT,
     UNIT,
     SumExpectations,
@@ -60,11 +61,22 @@ LEAST_WIDTH = 2.0**-52
 """Of a gate that is exactly a step, so that dividing by it cannot overflow; any other gate rises
 over one unit of the sum or more."""
 
+MOST_MISSING = 2.0**-50
+"""Of an attribute's chance to be kept, or to be changed, this part may be missing with the states
+that are dropped; if more may be, fewer are dropped."""
+
+MOST_UNDERFLOW = 2.0**-1042
+"""What an expectation misses at most because numbers below 2^{−1022} have fewer digits, dropped
+states apart."""
+
 PAIR_BY_PAIR = 64
 """Attributes up to which all pairs are summed one by one; beyond, by `frequencies`."""
 
 MOST_STATES = 1 << 26
 """The most doubles that `sums` holds for a law: the sum of its weights times √k + 8, about."""
+
+
+Tilted = tuple[SumLaw | CountLaw, TiltedSum, int, float]
 
 
 def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -116,7 +128,7 @@ class GatedSum(VoteLaw):
     """
 
     family: ClassVar[str] = "gated-sum"
-    of_votes: ClassVar[tuple[str, ...]] = ("tilted", "excess", "rise")
+    of_votes: ClassVar[tuple[str, ...]] = ("_sums", "rise")
     Plain = PlainGatedSum
 
     n_categories: tuple[int, ...]
@@ -250,9 +262,20 @@ class GatedSum(VoteLaw):
             level = np.where(live, self.height, 0.0)
         return after_response(level, self.uniform_keep, self.retention)
 
-    @cached_property
-    def tilted(self) -> tuple[SumLaw | CountLaw, TiltedSum, int, float]:
+    @property
+    def tilted(self) -> Tilted:
         """The law of s where g − 1 has its mass: (law, steps, reference t, ln of the factor)."""
+        return self._sums[0]
+
+    @property
+    def excess(self) -> SumExpectations:
+        """E_ν[(g − 1) e^{−E − ρ (s − t)}]; times e^{log factor} it is E_μ[g − 1]."""
+        return self._sums[1]
+
+    @cached_property
+    def _sums(self) -> tuple[Tilted, SumExpectations, float]:
+        """`tilted`, `excess`, and how much any of `excess` may miss beside its relative error:
+        summed again where too much would be missing with the states that are dropped."""
         real = self.weights + self.dither
         top = float(real.sum())
         keep = self.uniform_keep
@@ -266,41 +289,66 @@ class GatedSum(VoteLaw):
         mean = min(max(mean, least), least + 0.999999 * (top - least))
         tilt = saddle_tilt(keep, real, mean)
         steps = tilted_sum(keep, self.weights, self.dither, tilt)
-        floor = math.floor(self.start)
-        law: SumLaw | CountLaw
-        law = CountLaw(steps, floor) if self._alike else SumLaw(steps, floor, careful=True)
-        reference = round(mean)
-        return law, steps, reference, self.height + steps.log_scale - tilt * reference
+        # On the rise −ρ (s − t) is then at most E + 50, ρ being at most its slope.
+        reference = round(mean) if tilt < 100.0 else math.floor(mean)
+        log_factor = self.height + steps.log_scale - tilt * reference
+        floor, drop = math.floor(self.start), DROP
+        while True:
+            law: SumLaw | CountLaw
+            if self._alike:
+                law = CountLaw(steps, floor, drop)
+            else:
+                law = SumLaw(steps, floor, careful=True, drop=drop)
+            values = self._weighted(law.support, steps, reference)
+            excess = law.expectations(values)
+            missing = self._may_miss(law, values, reference)
+            part = MOST_MISSING * self._rarest(excess, log_factor) / missing
+            if part >= 1.0 or drop == 0.0:
+                return (law, steps, reference, log_factor), excess, missing
+            # Once more with room for ten bits; then without dropping.
+            drop = 2.0**-10 * part * drop if drop == DROP else 0.0
+
+    def _may_miss(self, law: SumLaw | CountLaw, values: FloatArray, reference: int) -> float:
+        """Bound what dropped states miss: their mass times the largest value anywhere.
+
+        Values are log-concave in s: the largest inside the support is the largest of all.
+        """
+        if not 0 < values.argmax() < len(values) - 1:
+            most = int(self.weights.sum()) + int(np.count_nonzero(self.dither))
+            rise = np.arange(self.rise[0], min(self.rise[1], most) + 1)
+            values = self._weighted(rise, law.steps, reference)
+        return 1.01 * law.dropped * float(values.max()) + MOST_UNDERFLOW
+
+    def _rarest(self, excess: SumExpectations, log_factor: float) -> float:
+        """Return the least chance of an attribute's fate, in the unit of `excess`."""
+        base = math.exp(min(-log_factor, 700.0))
+        kept, changed = excess.kept[0], excess.changed[0]
+        keep = self.uniform_keep
+        return float(min((keep * base + kept).min(), ((1.0 - keep) * base + changed).min()))
 
     def weighted_excess(self) -> FloatArray:
         """Return (g − 1) e^{−E} e^{−ρ (s − t)} on the support of the tilted law."""
         law, steps, reference, _ = self.tilted
-        exponent = np.clip(-steps.tilt * (law.support - reference), -740.0, 600.0)
-        values: FloatArray = self.gate_excess(law.support) * np.exp(exponent)
-        return values
+        return self._weighted(law.support, steps, reference)
 
-    @cached_property
+    def _weighted(self, s: IntArray, steps: TiltedSum, reference: int) -> FloatArray:
+        exponent = np.clip(-steps.tilt * (s - reference), -740.0, 700.0)
+        return np.asarray(self.gate_excess(s) * np.exp(exponent))
+
     def _sums_error(self) -> float:
-        """The relative error bound of the sums in `moments` (derivation: sums.relative_error);
-        dropped states miss at most dropped · max(value)."""
-        law = self.tilted[0]
-        values = self.weighted_excess()
-        missing = law.dropped * float(values.max(initial=0.0))
-        total = float(law.dot(values, law.mass))
-        return law.error() + (math.inf if total == 0 else missing / total)
+        """The relative error bound of either fate's chance in `moments`, but for the factor that
+        the sums have in common (docs/proofs/optimal.md, section 7)."""
+        (law, _, _, log_factor), excess, missing = self._sums
+        rarest = self._rarest(excess, log_factor)
+        return law.error() + (missing / rarest if rarest > 0 else math.inf)
 
     def _factor_error(self) -> float:
-        """The same of the factor that they have in common: its ln has absolute error under
+        """The same of the factor: its ln has absolute error under
         (20k + 8 (E + |L| + ρt) + 64) u, which covers the gate's (4E + 4) u."""
         _, steps, reference, _log_factor = self.tilted
         size = self.height + abs(steps.log_scale) + steps.tilt * reference
         size += float(np.abs(np.log(steps.low + steps.high)).sum())
         return (20 * self.n_attributes + 8 * size + 64) * UNIT
-
-    @cached_property
-    def excess(self) -> SumExpectations:
-        """E_ν[(g − 1) e^{−E − ρ (s − t)}]; times e^{log factor} it is E_μ[g − 1]."""
-        return self.tilted[0].expectations(self.weighted_excess())
 
     def moments(self) -> Moments:
         log_factor = self.tilted[3]
@@ -315,7 +363,7 @@ class GatedSum(VoteLaw):
         changed = (flip * base + part * got.changed[0]) / normalizer
         blur = 1.0 - self.retention
         lift = part / normalizer * (flip * got.kept[0] - keep * got.changed[0])
-        of_sums, of_factor = self._sums_error, self._factor_error()
+        of_sums, of_factor = self._sums_error(), self._factor_error()
         return Moments(
             self.retention * kept + blur * keep,
             self.retention * changed + blur * flip,
@@ -329,19 +377,19 @@ class GatedSum(VoteLaw):
     def at_height(self, height: float) -> "GatedSum":
         """Return the law with another E; a ramp keeps its slope E/width.
 
-        A vote's g − 1 only changes by a factor: nothing is computed again.
+        A vote's g − 1 only changes by a factor: nothing is computed again, unless what was dropped
+        would matter at that height.
         """
         if self.gate == "ramp":
             return replace(self, height=height, width=self.width * height / self.height)
         other = replace(self, height=height)
-        law, steps, reference, log_factor = self.tilted
+        (law, steps, reference, log_factor), same, missing = self._sums
         factor = math.expm1(-height) / math.expm1(-self.height)
-        same = self.excess
-        other.__dict__["tilted"] = (law, steps, reference, log_factor + (height - self.height))
-        other.__dict__["excess"] = SumExpectations(
-            same.total * factor, same.kept * factor, same.changed * factor
-        )
-        other.__dict__["_sums_error"] = self._sums_error  # relative
+        log_factor += height - self.height
+        excess = SumExpectations(same.total * factor, same.kept * factor, same.changed * factor)
+        missing *= factor
+        if missing <= MOST_MISSING * other._rarest(excess, log_factor):
+            other.__dict__["_sums"] = (law, steps, reference, log_factor), excess, missing
         return other
 
     def pair_attenuation(self, first: int, second: int) -> float:

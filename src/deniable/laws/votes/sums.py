@@ -22,7 +22,8 @@ a factor (1 ± u)^{k (COEFFICIENT_ROUNDINGS + 3) + N'}.  N' <= N for a library's
 order of adding is not known; with `careful` products are added in halves (numpy's pairwise sum:
 blocks of 128 in eight strands, then a binary tree), and N' <= 24 + log2 N.
 States of tiny mass are dropped; their mass is counted, and times the largest |h e^{−ρ(s−t)}| it
-bounds what is missing.  States that cannot reach `floor` any more are left out without any loss
+bounds what is missing: of the whole, and of the part with an attribute changed, which may be far
+smaller than the whole.  States that cannot reach `floor` any more are left out without any loss
 when h vanishes below `floor`, and those above `ceiling` when h vanishes there.
 
 The error bounds are proved in docs/proofs/optimal.md, section 7.
@@ -45,7 +46,8 @@ products, two sums, the quotient.  The arguments of exp are exact: ρ has 24 bit
 LARGEST_WEIGHT = 2**28
 
 DROP = 1e-31
-"""States of less mass than this (under ν) are dropped at the ends of the window."""
+"""States of less mass than this (under ν) are dropped at the ends of the window, unless told
+otherwise."""
 
 
 BLOCK = 512
@@ -203,9 +205,11 @@ class SumLaw:
         *,
         ceiling: int | None = None,
         careful: bool = False,
+        drop: float = DROP,
     ) -> None:
-        """Run the forward pass; functions h asked for must vanish outside `floor` … `ceiling`."""
-        self.steps = steps
+        """Run the forward pass; functions h asked for must vanish outside `floor` … `ceiling`, and
+        states of mass up to `drop` may be left out."""
+        self.steps, self.drop = steps, drop
         self._careful = careful
         self._end = sys.maxsize if ceiling is None else ceiling + 1
         self._least = floor - steps.reach
@@ -220,6 +224,8 @@ class SumLaw:
             window, lost = self._step(i, window)
             self.dropped += lost
             self._widest = max(self._widest, len(window.mass))
+        # Three products for each number, each off by 2^{−1075} where it is below 2^{−1022}.
+        self.dropped += 2.0 * k * self._widest * math.ulp(0.0)
         self._final = window
 
     @property
@@ -352,7 +358,7 @@ class SumLaw:
             _add_shifted(mass, first, window, n + 1, high)
         if i % 4 != 3 or size < 64:
             return _Window(first, mass), 0.0
-        live = np.flatnonzero(mass > DROP)
+        live = np.flatnonzero(mass > self.drop)
         if live.size == 0 or (live[0] == 0 and live[-1] == len(mass) - 1):
             return _Window(first, mass), 0.0
         begin, end = int(live[0]), int(live[-1]) + 1

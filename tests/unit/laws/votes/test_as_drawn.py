@@ -132,6 +132,26 @@ def test_up_to_the_largest_height_stated_levels_are_not_below_the_exact_ones(gat
                 assert blend.sampler().draws(blend)
 
 
+@pytest.mark.parametrize("height", [150.0, 300.0, LARGEST_HEIGHT])
+def test_states_that_are_dropped_are_not_missed_where_an_attribute_is_changed(
+    height: float,
+) -> None:
+    """Of an attribute changed once in e^100 draws, hardly anything may lie above a common limit."""
+    laws: list[VoteLaw] = [replace(oracle.random_sum(s), height=height) for s in (28, 72)]
+    for lift in map(oracle.random_lift, (34, 100)):
+        ramp = replace(lift.ramp, height=height)
+        laws.append(replace(lift, ramp=ramp, lift=lift.lift * (height / lift.ramp.height)))
+    # The heavy attribute is changed where nearly all others are kept.
+    weights = np.append(300, np.ones(300, dtype=np.int64))
+    low = GatedSum((8,) * 301, weights, np.zeros(301), "vote", 250.0, 1.0, 20.0, np.ones(301))
+    low.moments()
+    laws.append(low.at_height(height))
+    for law in laws:
+        assert law.sampler().draws(law)
+        above, below = law.attribute_bounds()
+        assert float((above - below).max()) < 2e-11
+
+
 def test_mixtures_keep_what_they_state_up_to_the_largest_height() -> None:
     for height in HEIGHTS:
         if height > 1e-200:

@@ -45,8 +45,8 @@ def test_a_factor_that_kept_and_changed_have_in_common_hardly_moves_small_levels
         law = oracle.random_sum(seed)
         exact = law.moments()
         levels = exact.levels(law.counts)
-        tables, steps, reference, log_factor = law.tilted
-        law.__dict__["tilted"] = tables, steps, reference, log_factor + 1e-6
+        (tables, steps, reference, log_factor), excess, missing = law._sums
+        law.__dict__["_sums"] = (tables, steps, reference, log_factor + 1e-6), excess, missing
         moved = np.abs(law.moments().levels(law.counts) - levels)
         assert np.all(moved <= -np.expm1(-levels) * 1e-6 * (1 + 1e-5) + 1e-14)
         assert np.all(moved <= replace(exact, factor_error=1e-6).levels_error(levels))
