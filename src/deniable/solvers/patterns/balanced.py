@@ -65,7 +65,7 @@ _CAP_EQUALS_LEVEL = 1e-9
 LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels; beyond, it is a vote."""
 
-_RUNGS = (4.0, 3.0, 2.0, 1.5, 1.25, 1.1)
+_RUNGS = (4.0, 3.0, 2.5, 2.0, 1.5, 1.25, 1.1)
 """Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
 what is found for a stricter one is found for a looser one."""
 

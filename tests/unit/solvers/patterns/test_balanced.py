@@ -341,7 +341,7 @@ def test_an_impossible_request_is_refused(
         balanced.solve([3, 3], [1.0, 0.5], caps, floor)
 
 
-@pytest.mark.parametrize(("k", "fails", "left"), [(7, 1, 2.0), (7, 2, 1.5), (31, 1, 2.0)])
+@pytest.mark.parametrize(("k", "fails", "left"), [(7, 1, 2.5), (7, 2, 2.0), (31, 1, 2.5)])
 def test_where_a_search_fails_the_law_for_a_stricter_cap_is_the_answer(
     monkeypatch: pytest.MonkeyPatch, k: int, fails: int, left: float
 ) -> None:
