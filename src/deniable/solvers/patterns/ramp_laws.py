@@ -39,11 +39,12 @@ _STALLED_AT = 1e-5
 _BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
 """Parts of the pair's cap and of the height at which a lift is tried first."""
 
-_LOWER_LIFT, _LIFTS = 0.8, 3
+_LOWER_LIFT, _LIFTS = 0.8, 5
 """The step to lower lifts, and how many are tried."""
 
 _GAIN, _LEAST_GAIN = 3e-3, 5e-4
-"""In nats, or in ln scale, after which gain no lower lift is tried, and for which none is taken."""
+"""In nats, or in ln scale: no lower lift is tried after this gain in all and less at the last step,
+and none is taken for less than the second."""
 
 _TRIES = 3
 """Ramps, each with more room above the floor, of which one as drawn may keep it."""
@@ -331,7 +332,7 @@ def best_lifted(
         gain = ramps.better * (near.w - kept.w)
         if gain > 0.0:
             best, near, gained = (ramps, kept), kept, gained + gain
-        if gained >= _LEAST_GAIN and gain < _GAIN:
+        if gained >= _GAIN and gain < _GAIN:
             break
     return best if gained >= _LEAST_GAIN else None
 
