@@ -230,6 +230,7 @@ class LiftedRamp(VoteLaw):
         # f falls with every change, as a maximum of two functions that do: see `extremes`.
         chosen = [int(i) for i in subset if i not in self.pair]
         tables = self._tables(chosen)
+        averaged = [table.after(2 + len(chosen)) for table in tables]
         inside = {int(i) for i in subset}
         ends = []
         for kept in (True, False):
@@ -240,8 +241,7 @@ class LiftedRamp(VoteLaw):
                 )
 
             after = []
-            for table in tables:
-                values = table.after(2 + len(chosen))
+            for table, values in zip(tables, averaged, strict=True):
                 for place in range(len(chosen) + 1, 1, -1):
                     values = table.weighed(place, values, *weights(chosen[place - 2]))
                 after.append(values)
