@@ -15,35 +15,6 @@ from deniable.randomness import SeededRandomness
 from unit.laws.votes import whole_law as oracle
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
-    law = oracle.random_lift(seed)
-    q = oracle.pattern_law(law)
-    k, a = law.n_attributes, law.n_categories
-    table, moments = oracle.patterns(k), law.moments()
-    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
-    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
-    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-14)
-    assert moments.relative_error < 1e-11
-    mu, f = oracle.uniform_law(a), oracle.density(law)
-    assert moments.log_normalizer == pytest.approx(np.log(mu @ f), rel=1e-12, abs=1e-13)
-    assert np.all(law.given_rest() >= oracle.given_rest(a, q) - 1e-11)
-    assert np.log(f.max() / f.min()) <= law.ideal_epsilon + 1e-12
-    pairs = law.pair_attenuations()
-    for size in range(1, k + 1):
-        for subset in itertools.combinations(range(k), size):
-            exact = oracle.subset_level(a, q, subset)
-            assert law.subset_level(subset)[0] == pytest.approx(exact, abs=1e-12)
-            found = law.eigenvalues(subset[::-1])
-            for index in np.ndindex(found.shape):
-                chosen = [i for i, inside in zip(subset[::-1], index, strict=True) if inside]
-                exact = oracle.attenuation(a, q, chosen)
-                assert found[index] == pytest.approx(exact, abs=1e-13)
-            if size == 2:
-                assert pairs[subset] == pytest.approx(found[1, 1], rel=1e-9, abs=1e-12)
-                assert law.pair_attenuation(*subset) == pytest.approx(pairs[subset], abs=1e-13)
-
-
 def test_a_lift_raises_its_pair_and_leaves_the_caps_of_all_others() -> None:
     ones = np.ones(5)
     weights = np.array([6, 6, 5, 5, 5])
