@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any, TextIO
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from deniable.cli.arguments import NO_OPTION
 from deniable.errors import InputError, Notice, options_as_typed
@@ -65,7 +65,8 @@ def _run(words: Sequence[str]) -> None:
     except InputError as error:
         _stop(str(error))
     except CycloptsError as error:
-        said = _one_hyphen(words) or _parsed_wrongly(_one_line(str(error)), words)
+        own = _one_hyphen(words) or _too_many(error)
+        said = own or _parsed_wrongly(_one_line(str(error)), words)
         _stop(f"{said} (deniable --help shows how)")
     except BrokenPipeError:
         # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
@@ -172,6 +173,17 @@ def _one_hyphen(words: Sequence[str]) -> str | None:
         if len(option) > 2 and f"-{option}" in known:
             return f"{option}: an option of several letters takes two hyphens, -{option}"
     return None
+
+
+def _too_many(error: CycloptsError) -> str | None:
+    """Return what to say of arguments that a command does not take; None of another mistake."""
+    if not isinstance(error, UnusedCliTokensError):
+        return None
+    command, unused = " ".join(error.command_chain or ()), error.unused_tokens or []
+    listed = ", ".join(f"'{word}'" for word in unused)
+    if len(unused) == 1:
+        return f"{command} has no use for {listed}: leave it out, or put its option before it"
+    return f"{command} has no use for {listed}: leave them out, or put their options before them"
 
 
 def _parsed_wrongly(text: str, words: Sequence[str]) -> str:

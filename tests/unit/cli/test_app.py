@@ -111,6 +111,12 @@ def test_the_module_runs_as_the_program(
         (["frontier", "pick", "f", "-name=a", "--output", "-"], "-name: an option of", "Unknown"),
         (["ledger", "-help"], "takes two hyphens, --help", "Available"),
         (["share", "t.csv", "-x"], "there is no option -x (a file", "hyphens"),
+        (["design", "s.toml"], "design has no use for 's.toml': leave it out, or put its", "oken"),
+        (
+            ["ledger", "show", "a", "b", "c"],
+            "ledger show has no use for 'b', 'c': leave them",
+            "oken",
+        ),
     ],
 )
 def test_only_what_is_nearly_what_was_typed_is_proposed(
