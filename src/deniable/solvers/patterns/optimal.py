@@ -206,7 +206,9 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
         candidates.append(
             _certified(problem, [_whole(problem, vote)], fit.lower_bound_weights, "vote")
         )
-    enough = _enough(gap, fit.lower_bound)
+    # What the fit states may be an estimate; what was certified is none.
+    known = candidates[0].lower_bound if candidates else fit.lower_bound
+    enough = _enough(gap, known)
     near = bool(candidates) and candidates[0].gap <= enough
     mixed = problem.n_attributes <= blends.MAX_ATTRIBUTES or blends.few_patterns(problem)
     if mixed and not near:
@@ -220,9 +222,9 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
                 )
                 break
     nearest = min((solution.gap for solution in candidates), default=math.inf)
-    if nearest > max(1.0, FAR * fit.lower_bound):
+    if nearest > max(1.0, FAR * known):
         try:
-            parts = _in_blocks(problem, fit.lower_bound)
+            parts = _in_blocks(problem, known)
             candidates.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
         except SolverError:
             if not candidates:
@@ -319,7 +321,7 @@ def _in_blocks(problem: Problem, bound: float) -> list[Part]:
 
     Args:
         problem: the levels.
-        bound: what no single law is below, in nats.
+        bound: what no single law is below, or about that, in nats.
     """
     level = problem.attribute_epsilon
     order = np.argsort(level, kind="stable")

@@ -195,7 +195,8 @@ class VoteFit:
         vote: the vote.
         log_height: ln(e^E − 1) that makes every keep probability at least the requested one; on a
             finer grid than was searched, about that.
-        lower_bound: the best that was proved, not rounded.
+        lower_bound: the best that was proved, not rounded; of a vote on a grid too fine to search
+            on an estimate of it, by Fourier inversion (5e-4 above at 2,000 attributes).
         lower_bound_weights: by this λ, shape (k,).
         upper_bound: E where it was searched, infinite if that vote misses a level at any height.
         tried: votes near the last logistic ones; none if these were not needed.

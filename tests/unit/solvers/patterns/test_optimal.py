@@ -3,6 +3,7 @@
 import functools
 import math
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -420,6 +421,29 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     check_levels(solution, levels)
     assert solution.method == "vote"
     assert solution.gap > 1.0
+
+
+def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of many attributes the search states an estimate of the bound.
+    def overstated(problem: Problem, **options: float) -> VoteFit:
+        return replace(fitted(problem, gap=options["gap"]), lower_bound=1e9)
+
+    asked: list[float] = []
+
+    def fails(problem: Problem, bound: float) -> NoReturn:
+        asked.append(bound)
+        raise SolverError("for this test")
+
+    monkeypatch.setattr(optimal, "fit_vote", overstated)
+    monkeypatch.setattr(optimal, "_in_blocks", fails)
+    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 0)
+    random = np.random.default_rng(1)
+    levels = np.exp(random.uniform(math.log(1e-3), math.log(12), 65)).tolist()
+    solution = optimal.solve(random.integers(2, 20, 65).tolist(), levels)
+    assert solution.gap > 1.0
+    assert asked == [solution.lower_bound]
 
 
 @pytest.mark.parametrize(("seed", "k", "largest"), [(3, 24, 3), (27, 22, 50)])
