@@ -29,12 +29,17 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     claim: float
     splits: list[list[float]] | None = None
     squares: list[list[float]] | None = None
+    part_splits: list[list[float]] | None = None
 
 
 def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values; JSON's shortest decimals keep every bit."""
     limits = certificate.limits
-    helps = {"splits": certificate.splits, "squares": certificate.squares}
+    helps = {
+        "splits": certificate.splits,
+        "squares": certificate.squares,
+        "part_splits": certificate.part_splits,
+    }
     stored = {name: table.tolist() for name, table in helps.items() if table is not None}
     return stored | {
         "statement": "n N MSE is at least the claim for every mechanism within these limits "
@@ -66,6 +71,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         stored.claim,
         None if stored.splits is None else _table(stored.splits),
         None if stored.squares is None else _table(stored.squares),
+        None if stored.part_splits is None else _table(stored.part_splits),
     )
     verify(certificate)
     return certificate

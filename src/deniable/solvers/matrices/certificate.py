@@ -295,6 +295,8 @@ class Certificate:
         splits: beyond `MAX_EXACT_CATEGORIES`, what helps to bound the excess of all rows at once,
             shape (n, n); any numbers do, and None stands for zeros.
         squares: further help there, shape (any, n + 1): ‖R (1, 1_B)‖² is added; None for none.
+        part_splits: as `splits`, for the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋; with None these are
+            compared one by one, or where they are too many, sets take their place.
     """
 
     limits: Limits
@@ -303,6 +305,7 @@ class Certificate:
     claim: float
     splits: FloatArray | None = None
     squares: FloatArray | None = None
+    part_splits: FloatArray | None = None
 
     @property
     def record_mse(self) -> float:
@@ -316,15 +319,16 @@ def certify(
     multipliers: FloatArray,
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
+    part_splits: FloatArray | None = None,
 ) -> Certificate:
     """Return the certificate that claims all that Z and λ prove.
 
     Raises:
         InputError: if the shapes do not fit.
     """
-    proven = proven_bound(limits, directions, multipliers, splits, squares)
-    claim = proven * (1.0 - _CLAIM_SLACK)
-    return Certificate(limits, directions, multipliers, claim, splits, squares)
+    helps = splits, squares, part_splits
+    claim = proven_bound(limits, directions, multipliers, *helps) * (1.0 - _CLAIM_SLACK)
+    return Certificate(limits, directions, multipliers, claim, *helps)
 
 
 def verify(certificate: Certificate) -> float:
@@ -339,6 +343,7 @@ def verify(certificate: Certificate) -> float:
         certificate.multipliers,
         certificate.splits,
         certificate.squares,
+        certificate.part_splits,
     )
     if not proven >= certificate.claim:
         raise InputError(
@@ -354,6 +359,7 @@ def proven_bound(
     multipliers: FloatArray,
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
+    part_splits: FloatArray | None = None,
 ) -> float:
     """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously; 0 if none.
 
@@ -371,7 +377,8 @@ def proven_bound(
     if limits.n_categories <= MAX_EXACT_CATEGORIES:
         return bound_over(limits, extreme_rows(limits), directions, multipliers)
     Z, multiplier = _checked(limits, directions, multipliers)
-    return _bound_by(limits, most_excess(limits, Z, multiplier, splits, squares), Z, multiplier)
+    excess = most_excess(limits, Z, multiplier, splits, squares, part_splits)
+    return _bound_by(limits, excess, Z, multiplier)
 
 
 def bound_over(
@@ -433,6 +440,7 @@ def most_excess(
     multiplier: FloatArray,
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
+    part_splits: FloatArray | None = None,
 ) -> float:
     """An upper bound on m of the certificate for any number of categories, rounded up.
 
@@ -448,6 +456,7 @@ def most_excess(
         multiplier: λ, shape (n,).
         splits: S is half of what these differ from their transpose; None for none.
         squares: R of the square ‖R (1, 1_B)‖² that is added for sets, shape (any, n + 1).
+        part_splits: as `splits`, for rows 1_S + φ 1_j; None to compare these one by one.
 
     Raises:
         InputError: if the splits or the squares have another shape.
@@ -456,14 +465,13 @@ def most_excess(
     """
     n = limits.n_categories
     theta = _theta(limits)
-    skew = _table(splits, n, n, "splits")
-    skew = (skew - skew.T) / 2.0
+    skew = _skew(splits, n, "splits")
     size = np.abs(Z) @ np.abs(Z).T + (np.abs(multiplier)[:, None] + np.abs(multiplier)) / 2.0
     # That much more of `size` than the product needs covers the sums of the entries below.
     P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
     R = _table(squares, None, n + 1, "squares")
     more = R.T @ R + theta * (1.0 + len(R)) * (np.abs(R).T @ np.abs(R))
-    least, part = shape_of_rows(limits)
+    least, part = shape_of_rows(limits, inside=part_splits is not None)
     largest = listed_sizes(n)[-1]
     if limits.epsilon is not None:
         # Rows p∘(1 + E 1_B), E at least e^ε − 1; of cost 1 they are divided by 1·q.
@@ -489,7 +497,10 @@ def most_excess(
     rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, sizes, theta)
     rest = _up(constant + more[0, 0] + rest, theta)
     best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
-    return max(best, _most_of_parts(P, least - 1, part, theta))
+    if part_splits is not None and part > 0.0:
+        skew = _skew(part_splits, n, "part_splits")
+        return max(best, _most_of_parts(P, skew, least - 1, part, theta))
+    return max(best, _most_of_listed_parts(P, least - 1, part, theta))
 
 
 _MAX_SETS = 1_000_000
@@ -528,6 +539,11 @@ def _table(given: FloatArray | None, n_rows: int | None, width: int, name: str) 
     return table
 
 
+def _skew(given: FloatArray | None, n: int, name: str) -> FloatArray:
+    table = _table(given, n, n, name)
+    return np.asarray((table - table.T) / 2.0)
+
+
 def _most_listed(
     linear: FloatArray, pairs: FloatArray, members: npt.NDArray[np.intp], theta: float
 ) -> FloatArray:
@@ -539,7 +555,7 @@ def _most_listed(
     return np.asarray(some + theta * size)
 
 
-def _most_of_parts(P: FloatArray, whole: int, part: float, theta: float) -> float:
+def _most_of_listed_parts(P: FloatArray, whole: int, part: float, theta: float) -> float:
     """The most of qᵀPq/(1·q) over the rows 1_S + φ 1_x with |S| = ⌊1/δ⌋, rounded up."""
     n = len(P)
     if part == 0.0:
@@ -553,6 +569,27 @@ def _most_of_parts(P: FloatArray, whole: int, part: float, theta: float) -> floa
         some = _up(some + _up(part**2 * P[x, x], theta), theta)
         best = max(best, float(_up(some / (whole + part), theta)))
     return best
+
+
+def _most_of_parts(P: FloatArray, skew: FloatArray, whole: int, part: float, theta: float) -> float:
+    """At least the most of qᵀPq/(1·q) over the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋, j not in S.
+
+    The ⌊1/δ⌋ − 1 largest R(x, ·) without R(x, j) are the ⌊1/δ⌋ largest without R(x, j), or without
+    the least of them.
+    """
+    n = len(P)
+    R = _up(P + skew, theta)
+    others = -np.sort(-R[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)
+    size = np.abs(others).sum(axis=1)[:, None]
+    rest = others[:, :whole].sum(axis=1)[:, None] - np.maximum(R, others[:, whole - 1 : whole])
+    # Entry (x, j): what x adds at most if j is the part.
+    rest = rest + theta * (size + np.abs(R))
+    each = _up(_up(np.diag(P), theta)[:, None] + _up(2.0 * part * P, theta) + rest, theta)
+    np.fill_diagonal(each, -np.inf)
+    largest = -np.sort(-each, axis=0)[:whole]
+    form = largest.sum(axis=0) + theta * np.abs(largest).sum(axis=0)
+    form = _up(form + _up(part**2 * np.diag(P), theta), theta)
+    return float(_up(form / (whole + part), theta).max())
 
 
 def _up(value: FloatArray | float, theta: float) -> FloatArray:

@@ -46,8 +46,7 @@ _TOLERANCE = 1e-9
 _ROUNDING = 1e-9
 _GAP = 2e-9
 _MOST_ROUNDS = 40
-_SEARCHES = 20
-_FEWER_SEARCHES = 12
+_SEARCHES = 12
 _CLOSE = 1e-4
 _LAST_SEARCHES = 4
 _NAMED = 100
@@ -155,15 +154,11 @@ def _beyond(limits: Limits) -> FrontierPoint:
     divided = relaxed.divided_for(limits)
     alike = relaxed.alike(limits, divided)
     listed = Listed(alike, divided)
-    certificate, dual, least, rounds = relaxed.in_closed_form(limits), None, 0.0, _SEARCHES
-    if not len(listed.with_part):
-        certificate, dual, least = relaxed.bound(limits, listed)
-        rounds = _FEWER_SEARCHES
-    # Moments of sets say nothing of rows with a part of a category: there weights find Z and λ, and
-    # where small sets matter most those may prove more elsewhere, too.
-    first = dual or (certificate.directions, certificate.multipliers)
-    found, dual = sets.mechanism(alike, listed, first, rounds, _CLOSE, least)
-    own = certify(limits, *relaxed.at_true_shares(limits, alike.prior, *dual))
+    certificate, first, least = relaxed.bound(limits, listed)
+    found, dual = sets.mechanism(alike, listed, first, _SEARCHES, _CLOSE, least)
+    # Where small sets matter most, Z and λ of the weights may prove more.
+    true = relaxed.at_true_shares(limits, alike.prior, *dual)
+    own = certify(limits, *true, part_splits=certificate.part_splits)
     certificate = max(certificate, own, key=lambda proof: proof.claim)
     matrix = None if found is None else _named(limits, listed, found, certificate)
     error = np.inf if matrix is None else float(record_mse(matrix, limits.prior))

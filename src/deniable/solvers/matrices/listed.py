@@ -1,4 +1,4 @@
-"""Rows of which there are few enough to list, in groups of like categories, by their excess.
+"""Sets of which there are few enough to list, in groups of like categories, by their excess.
 
 Of rows that are alike but for which categories of a group they name, one stands for all: K is the
 same for all categories of a group (`relaxed`), and so are Z and λ.
@@ -21,7 +21,7 @@ Groups = list[npt.NDArray[np.intp]]
 
 
 class Listed:
-    """Small sets, and rows 1_S + φ 1_x, as far as they are compared one by one by `certificate`.
+    """Small sets, as far as they are compared one by one by `certificate`.
 
     Args:
         limits: the privacy, at shares that are equal within each group.
@@ -44,11 +44,9 @@ class Listed:
         self.count = np.array([len(members) for members in divided], dtype=float)
         self.local = limits.epsilon is not None
         self.gain = math.expm1(limits.epsilon) if limits.epsilon is not None else 0.0
-        least, self.part = shape_of_rows(limits, inside=True)
+        least = shape_of_rows(limits, inside=True)[0]
         sizes = [k for k in listed_sizes(n) if k >= least]
         self.sets = [self._sets(k) for k in sizes]
-        few = shape_of_rows(limits)[1] > 0
-        self.with_part = self._sets(least - 1) if few else np.empty((0, 0), dtype=np.intp)
 
     def sets_up_to(self, size: int) -> FloatArray:
         """The rows of all listed sets of at most so many categories."""
@@ -89,26 +87,6 @@ class Listed:
             rows /= rows.sum(axis=1, keepdims=True)
         return rows
 
-    def _parts(self, P: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-        """The rows 1_S + φ 1_x of largest qᵀPq/(1·q), and what that is."""
-        members, n_groups = self.with_part, len(self.divided)
-        whole = members.shape[1]
-        used = np.zeros((len(members), n_groups), dtype=np.intp)
-        for at in range(whole):
-            used[np.arange(len(members)), self.group[members[:, at]]] += 1
-        extra = np.array(
-            [group[np.minimum(used[:, g], len(group) - 1)] for g, group in enumerate(self.divided)]
-        ).T
-        form = self._forms(members, P)[:, None] + self.part**2 * np.diag(P)[self.first]
-        for at in range(whole):
-            form += 2.0 * self.part * P[members[:, at][:, None], extra]
-        form[used >= self.count] = -np.inf
-        some = np.argpartition(-form.ravel(), min(most, form.size - 1))[:most]
-        some = some[np.isfinite(form.ravel()[some])]
-        rows = self._rows(members[some // n_groups])
-        rows[np.arange(len(some)), extra.ravel()[some]] = self.part
-        return rows, form.ravel()[some] / (whole + self.part)
-
     def largest(
         self, Z: FloatArray, multipliers: FloatArray, budget: float, most: int
     ) -> tuple[FloatArray, FloatArray]:
@@ -123,10 +101,6 @@ class Listed:
             some = np.argsort(-form / total, kind="stable")[:most]
             found.append(self._rows(members[some]))
             values.append((form / total)[some])
-        if len(self.with_part):
-            rows, forms = self._parts(P, most)
-            found.append(rows)
-            values.append(forms)
         value = np.concatenate(values) - budget
         order = np.argsort(-value, kind="stable")[:most]
         return np.concatenate(found)[order], value[order]

@@ -33,6 +33,7 @@ from deniable.solvers.matrices.certificate import (
     sum_bound,
 )
 from deniable.solvers.matrices.listed import Groups, Listed
+from deniable.solvers.matrices.parts import Parts
 
 MOST_GROUPS = 30
 """Unknowns grow with the square of the groups, and time with their third power."""
@@ -135,8 +136,8 @@ def bound(
     simple = in_closed_form(limits)
     # Under ε-LDP moments say enough of larger sets, and these are few.
     local = limits.epsilon is not None
-    least = 3 if local else shape_of_rows(limits)[0]
-    found = _Relaxed(limits, listed.divided, listed.sets_up_to(2 * local), least).solve()
+    least, part = (3, 0.0) if local else shape_of_rows(limits, inside=True)
+    found = _Relaxed(limits, listed.divided, listed.sets_up_to(2 * local), least, part).solve()
     if found is None:
         return simple, (simple.directions, simple.multipliers), 0.0
     best = max(simple, found.certificate, key=lambda proof: proof.claim)
@@ -215,7 +216,9 @@ class _Relaxed:
     √(n_g n_h) K(x, x') and K(x, x) + (n_g − 1) K(x, x'). Unknowns y: X, X₀, weights of the rows.
     """
 
-    def __init__(self, limits: Limits, divided: Groups, rows: FloatArray, least: int) -> None:
+    def __init__(
+        self, limits: Limits, divided: Groups, rows: FloatArray, least: int, part: float = 0.0
+    ) -> None:
         self.limits, self.divided, self.rows, self.least = limits, divided, rows, least
         self.count = np.array([len(group) for group in divided], dtype=float)
         self.share = np.array([limits.prior[group].mean() for group in divided])
@@ -230,7 +233,9 @@ class _Relaxed:
         self.several = np.flatnonzero(self.count > 1)
         self.n_entries = self.n_pairs + len(self.several)
         self.n_moments = self.n_entries + 1
-        self.size = self.n_moments + len(rows)
+        self.parts = Parts(self.count, self._sums(), least - 1, part) if part > 0.0 else None
+        self.n_linear = self.n_moments + (0 if self.parts is None else self.parts.size)
+        self.size = self.n_linear + len(rows)
         self.error, self.turn = within(self.count, self.share)
         self.square = self.error @ self.error.T
         self._describe()
@@ -244,6 +249,12 @@ class _Relaxed:
         sums = self._sums()
         self.equal = np.hstack([(sums @ self.moments).toarray(), sums @ self.listed])
         self.equal /= self.share[:, None]
+        self.right = np.ones(len(self.count))
+        if self.parts is not None:
+            zero = np.zeros((len(self.parts.equal), self.n_moments))
+            rest = np.zeros((len(self.parts.equal), n_rows))
+            self.equal = np.vstack([self.equal, np.hstack([zero, self.parts.equal, rest])])
+            self.right = np.append(self.right, np.zeros(len(self.parts.equal)))
         unit = sparse.eye(self.n_moments, format="csr")
         pair, inner = unit[self.off], unit[self.n_pairs : self.n_entries]
         diagonal, one = unit[self.on], unit[[self.n_entries]]
@@ -258,11 +269,16 @@ class _Relaxed:
             diagonal[self.several] - inner,
             self._of_sizes(),
         ]
-        slope = sparse.csr_matrix(sparse.block_diag([sparse.vstack(blocks), sparse.eye(n_rows)]))
+        self.n_of_sets = sum(block.shape[0] for block in blocks)
+        more = [] if self.parts is None else [self.parts.slope]
+        every = [sparse.vstack(blocks), *more, sparse.eye(n_rows)]
+        slope = sparse.csr_matrix(sparse.block_diag(every))
         self.lower = np.zeros(slope.shape[0])
         if limits.epsilon is None:
             cost = np.zeros((1, self.size))
-            cost[0, self.on], cost[0, self.n_moments :] = -self.count, -1.0
+            cost[0, self.on], cost[0, self.n_linear :] = -self.count, -1.0
+            if self.parts is not None:
+                cost[0, self.n_moments : self.n_linear] = -self.parts.cost
             slope = sparse.csr_matrix(sparse.vstack([slope, sparse.csr_matrix(cost)]))
             self.lower = np.append(self.lower, -limits.budget)
         self.slope = slope
@@ -299,7 +315,9 @@ class _Relaxed:
     def _moments(self) -> sparse.csr_matrix:
         """K = X, or p p' (X₀ + E X(x, x) + E X(x', x') + E² X(x, x')) with E = e^ε − 1."""
         if self.limits.epsilon is None:
-            return sparse.eye(self.n_entries, self.n_moments, format="csr")
+            sets = sparse.eye(self.n_entries, self.n_moments, format="csr")
+            more = [] if self.parts is None else [self.parts.moments]
+            return sparse.csr_matrix(sparse.hstack([sets, *more]))
         gain = math.expm1(self.limits.epsilon)
         at = np.arange(self.n_pairs)
         one = np.full(self.n_pairs, self.n_entries)
@@ -362,7 +380,7 @@ class _Relaxed:
         return slope
 
     def _entries(self, y: FloatArray) -> FloatArray:
-        return np.asarray(self.moments @ y[: self.n_moments] + self.listed @ y[self.n_moments :])
+        return np.asarray(self.moments @ y[: self.n_linear] + self.listed @ y[self.n_linear :])
 
     def _start(self) -> FloatArray:
         y = np.zeros(self.size)
@@ -382,7 +400,7 @@ class _Relaxed:
             ones = np.ones(len(sets))
             y[: self.n_entries] = weight @ self._entries_of(sets.astype(float), ones)
             y[self.n_entries] = weight.sum()
-            y[self.n_moments :] = 0.3 / n_rows * (1.0 + gain * (listed @ prior))
+            y[self.n_linear :] = 0.3 / n_rows * (1.0 + gain * (listed @ prior))
             return y / float((self.equal @ y).mean())
         # Halfway from the sets of all categories above a share, of least cost, to the truth.
         order = np.argsort(-self.share, kind="stable")
@@ -401,7 +419,10 @@ class _Relaxed:
         y[self.n_pairs : self.n_entries] = (1.0 - truth) * sets[self.several, self.several]
         y[self.on] += truth * self.share
         y[self.n_entries] = 2.0 * ((1.0 - truth) * total + truth)
-        y[self.n_moments :] = 0.1 * limits.budget / n_rows
+        y[self.n_linear :] = 0.1 * limits.budget / n_rows
+        if self.parts is not None:
+            total = self.least - 1 + self.parts.part
+            y[self.n_moments : self.n_linear] = self.parts.at_random(0.5 * limits.budget / total)
         return y
 
     # The error and its derivatives in the entries of K.
@@ -484,7 +505,8 @@ class _Relaxed:
         matrix[np.diag_indices(len(matrix))] *= 10.0
         error = self._model(self._entries(y))[0]
         each = _START * error / (len(slack) + len(matrix))
-        equal = 0.5 * error * self.share * self.count
+        equal = np.zeros(len(self.right))
+        equal[: len(self.count)] = 0.5 * error * self.share * self.count
         return _Point(
             y, slack, matrix, equal, each / slack, np.asarray(each * np.linalg.inv(matrix))
         )
@@ -496,14 +518,14 @@ class _Relaxed:
         dual += self.equal.T @ point.equal - self.slope.T @ point.multipliers
         return (
             dual - self._against(point.square),
-            1.0 - self.equal @ point.y,
+            self.right - self.equal @ point.y,
             self.slope @ point.y - self.lower - point.slack,
             self._matrix_of(point.y) - point.matrix,
         )
 
     def _curve(self, hessian: FloatArray, scaling: FloatArray) -> FloatArray:
         """The second derivatives in y, and those that the matrix adds."""
-        n = self.n_moments
+        n, m = self.n_linear, self.n_moments
         curve = np.zeros((self.size, self.size))
         half = self.moments.T @ hessian
         curve[:n, :n] = (self.moments.T @ half.T).T
@@ -512,7 +534,7 @@ class _Relaxed:
         curve[n:, n:] = self.listed.T @ hessian @ self.listed
         weight = np.where(self.row == self.column, 0.5, 1.0)
         more = self.place.T @ _products(scaling, scaling, self.row, self.column, weight)
-        curve[:n, :n] += (self.place.T @ more.T).T
+        curve[:m, :m] += (self.place.T @ more.T).T
         return curve
 
     def _step(
@@ -592,7 +614,7 @@ class _Relaxed:
         inner[self.several] = self.share[self.several] / kappa
         directions = spread_out(self.turn @ inverse @ self.error, inner, self.count, self.group)
         group = self.group
-        multipliers = (point.equal / self.share / self.count)[group]
+        multipliers = (point.equal[: len(self.count)] / self.share / self.count)[group]
         values, vectors = np.linalg.eigh(point.square)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
         squares = [root[:, :1], (root[:, 1:] / np.sqrt(self.count))[:, group]]
@@ -601,6 +623,7 @@ class _Relaxed:
             *at_true_shares(self.limits, self.share[group], directions, multipliers),
             self._splits(point),
             np.concatenate(squares, axis=1),
+            self._part_splits(point),
         )
         return _Found(certificate, directions, multipliers, error)
 
@@ -619,6 +642,14 @@ class _Relaxed:
         pairs -= pairs.T
         sizes = sizes / self.count
         pairs -= 0.5 * (sizes[:, None] - sizes)
+        return np.asarray(pairs[self.group[:, None], self.group])
+
+    def _part_splits(self, point: _Point) -> FloatArray | None:
+        if self.parts is None:
+            return None
+        at = self.n_of_sets
+        equal, multipliers = point.equal[len(self.count) :], point.multipliers[at:]
+        pairs = self.parts.splits(equal, multipliers)
         return np.asarray(pairs[self.group[:, None], self.group])
 
 

@@ -149,8 +149,9 @@ def _priced(
     others = half + generator.permutation(max(0, len(some) - half))[:half]
     some = some[np.concatenate([np.arange(min(half, len(some))), others])]
     searched, values = _search(limits, listed, *dual, known, generator)
-    largest = max(excess.max(initial=-np.inf), values.max(initial=-np.inf))
-    return np.concatenate([_inside(limits, some), searched]), float(largest)
+    with_part, more = _search_parts(limits, listed, *dual, known, generator)
+    largest = max(part.max(initial=-np.inf) for part in (excess, values, more))
+    return np.concatenate([_inside(limits, some), searched, with_part]), float(largest)
 
 
 def _inside(limits: Limits, rows: FloatArray) -> FloatArray:
@@ -301,16 +302,11 @@ def _search(
     named = _filled(named, least, most, generator)
     count = np.array([named[:, members].sum(axis=1) for members in divided]).T
     count = np.unique(count, axis=0)
-    P = Z @ Z.T - (multipliers[:, None] + multipliers) / 2.0
-    first, second = listed.first, np.array([members[-1] for members in divided])
-    between = P[np.ix_(first, first)]
-    own = np.diag(between).copy()
-    within_ = np.where(first == second, 0.0, P[first, second])
-    between[np.diag_indices(len(first))] = within_
+    first = listed.first
+    between, own, each = _of_groups(listed, Z, multipliers)
     low = np.exp(-limits.epsilon) if limits.epsilon is not None else 0.0
     scale = limits.prior[first] if local else np.ones(len(first))
     base, step = low * scale, (1.0 - low) * scale
-    each = own - within_
     seen, values = [], []
     power = 2 if local else 1
     for _ in range(_MOST_FLIPS):
@@ -348,17 +344,110 @@ def _search(
         )
         moved[rows, np.where(pair < 0, best % g, pair // g)] -= best >= g
         count = np.unique(moved, axis=0)
-    every, value = np.concatenate(seen), np.concatenate(values)
-    every, first_of = np.unique(every, axis=0, return_index=True)
-    value = value[first_of]
+    every, value = _best_and_others(seen, values, generator)
+    return _as_rows(limits, _first_of_groups(listed, every) > 0.0), value
+
+
+def _search_parts(
+    limits: Limits,
+    listed: Listed,
+    Z: FloatArray,
+    multipliers: FloatArray,
+    known: FloatArray,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """As `_search`, rows 1_S + φ 1_j: exchanging a category, taking another part, or both at once.
+
+    A row is how many of each group S names, and then the group of j.
+    """
+    n, n_groups = limits.n_categories, len(listed.count)
+    least, part = shape_of_rows(limits, inside=True)
+    if part == 0.0:
+        return np.empty((0, n)), np.empty(0)
+    member = np.equal.outer(listed.group, np.arange(n_groups)).astype(np.intp)
+    some = known[((known > 0.0) & (known < 1.0)).any(axis=1)][:_STARTS]
+    parts = np.where(some < 1.0, some, 0.0).argmax(axis=1)
+    # Drawn with and without regard to the shares.
+    lean = limits.prior ** generator.random((_STARTS, 1))
+    ranks = (np.log(generator.random((_STARTS, n))) / lean).argsort(axis=1)[:, ::-1]
+    drawn = np.zeros((_STARTS, n), dtype=bool)
+    np.put_along_axis(drawn, ranks[:, : least - 1], True, axis=1)
+    count = np.concatenate([some == 1.0, drawn]) @ member
+    part_of = listed.group[np.concatenate([parts, ranks[:, least - 1]])]
+    state = np.unique(np.column_stack([count, part_of]), axis=0)
+    between, own, each = _of_groups(listed, Z, multipliers)
+    unit = np.eye(n_groups, dtype=np.intp)
+    rest = 1.0 - part
+    seen, values = [], []
+    for _ in range(_MOST_FLIPS):
+        count, at = state[:, :-1], state[:, -1]
+        rows = np.arange(len(state))
+        ratio = count + part * unit[at]
+        image = ratio @ between
+        inside, here = image + each, image[rows, at] + part * each[at]
+        form = (ratio * image + each * count).sum(axis=1) + part**2 * each[at]
+        leaves, joins = count > 0, count + unit[at] < listed.count
+        both = own[:, None] + own - 2.0 * between
+        exchanged = 2.0 * (image[:, None, :] - inside[:, :, None]) + both
+        exchanged = np.where(leaves[:, :, None] & joins[:, None, :], exchanged, -np.inf)
+        exchanged[:, np.arange(n_groups), np.arange(n_groups)] = -np.inf
+        other = 2.0 * part * (image - here[:, None]) + part**2 * both[at]
+        other = np.where(joins & (unit[at] == 0), other, -np.inf)
+        swapped = 2.0 * rest * (here[:, None] - inside) + rest**2 * both[at]
+        swapped = np.where(leaves & (unit[at] == 0), swapped, -np.inf)
+        seen.append(state)
+        values.append(form / (least - 1 + part))
+        moves = np.concatenate([exchanged.reshape(len(state), -1), other, swapped], axis=1)
+        best, gained = moves.argmax(axis=1), moves.max(axis=1) > 1e-12 * np.abs(form)
+        if not gained.any():
+            break
+        moved, best, at = state[gained], best[gained], at[gained]
+        out, into = np.divmod(best, n_groups)
+        pair, to_set = out < n_groups, out == n_groups + 1
+        moved[:, :-1] += np.where(pair[:, None], unit[into] - unit[np.where(pair, out, 0)], 0)
+        moved[:, :-1] += np.where(to_set[:, None], unit[at] - unit[into], 0)
+        moved[:, -1] = np.where(pair, at, into)
+        state = np.unique(moved, axis=0)
+    every, value = _best_and_others(seen, values, generator)
+    found = _first_of_groups(listed, every[:, :-1])
+    for number, members in enumerate(listed.divided):
+        own_part = np.flatnonzero(every[:, -1] == number)
+        found[own_part, members[every[own_part, number]]] = part
+    return found, value
+
+
+def _of_groups(
+    listed: Listed, Z: FloatArray, multipliers: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """P between two categories of each two groups, P(x, x), and by how much that is more than
+    between two of the same group."""
+    P = Z @ Z.T - (multipliers[:, None] + multipliers) / 2.0
+    first, second = listed.first, np.array([members[-1] for members in listed.divided])
+    between = P[np.ix_(first, first)]
+    own = np.diag(between).copy()
+    np.fill_diagonal(between, np.where(first == second, 0.0, P[first, second]))
+    return between, own, own - np.diag(between)
+
+
+def _best_and_others(
+    seen: list[npt.NDArray[np.intp]], values: list[FloatArray], generator: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Those of largest value, and as many of the next at random."""
+    every, first = np.unique(np.concatenate(seen), axis=0, return_index=True)
+    value = np.concatenate(values)[first]
     order = np.argsort(-value, kind="stable")
     half = _MOST_ROWS // 2
     others = generator.permutation(order[half : 8 * half])[:half]
     some = np.concatenate([order[:half], others])
-    named = np.zeros((len(some), n), dtype=bool)
-    for number, members in enumerate(divided):
-        named[:, members] = np.arange(len(members)) < every[some, number][:, None]
-    return _as_rows(limits, named), value[some]
+    return every[some], value[some]
+
+
+def _first_of_groups(listed: Listed, count: npt.NDArray[np.intp]) -> FloatArray:
+    """1 for so many of each group, shape (number of rows, n)."""
+    rows = np.zeros((len(count), len(listed.group)))
+    for number, members in enumerate(listed.divided):
+        rows[:, members] = np.arange(len(members)) < count[:, number][:, None]
+    return rows
 
 
 def drawn(

@@ -32,10 +32,11 @@ def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
     n, generator = limits.n_categories, np.random.default_rng(seed)
     Z, multipliers = generator.normal(size=(n, n)), generator.normal(size=n)
     splits, squares = generator.normal(size=(n, n)), 0.3 * generator.normal(size=(2, n + 1))
+    part_splits = generator.normal(size=(n, n)) if seed % 3 else None
     with pytest.MonkeyPatch.context() as few:
         few.setattr(certificate, "_MAX_SETS", 0)
         few.setattr(certificate, "_MAX_PARTS", seed % 2 * 4_000_000)
-        bounded = most_excess(limits, Z, multipliers, splits, squares)
+        bounded = most_excess(limits, Z, multipliers, splits, squares, part_splits)
     rows = extreme_rows(limits)
     excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
     q = [Fraction(value) for value in rows[int(np.argmax(excess))]]
@@ -78,7 +79,7 @@ def test_sets_take_the_place_of_rows_with_a_part_that_are_too_many(
 
 @pytest.mark.parametrize(
     "limits",
-    [average_limits(SEVEN, 0.5, 0.75), average_limits(SEVEN, 0.5, 0.45), local_limits(SEVEN, 1.0)],
+    [average_limits(SEVEN, 0.5), average_limits(SEVEN, 0.5, 0.5), local_limits(SEVEN, 1.0)],
 )
 def test_the_listed_rows_of_largest_excess_are_found(
     limits: Limits, monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,8 @@ def listed_and_bounded(limits: Limits) -> tuple[float, float, float]:
         few.setattr(certificate, "_MAX_SETS", 0)
         found = bound(limits)
         Z, multipliers = found.directions, found.multipliers
-        excess = most_excess(limits, Z, multipliers, found.splits, found.squares)
+        helps = found.splits, found.squares, found.part_splits
+        excess = most_excess(limits, Z, multipliers, *helps)
     bounded = certificate._bound_by(limits, excess, Z, multipliers)
     return frontier.solve(limits).certificate.claim, found.claim, bounded
 
@@ -67,6 +68,17 @@ def test_where_no_row_has_a_part_less_than_a_thousandth_is_lost(delta: float) ->
         )
         assert exact * (1 - 1e-3) < bounded <= claim * (1 + 1e-10)
         assert claim <= exact * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("delta", [0.7, 0.3, 0.24])
+def test_where_rows_have_a_part_and_the_budget_is_that_of_delta_nothing_is_lost(
+    delta: float,
+) -> None:
+    prior = 0.3 * spread(9, 2) + 0.7 / 9
+    limits = average_limits(prior, 0.1, delta)
+    exact, claim, bounded = listed_and_bounded(limits)
+    assert exact * (1 - 1e-5) < bounded <= claim * (1 + 1e-10)
+    assert claim <= exact * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("level", [0.3, 1.0, 2.0, 4.0])
@@ -164,6 +176,23 @@ def test_without_its_squares_a_bound_under_ldp_proves_less() -> None:
     assert found.squares is not None
     with pytest.raises(InputError, match="proves only"):
         verify(replace(found, squares=None))
+
+
+def test_without_the_splits_of_its_rows_with_a_part_a_bound_proves_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
+    prior = 0.3 * spread(18, 4) + 0.7 / 18
+    found = bound(average_limits(prior, 0.2, 0.19))
+    assert found.part_splits is not None
+    assert verify(found) >= found.claim
+    generator = np.random.default_rng(1)
+    wrong = found.part_splits + 0.1 * generator.normal(size=(18, 18))
+    for part_splits in (None, wrong, np.zeros((18, 18))):
+        with pytest.raises(InputError, match="proves only"):
+            verify(replace(found, part_splits=part_splits))
+    with pytest.raises(InputError, match="part_splits must be a 18 x 18 matrix"):
+        verify(replace(found, part_splits=np.zeros((18, 19))))
 
 
 def test_a_uniform_prior_of_eighty_categories_has_the_closed_form() -> None:

@@ -139,6 +139,30 @@ def test_the_search_finds_the_row_of_largest_excess(limits: Limits) -> None:
         assert best[0] == pytest.approx(excess.max(), rel=1e-9)
 
 
+@pytest.mark.parametrize("delta", [0.7, 0.28])
+def test_the_search_finds_the_row_with_a_part_of_largest_excess(delta: float) -> None:
+    """With groups, too."""
+    generator = np.random.default_rng(1)
+    limits = average_limits(NORMAL_TEN, 0.5, delta)
+    rows = extreme_rows(limits)
+    rows = rows[((rows > 0) & (rows < 1)).any(axis=1)]
+    halves = [np.array([x, 9 - x]) for x in range(5)]
+    for number in range(6):
+        Z, multipliers = generator.normal(size=(10, 10)), generator.normal(size=10)
+        listed = alone(limits)
+        if number % 2:
+            listed = Listed(limits, halves)
+            multipliers, half = multipliers + multipliers[::-1], Z[:5, :5]
+            Z = np.block([[half, half[:, ::-1]], [half[::-1], half[::-1, ::-1]]]) + np.eye(10)
+        excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
+        args = limits, listed, Z, multipliers, rows[:5], generator
+        found, values = sets._search_parts(*args)
+        best = ((found @ Z) ** 2).sum(axis=1) / found.sum(axis=1) - found @ multipliers
+        assert np.allclose(best, values, rtol=1e-9)
+        assert best[0] == pytest.approx(excess.max(), rel=1e-9)
+        assert all(np.abs(rows - row).max(axis=1).min() < 1e-12 for row in found)
+
+
 @pytest.mark.parametrize("delta", [0.42, 0.5, 0.6])
 def test_rows_at_the_edge_are_extreme_and_on_average_near_the_prior(delta: float) -> None:
     limits = average_limits(SKEWED, 0.2, delta)
