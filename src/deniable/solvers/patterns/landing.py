@@ -91,7 +91,7 @@ def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> L
     # found from the change probabilities, which are small, and rounded up: a double near 1 moves a
     # level of 15 nats by more than the error bounds leave.
     blur = (aim.change_probability - moments.change) / (flip - moments.change)
-    near_one = np.nextafter(1.0 - blur, 0.0)
+    near_one = np.nextafter(1.0 - blur.clip(0.0), 0.0)  # blur < 0: too high by a rounding at most
     retention = np.where(target > 1.0, near_one, np.minimum(aim.keep_excess / moments.gain, 1.0))
     return law.with_retention(np.where(over > 0, retention, 1.0))
 

@@ -63,6 +63,19 @@ def test_own_responses_bring_levels_of_many_nats_down_to_within_the_tolerance() 
         assert np.all(levels - below < 1e-9)
 
 
+def test_a_level_too_high_by_a_rounding_needs_no_retention_above_one() -> None:
+    # Of 10,000 categories a level and its change probability round differently by 1e-12.
+    vote = vote_of(
+        checked_problem([10_000, 4, 23], [1.0] * 3), np.array([90.0, 150, 160]), 200, 100, 1
+    )
+    vote = vote.at_height(4.0)
+    met = vote.moments().levels(vote.counts)
+    for shift in np.arange(80, 105, 0.5) * 2e-14:
+        level = met + np.array([shift, -1e-8, 0.4 * TOLERANCE])
+        landed = land(checked_problem([10_000, 4, 23], level.tolist()), vote)
+        assert np.all(landed.attribute_bounds()[0] <= level)
+
+
 @pytest.mark.slow
 def test_twenty_thousand_attributes_are_brought_onto_their_levels_by_one_law() -> None:
     # A level's error bound counted twice what kept and changed records have in common.
