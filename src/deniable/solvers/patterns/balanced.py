@@ -419,10 +419,7 @@ class _CommonSearch:
 
     def mixed(self, near: Fit | None) -> tuple[Part, Fit | None] | None:
         """Return the best mixture over a table of patterns, and the best ramp."""
-        tried = rungs(self._multiples, None)
-        if not tried:
-            return None
-        caps = [self._under(rung) for rung in tried]
+        caps = [self._under(rung) for rung in rungs(self._multiples, None)]
         return mixture(self._problem.counts, self._aimed, caps, self._height, self._floor, near)
 
     def lifted(self, epsilon: float) -> Part | None:
@@ -503,9 +500,9 @@ class _CommonSearch:
 
     def _blended(self, together: _Together, height: float) -> bool:
         """Take the best mixture of ramps, or one that is as good; return whether there is one."""
-        tried = rungs(self._multiples, None)
-        if not tried or not MOST_IN_TABLE < len(together.places) <= MOST_BLENDED:
+        if not MOST_IN_TABLE < len(together.places) <= MOST_BLENDED:
             return False
+        tried = rungs(self._multiples, None)
         counts, aimed = self._problem.counts[together.places], self._aimed[together.places]
         caps = [self._under(rung)[together.places] for rung in tried]
         found = blended(counts, aimed, caps, height, self._floor)
@@ -562,14 +559,14 @@ def rungs(caps: FloatArray, floor: float | None) -> list[float]:
 
     Returns:
         Infinity for the caps as they are; the tightest of them, where they differ; and stricter
-        ones. None where there is no room.
+        ones.
     """
     tightest = float(caps.min())
     near = () if floor is None else _BELOW_CAPS
     stricter = {*_RUNGS, *(part * tightest for part in near)}
     below = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
     uneven = [tightest] if float(caps.max()) > tightest * (1 + 1e-9) else []
-    return [math.inf, *uneven, *below] if tightest > 1.02 * (1 + 1e-9) else []
+    return [math.inf, *uneven, *below]
 
 
 def _tied(problem: Problem, limits: FloatArray) -> FloatArray:

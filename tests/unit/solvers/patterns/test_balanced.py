@@ -219,13 +219,15 @@ def test_a_cap_half_as_loose_as_the_others_leaves_its_attribute_in_the_common_la
     assert solution.epsilon < alone.epsilon
 
 
-def test_caps_a_hundredth_above_the_levels_leave_no_room_for_ramps() -> None:
+@pytest.mark.parametrize("times", [1.001, 1.01])
+def test_caps_just_above_the_levels_leave_room_for_a_common_law(times: float) -> None:
+    # Beyond the program's size caps below 1.02 times the levels once left independent responses.
     counts, levels = request(3, 7)
-    caps = [1.01 * level for level in levels]
-    assert balanced.solve(counts, levels, caps, None, exact=0).method == "independent"
+    caps = [times * level for level in levels]
     program = balanced.solve(counts, levels, caps, None)
-    assert program.method == "program"
-    assert program.epsilon < math.fsum(levels)
+    ramp = balanced.solve(counts, levels, caps, None, exact=0)
+    assert (program.method, ramp.method) == ("program", "ramp")
+    assert program.epsilon < ramp.epsilon < 1.01 * program.epsilon < math.fsum(levels)
 
 
 def test_where_the_program_fails_a_ramp_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
