@@ -34,10 +34,11 @@ from deniable.solvers.patterns.optimal import (
 )
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_blends import MOST_ATTRIBUTES as MOST_BLENDED
-from deniable.solvers.patterns.ramp_blends import blended
+from deniable.solvers.patterns.ramp_blends import Blend, blended
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
+    Mixed,
     RampLaws,
     at_levels,
     best_lifted,
@@ -45,6 +46,7 @@ from deniable.solvers.patterns.ramp_laws import (
     mixture,
 )
 from deniable.solvers.patterns.ramp_lifts import Lift
+from deniable.solvers.patterns.ramp_mixtures import MOST_ORBITS
 from deniable.solvers.patterns.ramps import Fit
 from deniable.solvers.problem import (
     Problem,
@@ -291,7 +293,7 @@ def _under(
     parts, method, ramp = _without_lift(problem, limits, floor, optimum, near, exact)
     if method == "ramp":
         epsilon = record_level(parts)
-        lifted = _CommonSearch(problem, limits, floor, optimum).lifted(epsilon)
+        lifted = CommonSearch(problem, limits, floor, optimum.epsilon).lifted(epsilon)
         parts = parts if lifted is None else [lifted]
     return parts, method, ramp
 
@@ -315,7 +317,7 @@ def _without_lift(
     if few and (table := capped_table(problem, limits, floor, exact)):
         better = _costs_less(table, product)
         return ([table], "program", None) if better else ([product], "independent", None)
-    search = _CommonSearch(problem, limits, floor, optimum)
+    search = CommonSearch(problem, limits, floor, optimum.epsilon)
     if few:
         mixed, even = search.mixed(near), None
         if (multiple := _tightest_of_uneven(problem, limits)) is not None:
@@ -323,14 +325,16 @@ def _without_lift(
             tightest = multiple * problem.attribute_epsilon
             even = capped_table(problem, tightest, floor, exact)
             if even is None and len(set(_tied(problem, tightest).tolist())) < problem.n_attributes:
-                stricter = _CommonSearch(problem, tightest, floor, optimum).mixed(None)
-                if stricter and (not mixed or _costs_less(stricter[0], mixed[0])):
-                    mixed = stricter[0], mixed[1] if mixed else None
-        if even is not None and _costs_less(even, mixed[0] if mixed else product):
+                stricter = CommonSearch(problem, tightest, floor, optimum.epsilon).mixed(None)
+                if stricter and (not mixed or _costs_less(stricter.part, mixed.part)):
+                    mixed = replace(stricter, fit=mixed.fit if mixed else None)
+        if even is not None and _costs_less(even, mixed.part if mixed else product):
             return [even], "program", None
-        if mixed and _costs_less(mixed[0], product):
-            return [mixed[0]], "ramp", mixed[1]
+        if mixed and search.tabled and _costs_less(mixed.part, product):
+            return [mixed.part], "ramp", mixed.fit
     best = search.best(near)
+    if few and mixed and mixed.part.account.epsilon < record_level(best.parts):
+        return [mixed.part], "ramp", mixed.fit  # of fewer orbits
     if record_level(best.parts) < product.account.epsilon:
         return best.parts, "ramp", best.ramp
     # A table that is too large for much is better than independent responses.
@@ -392,35 +396,51 @@ class _Together:
             self.best, self.least = (part, ramp), epsilon
 
 
-class _CommonSearch:
+class CommonSearch:
     """The search for a common law of attributes that all have room below their caps.
 
     Args:
         problem: the attributes, k of them.
         limits: their caps in nats, shape (k,).
         floor: t, or None.
-        optimum: without caps and floor.
+        without: what the record costs without caps and floor, in nats.
+
+    Attributes:
+        tabled: whether ramps are mixed over a table of patterns.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        limits: FloatArray,
-        floor: float | None,
-        optimum: OptimalSolution,
+        self, problem: Problem, limits: FloatArray, floor: float | None, without: float
     ) -> None:
-        self._problem, self._floor, self._optimum = problem, floor, optimum
+        self._problem, self._floor, self._without = problem, floor, without
         self._level = _tied(problem, limits)
         self._aimed = self._level - np.minimum(AIM, 1e-3 * self._level)
         self._caps = np.minimum(limits, LOOSEST * problem.attribute_epsilon)
         self._multiples = self._caps / problem.attribute_epsilon
         self._rungs = rungs(self._multiples, floor)
-        self._height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)
+        self._height = without + min(0.35, 0.1 * without)
+        kinds = np.stack([problem.n_categories, self._level, np.round(self._caps, 9)])
+        alike = np.unique(kinds, axis=1, return_counts=True)[1]
+        few = problem.n_attributes <= MOST_IN_TABLE
+        self.tabled = few and math.prod((alike + 1).tolist()) <= MOST_ORBITS
 
-    def mixed(self, near: Fit | None) -> tuple[Part, Fit | None] | None:
-        """Return the best mixture over a table of patterns, and the best ramp."""
+    def mixed(self, near: Fit | None) -> Mixed | None:
+        """Return the best mixture over a table of patterns, and the best ramp; None if it would be
+        too large."""
+        if not self.tabled:
+            return None
         caps = [self._under(rung) for rung in rungs(self._multiples, None)]
         return mixture(self._problem.counts, self._aimed, caps, self._height, self._floor, near)
+
+    def mixtures(self) -> Mixed | Blend | None:
+        """Return the best mixture that is found, and what it finds for other levels; None beyond
+        the attributes of which ramps are mixed."""
+        if self.tabled:
+            return self.mixed(None)
+        if self._problem.n_attributes > MOST_BLENDED:
+            return None
+        caps = [self._under(rung) for rung in rungs(self._multiples, None)]
+        return blended(self._problem.counts, self._aimed, caps, self._height, self._floor)
 
     def lifted(self, epsilon: float) -> Part | None:
         """Return the best ramp that is lifted for one pair, under the caps and stricter ones; None
@@ -462,10 +482,9 @@ class _CommonSearch:
     def best(self, near: Fit | None) -> _Common:
         """Return the best law found, with the attributes set apart that stand in its way."""
         best = self._common([], self._height, near)
-        without_caps = self._optimum.epsilon
         largest = int(np.argmax(self._level))
-        costly = record_level(best.parts) > 1.1 * without_caps
-        if self._floor is None or not costly or self._level[largest] <= 0.5 * without_caps:
+        costly = record_level(best.parts) > 1.1 * self._without
+        if self._floor is None or not costly or self._level[largest] <= 0.5 * self._without:
             return best
         # Beside a level that takes most of ε the others' pairs rise with it, or break the floor.
         rest = Problem(
@@ -500,7 +519,7 @@ class _CommonSearch:
 
     def _blended(self, together: _Together, height: float) -> bool:
         """Take the best mixture of ramps, or one that is as good; return whether there is one."""
-        if not MOST_IN_TABLE < len(together.places) <= MOST_BLENDED:
+        if self.tabled or len(together.places) > MOST_BLENDED:
             return False
         tried = rungs(self._multiples, None)
         counts, aimed = self._problem.counts[together.places], self._aimed[together.places]
@@ -542,7 +561,7 @@ class _CommonSearch:
                 part = ramps.part(*found)
                 used = float((part.account.epsilon_given_rest / self._level[places]).max())
                 together.take(part, found[1], found[1].w)
-            close = whole and together.least <= _CLOSE * self._optimum.epsilon
+            close = whole and together.least <= _CLOSE * self._without
             if together.best and (ramps.beaten or close):
                 break  # without the floor stricter caps cost more, and with it no less
             if ramps.ends_unchanged and (self._floor == 1.0 or ramps.kept >= unchanged):

@@ -9,7 +9,7 @@ What is mixed for stricter caps is among what is mixed for looser ones, whatever
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,6 +96,8 @@ class Blend:
         evenly: of uneven caps, the best under their tightest multiple for all.
         ramps: the best, whatever the floor, under each of the caps that were looked at, and None
             under the others.
+        meeting: from other levels and caps, shapes (k,), to the best mixture of the same ramps that
+            meets and keeps them; None if none is found.
     """
 
     part: Part | None
@@ -103,6 +105,7 @@ class Blend:
     ramp: Fit | None
     evenly: Fit | None
     ramps: list[Fit | None]
+    meeting: Callable[[FloatArray, FloatArray], Part | None]
 
 
 @dataclass
@@ -173,9 +176,17 @@ def blended(
     if priced and (law is None or law.account.epsilon > pool.epsilon(before)):
         other = _passing(pool.law(before), aimed, caps[0], floor)
         law = min(filter(None, (law, other)), key=lambda one: one.account.epsilon, default=None)
-    part = None if law is None else Part(tuple(range(len(counts))), law, law.account)
     ramps = [stage.ramp for stage in stages]
-    return Blend(part, best, keeping, ramps[1] if uneven else None, ramps)
+
+    def meeting(aimed: FloatArray, caps: FloatArray) -> Part | None:
+        pool.meet(checked_problem(counts.tolist(), aimed.tolist()))
+        return _part(_passing(pool.law(), aimed, caps, floor))
+
+    return Blend(_part(law), best, keeping, ramps[1] if uneven else None, ramps, meeting)
+
+
+def _part(law: VoteBlend | None) -> Part | None:
+    return None if law is None else Part(tuple(range(len(law.n_categories))), law, law.account)
 
 
 def _passing(
@@ -241,6 +252,11 @@ class _Pool:
         for place in places:
             self._held.append(other._held[place])
             self._mixing.add(*self._held[-1][-1])
+
+    def meet(self, problem: Problem) -> None:
+        """Ask for other levels of the same attributes."""
+        self._problem, self._change = problem, problem.change_probability
+        self._mixing.meet(problem)
 
     def search(self, caps: FloatArray) -> RampSearch:
         """Return the search for a ramp under caps, shape (k,)."""

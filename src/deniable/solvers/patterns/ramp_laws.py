@@ -7,7 +7,7 @@ more room.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from deniable.solvers.patterns.optimal import Part, alike
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
 from deniable.solvers.patterns.ramp_lifts import Lift, LiftedRamps
-from deniable.solvers.patterns.ramp_mixtures import BY_ROUNDING, EXACTLY, mixed
+from deniable.solvers.patterns.ramp_mixtures import BY_ROUNDING, EXACTLY, Mixture, mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampFit, RampSearch, Target
 from deniable.solvers.problem import Problem, checked_problem
@@ -337,6 +337,22 @@ def best_lifted(
     return best if gained >= _LEAST_GAIN else None
 
 
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """A law that is a mixture of ramps.
+
+    Attributes:
+        part: the law.
+        fit: the best ramp.
+        meeting: from other levels and caps, shapes (k,), to the best mixture of the same ramps that
+            meets and keeps them; None if none is found, and where a cap is smaller than it was.
+    """
+
+    part: Part
+    fit: Fit | None
+    meeting: Callable[[FloatArray, FloatArray], Part | None]
+
+
 def mixture(
     counts: IntArray,
     aimed: FloatArray,
@@ -344,7 +360,7 @@ def mixture(
     height: float,
     floor: float | None,
     near: Fit | None,
-) -> tuple[Part, Fit | None] | None:
+) -> Mixed | None:
     """Return the best mixture of ramps over a table of patterns, and the best ramp.
 
     Args:
@@ -357,14 +373,26 @@ def mixture(
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
     grouped = orbits(problem, np.round(caps[0], 9).tolist())
-    first = np.unique(grouped.group_of, return_index=True)[1]
+    group_of = grouped.group_of
+    first = np.unique(group_of, return_index=True)[1]
     kept = None if floor is None else floor + 3.0 * FLOOR_MARGIN
     best = mixed(OrbitRamps(grouped), [limits[first] for limits in caps], height, kept, near)
-    if best is None:
-        return None
-    law = table_of(tuple(counts.tolist()), grouped, best.density)
-    if not keep_floor([law], floor):
-        return None
-    given = np.minimum(caps[0], best.epsilon)
-    account = Account(best.epsilon, aimed, aimed * (1.0 - 1e-12), given)
-    return Part(tuple(range(len(counts))), law, account), best.fit
+
+    def drawn(found: Mixture | None, aimed: FloatArray, limits: FloatArray) -> Part | None:
+        law = None if found is None else table_of(tuple(counts.tolist()), grouped, found.density)
+        if found is None or law is None or not keep_floor([law], floor):
+            return None
+        given = np.minimum(limits, found.epsilon)
+        account = Account(found.epsilon, aimed, aimed * (1.0 - 1e-12), given)
+        return Part(tuple(range(len(counts))), law, account)
+
+    def meeting(aimed: FloatArray, limits: FloatArray) -> Part | None:
+        least = np.full(len(first), np.inf)
+        np.minimum.at(least, group_of, aimed)
+        apart = float((aimed - least[group_of]).max())  # attributes of a group that are not alike
+        if best is None or (limits < caps[0]).any() or apart > AIM:
+            return None
+        return drawn(best.meeting(least), least[group_of], caps[0])
+
+    part = drawn(best, aimed, caps[0])
+    return None if best is None or part is None else Mixed(part, best.fit, meeting)

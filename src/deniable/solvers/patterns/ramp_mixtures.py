@@ -24,14 +24,14 @@ costs much, the program's multipliers say what else to mix.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.solvers import highs
-from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps
+from deniable.solvers.patterns.ramp_response import OrbitRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
 from deniable.solvers.problem import Problem
 
@@ -41,10 +41,7 @@ FACTORS = (0.7, 0.9, 1.1, 1.4)
 _FALL_FROM = (0.0, *np.geomspace(0.03, 2.0, 16).tolist())
 """Where the steepest ramps start to fall, in parts of the mean of what changes cost."""
 
-_FEW = 4096
-"""Orbits up to which a ramp is searched for under every one of the caps."""
-
-EXACTLY, BY_ROUNDING, _NEARLY = 1e-12, 1e-11, 1e-5
+EXACTLY, BY_ROUNDING = 1e-12, 1e-11
 """To what ramps meet levels over all orbits, where rounding lets them and where it does not, as in
 faint levels, and on a grid; in nats or as a part below one."""
 
@@ -52,10 +49,10 @@ _CAP_ROUNDING, _PART_OF_CAP = 1e-7, 1e-3
 """What is left of a cap to rounding, in nats, and at most as a part of it: of a table's weights the
 likeliest takes what is left over from all others, and may be one that a cap holds for."""
 
-_MOST_PRICED = 8192
-"""Orbits up to which more ramps are looked for by the program's prices."""
+MOST_ORBITS = 4096
+"""Orbits up to which ramps are mixed over all of them: twelve different attributes."""
 
-_DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 8, 20, 25, 1e-4
+_DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 16, 20, 25, 1e-4
 """Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
 many steps of a search each, as long as it gains."""
 
@@ -109,15 +106,20 @@ class Mixing:
     """
 
     def __init__(self, problem: Problem, first: IntArray, second: IntArray, about: float) -> None:
-        self._change, self._about = problem.change_probability, about
-        lift = problem.n_categories * problem.keep_excess / (problem.n_categories - 1.0)
-        self._product = lift[first] * lift[second]
+        self._pairs, self._about = (first, second), about
         self.prices: Prices | None = None
         self._looked_at = np.zeros(len(first), dtype=np.bool_)
-        self._held = np.empty((0, 2 + len(self._change) + len(first)))
-        self._added: list[FloatArray] = []
+        self._delivered: list[FloatArray] = []
         self._ends: list[float] = []
         self._active = np.empty(0, dtype=np.int64)
+        self.meet(problem)
+
+    def meet(self, problem: Problem) -> None:
+        """Ask for these levels: what a density delivers is the same for all."""
+        lift = problem.n_categories * problem.keep_excess / (problem.n_categories - 1.0)
+        first, second = self._pairs
+        self._change, self._product = problem.change_probability, lift[first] * lift[second]
+        self._held = np.empty((0, 2 + len(self._change) + len(first)))
 
     def add(self, end: float, total: float, changed: FloatArray, pairs: FloatArray) -> None:
         """Add a density that is 1 where nothing is changed.
@@ -129,22 +131,26 @@ class Mixing:
             pairs: E_μ[F h_i h_j] of the pairs, in their order.
         """
         self._ends.append(math.exp(end + self._about))
-        self._added.append(self._row(total, changed, pairs))
+        self._delivered.append(np.concatenate([[total], changed, pairs]))
 
     def correct(self, place: int, total: float, changed: FloatArray, pairs: FloatArray) -> None:
         """Replace what was said of a density before: what it delivers, to more digits."""
-        self._rows()[place] = self._row(total, changed, pairs)
+        self._delivered[place] = np.concatenate([[total], changed, pairs])
+        self._rows()[place] = self._of(self._delivered[place][None])
 
     def _rows(self) -> FloatArray:
         """Return a row for each density, (n, 2 + m + pairs)."""
-        if self._added:
-            self._held, self._added = np.vstack([self._held, *self._added]), []
+        new = self._delivered[len(self._held) :]
+        if new:
+            self._held = np.vstack([self._held, self._of(np.array(new))])
         return self._held
 
-    def _row(self, total: float, changed: FloatArray, pairs: FloatArray) -> FloatArray:
+    def _of(self, delivered: FloatArray) -> FloatArray:
+        """Return the rows of densities that deliver this."""
+        total, changed, pairs = np.split(delivered, [1, 1 + len(self._change)], axis=1)
         levels = changed / self._change - total
-        pairs = pairs - _ROUNDED * total
-        return np.concatenate([[1.0, total], levels, pairs / self._product])
+        ratios = (pairs - _ROUNDED * total) / self._product
+        return np.hstack([np.ones_like(total), total, levels, ratios])
 
     @property
     def scale(self) -> float:
@@ -243,11 +249,14 @@ class Mixture:
         density: f over its value where nothing is changed, of every orbit, shape (n,).
         epsilon: of the record, in nats.
         fit: the best ramp under the loosest caps that has one, a start for similar requests.
+        meeting: from other levels of the orbits' groups, shape (m,), to the best mixture of the
+            same ramps that meets them.
     """
 
     density: FloatArray
     epsilon: float
     fit: Fit | None
+    meeting: Callable[[FloatArray], "Mixture | None"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,40 +325,28 @@ def _searched(
 ) -> Iterator[list[Fit]]:
     """Yield the best ramp under each caps, with its top moved up, until stricter caps cost more
     than a ramp that keeps the floor."""
-    few, least, first = len(sums.orbits.chance) <= _FEW, math.inf, True
+    least = math.inf
     for limits in caps:
-        search = _search(sums, limits, height, few)
-        fit, near = search.best(1.0, near, afar=few or first), None
+        search = RampSearch(
+            sums, AtLevels(sums.orbits.groups, limits), height, EXACTLY, BY_ROUNDING
+        )
+        fit, near = search.best(1.0, near), None
         if fit is None:
             yield []
             continue
         if fit.w >= (1.0 + _ABOVE) * least:
             break
-        ramps = [fit]
-        if few or first:
-            ramps += search.raised(fit)
+        ramps = [fit, *search.raised(fit)]
         if floor is None or search.least_ratio(fit) >= floor:
             least = min(least, fit.w)
-        elif (few or first) and (kept := search.keeping(floor, fit)) is not None:
+        elif (kept := search.keeping(floor, fit)) is not None:
             ramps.append(kept)
-        first = False
         yield ramps
 
 
 def below_caps(caps: FloatArray) -> FloatArray:
     """Return the steepest slopes that keep caps in a law as drawn, shape (m,)."""
     return np.asarray(caps - np.minimum(_CAP_ROUNDING, _PART_OF_CAP * caps))
-
-
-def _search(sums: OrbitRamps, caps: FloatArray, height: float, few: bool) -> RampSearch:
-    """Return the search for ramps: of many orbits on a grid of costs, which is quicker, and right
-    to more digits than what is mixed has to be."""
-    groups, group_of = sums.orbits.groups, sums.orbits.group_of
-    if few:
-        return RampSearch(sums, AtLevels(groups, caps), height, EXACTLY, BY_ROUNDING)
-    a, level = groups.n_categories[group_of], groups.attribute_epsilon[group_of]
-    target = AtLevels(Problem(a, level), caps[group_of])
-    return RampSearch(GridRamps(a), target, height, _NEARLY, _NEARLY)
 
 
 _Ramp = tuple[FloatArray, float, float, FloatArray]
@@ -458,7 +455,7 @@ class _OrbitPool:
         """
         shares = self._mixing.shares(floor)
         fit = next((stage.fit for stage in reversed(stages) if stage.fit), None)
-        if shares is not None and len(self._chance) <= _MOST_PRICED:
+        if shares is not None:
             whole, priced = self.size, list[int]()
             for stage in stages:
                 if stage.priced and stage.fit is not None:
@@ -466,6 +463,12 @@ class _OrbitPool:
                     if better is not None:
                         shares = min(shares, better, key=self._mixing.epsilon)
                     priced = [*range(whole, self.size)]
+        return self._met(shares, floor, fit)
+
+    def _met(
+        self, shares: FloatArray | None, floor: float | None, fit: Fit | None
+    ) -> Mixture | None:
+        """Return the mixture with these shares, if it meets the levels."""
         if shares is None:
             return None
         density = np.zeros_like(self._chance)
@@ -477,7 +480,13 @@ class _OrbitPool:
         level = np.log(kept) + np.log(self._problem.n_categories - 1.0) - np.log(changed)
         if np.abs(level - self._problem.attribute_epsilon).max() > _EXACT:
             return None
-        return Mixture(density, math.log(float(density.max() / density.min())), fit)
+
+        def meeting(levels: FloatArray) -> Mixture | None:
+            self._problem = replace(self._problem, attribute_epsilon=levels)
+            self._mixing.meet(self._problem)
+            return self._met(self._mixing.shares(floor), floor, fit)
+
+        return Mixture(density, math.log(float(density.max() / density.min())), fit, meeting)
 
     def _priced(self, stage: Stage, floor: float | None, priced: list[int]) -> FloatArray | None:
         """Return the shares after adding what the program's prices say it lacks.
@@ -499,7 +508,7 @@ class _OrbitPool:
             return self._mixing.shares(floor, np.array(among))
 
         shares = shares_of_stage()
-        for _ in range(min(_ROUNDS * _MOST_PRICED // len(self._chance), _MOST_ROUNDS)):
+        for _ in range(min(_ROUNDS * MOST_ORBITS // len(self._chance), _MOST_ROUNDS)):
             if shares is None or self._mixing.epsilon(shares) < fit.w + _DEAR:
                 break
             worth = self._worth()

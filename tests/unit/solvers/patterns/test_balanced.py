@@ -59,7 +59,7 @@ def test_beyond_sixteen_attributes_that_are_alike_no_table_is_made_either() -> N
 
 def no_blend(*request: Any) -> Blend:
     """What is found where no ramps mix, nor any ramp meets the levels."""
-    return Blend(None, None, None, None, [None for _ in request[2]])
+    return Blend(None, None, None, None, [None for _ in request[2]], lambda *_: None)
 
 
 def test_so_it_is_where_no_ramp_keeps_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:

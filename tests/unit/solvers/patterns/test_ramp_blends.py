@@ -85,6 +85,25 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
     assert costs[0] < costs[-1] - 0.1
 
 
+def test_what_is_mixed_is_mixed_anew_for_larger_levels() -> None:
+    levels = spread(2)
+    blend = blended(COUNTS, levels, [2.0 * levels], 8.0, FLOOR)
+    assert blend.part is not None
+    larger = 1.03 * levels
+    more = blend.meeting(larger, 2.0 * larger)
+    anew = blended(COUNTS, larger, [2.0 * larger], 8.0, FLOOR).part
+    assert more is not None
+    assert anew is not None
+    above, below = more.law.attribute_bounds()
+    np.testing.assert_allclose(above, larger, atol=1e-9)
+    np.testing.assert_allclose(below, larger, atol=1e-9)
+    assert more.law.keeps_pair_floor(FLOOR)
+    assert (more.account.epsilon_given_rest <= 2.0 * larger).all()
+    assert blend.part.account.epsilon < more.account.epsilon <= 1.02 * anew.account.epsilon
+    # Its slopes are too steep for smaller caps.
+    assert blend.meeting(0.9 * levels, 1.8 * levels) is None
+
+
 def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = spread(4)
     given = COUNTS, levels, [3.0 * levels, 2.0 * levels], float(0.5 * levels.sum()), FLOOR
@@ -157,7 +176,7 @@ def test_where_no_mixture_passes_the_ramps_that_were_found_are_not_looked_for_ag
 
     monkeypatch.setattr(ramp_blends.RampSearch, "best", counted)
     monkeypatch.setattr(ramp_blends._Pool, "law", lambda *_: None)
-    monkeypatch.setattr(balanced._CommonSearch, "lifted", lambda *_: None)  # by searches of its own
+    monkeypatch.setattr(balanced.CommonSearch, "lifted", lambda *_: None)  # by searches of its own
     solution = balanced.solve([5] * 17, levels.tolist(), (1.2 * levels).tolist(), 0.3)
     assert solution.method == "ramp"
     assert isinstance(solution.parts[0].law, GatedSum)

@@ -41,7 +41,7 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(floor: float | None) -> No
     caps = [rung * level for rung in RUNGS]
     found = mixture(problem.counts, level - 4e-10, caps, 0.6 * float(level.sum()), floor, None)
     assert found is not None
-    part, fit = found
+    part, fit = found.part, found.fit
     assert isinstance(part.law, PatternTable)
     q = np.array([weight / 2**part.law.bits for weight in part.law.weights])
     kept = part.law.keep_probabilities()
@@ -85,11 +85,29 @@ def test_attributes_that_are_alike_are_mixed_alike_and_cost_what_they_do_one_by_
     assert together.epsilon == pytest.approx(apart.epsilon, rel=5e-3)
 
 
-def test_of_many_orbits_ramps_are_searched_for_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = request(2, 7)
-    right = best(problem, 0.5, (2.0,)).epsilon
-    monkeypatch.setattr(ramp_mixtures, "_FEW", 0)
-    assert best(problem, 0.5, (2.0,)).epsilon == pytest.approx(right, abs=0.01)
+def test_what_is_mixed_is_mixed_anew_for_larger_levels() -> None:
+    counts, level = np.array([10_000, 5, 4, 4, 3]), np.array([1.5, 0.9, 0.7, 0.7, 0.6])
+    found = mixture(counts, level, [2.0 * level], 2.0, 0.9, None)
+    assert found is not None
+    again = found.meeting(level, 2.0 * level)
+    assert again is not None
+    assert again.account.epsilon == pytest.approx(found.part.account.epsilon, abs=1e-9)
+    larger = 1.03 * level
+    more = found.meeting(larger, 2.0 * larger)
+    assert more is not None
+    assert isinstance(more.law, PatternTable)
+    kept = more.law.keep_probabilities()
+    np.testing.assert_allclose(np.log(kept * (counts - 1) / (1 - kept)), larger, atol=1e-9)
+    assert more.law.least_pair_ratio() >= 0.9
+    q = np.array([weight / 2**more.law.bits for weight in more.law.weights])
+    assert (oracle.given_rest(counts.tolist(), q) <= 2.0 * larger).all()
+    anew = mixture(counts, larger, [2.0 * larger], 2.0, 0.9, None)
+    assert anew is not None
+    assert anew.part.account.epsilon - 1e-9 <= more.account.epsilon
+    assert more.account.epsilon <= 1.05 * anew.part.account.epsilon
+    # Of smaller caps it knows nothing, nor of two that were alike and are no more.
+    assert found.meeting(0.9 * level, 1.8 * level) is None
+    assert found.meeting(level * [1.0, 1.0, 1.0, 1.01, 1.0], 2.0 * larger) is None
 
 
 def test_where_no_ramp_is_found_steep_ones_are_mixed_with_the_product_law(
@@ -159,16 +177,16 @@ def test_where_the_floor_costs_much_prices_tell_what_else_to_mix(
     found = mixture(*given)
     assert before is not None
     assert found is not None
-    law = found[0].law
+    law = found.part.law
     assert isinstance(law, PatternTable)
-    assert found[0].account.epsilon < before[0].account.epsilon - 0.02
+    assert found.part.account.epsilon < before.part.account.epsilon - 0.02
     q = np.array([weight / 2**law.bits for weight in law.weights])
     assert (oracle.given_rest(counts, q) <= 2.0 * level).all()
     kept = law.keep_probabilities()
     delivered = np.log(kept * (problem.n_categories - 1) / (1 - kept))
     np.testing.assert_allclose(delivered, level, atol=1e-9)
     optimum = linear.solve(counts, levels, given_rest_cap=2.0 * level, pair_floor=0.9).epsilon
-    assert optimum - 1e-6 <= found[0].account.epsilon <= 1.1 * optimum
+    assert optimum - 1e-6 <= found.part.account.epsilon <= 1.1 * optimum
     assert keep_floor([law], 0.9)
 
 
