@@ -105,6 +105,7 @@ def _by_ratio(
         return [float(level) for level in np.minimum(scale * ratios, caps)]
 
     spent = _at_once(plan, budget, ratios, caps, None)
+    spent = spent and (spent.mix() or spent)
     if spent is not None and (solution := spent.solution()) is not None:
         return plan.with_levels(solution, spent.levels)
 
@@ -260,6 +261,9 @@ def _not_worse_than_apart(
         best = best or at(0.0)
     if best is None:
         return plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
+    mixed = best.mix()
+    if mixed is not None and _loses_nothing(plan, mixed, apart, costs):
+        best = mixed
     solution = best.solution()
     return None if solution is None else plan.with_levels(solution, best.levels)
 

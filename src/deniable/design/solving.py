@@ -17,6 +17,7 @@ from deniable.mechanism.privacy import compose, record_epsilon
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns.balanced import BalancedSolution
+    from deniable.solvers.patterns.totals import Spent
 
 _T = TypeVar("_T")
 
@@ -89,11 +90,13 @@ class Divided:
         parts: see :class:`Solution`.
         solution: returns the same laws with what is known of the optimum at these levels, for which
             it may have to be searched; None where nothing settles.
+        mix: returns what a further search buys in the same ratios, if that is more, else None.
     """
 
     levels: list[float]
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
     solution: Callable[[], Solution | None]
+    mix: Callable[[], "Divided | None"]
 
 
 def aimed_below(levels: Sequence[float]) -> list[float]:
@@ -185,6 +188,12 @@ def spend_balanced(
         )
     except (SolverError, ArithmeticError):
         return None
+    return _divided(spent)
+
+
+def _divided(spent: "Spent") -> Divided:
+    """Return the same as designs know it."""
+    from deniable.solvers.problem import SolverError
 
     def solution() -> Solution | None:
         try:
@@ -192,7 +201,14 @@ def spend_balanced(
         except (SolverError, ArithmeticError):
             return None
 
-    return Divided(spent.levels.tolist(), _laws(spent.parts), solution)
+    def mix() -> Divided | None:
+        try:
+            mixed = spent.mix()
+        except (SolverError, ArithmeticError):
+            return None
+        return None if mixed is None else _divided(mixed)
+
+    return Divided(spent.levels.tolist(), _laws(spent.parts), solution, mix)
 
 
 def cost_of_balanced_caps(

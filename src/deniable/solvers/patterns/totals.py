@@ -5,7 +5,8 @@ the ramp (`ramps`, `AtTotal`) has the levels' common scale as its last unknown. 
 takes much of the total, that scale moves too steeply with the ramp's top: there it is found by
 secants over ramps at given levels. As for given levels (`balanced`), the same stricter caps are
 tried for every request. Where a floor on pairs stood in the way, the best ramp is lifted for the
-pair that breaks it (`ramp_lifts`).
+pair that breaks it (`ramp_lifts`), and ramps are mixed: those that are mixed at some levels can be
+mixed to meet larger ones.
 """
 
 import math
@@ -24,6 +25,7 @@ from deniable.solvers.patterns.balanced import (
     EXACT_IN_A_SEARCH,
     LOOSEST,
     BalancedSolution,
+    CommonSearch,
     Method,
     capped_table,
     compared,
@@ -57,6 +59,15 @@ _SECANTS, _SPENT_NEARLY = 8, 1e-4
 _GIANT, _PART_OF_GIANT = 0.55, 0.7
 """Part of a total from which on one of the optimum's levels is a giant, and at which it is tried
 first."""
+
+_POOLS, _AFRESH = 3, 1.08
+"""How often ramps to mix are looked for at most, and from how many times the levels on again at
+those that were bought."""
+
+_MIXED_TO, _MIXED_GAINS = 24, 1e-3
+"""Attributes up to which ramps are mixed after one was found: beyond, that takes long and gains
+little. And what is gained at least, in the sum of the levels' logarithms: mixtures take longer to
+draw."""
 
 _LOOSER = 1.1
 """Step to looser caps, as a factor, in which a ramp that keeps the floor is followed."""
@@ -97,11 +108,13 @@ class Spent:
         parts: the laws; their record level is at most the total.
         solve: from them to what the optimum at these levels is known to cost, which takes a search
             of its own.
+        mix: what mixtures of ramps buy, if that is more, by another search; None if nothing.
     """
 
     levels: FloatArray
     parts: tuple[Part, ...]
     solve: Callable[[], BalancedSolution]
+    mix: Callable[[], "Spent | None"] = lambda: None
 
     @cached_property
     def solution(self) -> BalancedSolution:
@@ -279,10 +292,24 @@ class _TotalSearch:
             # Newton steps to a ramp may settle nowhere, as with levels far apart at a small total.
             start = math.sqrt(product.scale * self._start(scale, 0.8))
             times = _SOLVED if self._problem.n_attributes <= MOST_IN_TABLE else _SOLVED_OF_MANY
-            solved = self._by_secants(start, self._solved, times)
+            solved = self._mixed(start, lower=True) or self._by_secants(start, self._solved, times)
             if solved is not None and _worth(solved) > _worth(best):
                 best = solved
-        return Spent(best.levels, tuple(best.parts), lambda: self._solution(best))
+        return self._spent(best)
+
+    def _spent(self, reached: _Reached) -> Spent:
+        def mix() -> Spent | None:
+            if reached.ramp is None or not self._floor_broken or len(reached.levels) > _MIXED_TO:
+                return None
+            mixed = self._mixed(reached.scale)
+            least = (1.0 - 2.0 * _UNSPENT_BY_SECANTS) * self._total
+            if mixed is None or record_level(mixed.parts) < least:
+                return None
+            more = _worth(mixed) > _worth(reached) + _MIXED_GAINS
+            return self._spent(mixed) if more else None
+
+        parts = tuple(reached.parts)
+        return Spent(reached.levels, parts, lambda: self._solution(reached), mix)
 
     def _solution(self, reached: _Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
@@ -664,6 +691,48 @@ class _TotalSearch:
             spent = near.w
         return None
 
+    def _mixed(self, scale: float, *, lower: bool = False) -> _Reached | None:
+        """Return what mixtures of ramps buy.
+
+        What is mixed at some levels can be mixed to meet larger ones, of looser caps, so that the
+        scale follows without a further search.
+
+        Args:
+            scale: where to begin.
+            lower: whether to go on at smaller levels where these cost more than the total.
+        """
+        best: _Reached | None = None
+        for _ in range(_POOLS):
+            levels = self._levels(scale)
+            problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
+            search = CommonSearch(problem, self._caps(levels), self._floor, self._total)
+            mixed = search.mixtures()
+            if mixed is None or mixed.part is None:
+                break
+            costs = mixed.part.account.epsilon / self._total
+            if costs > 1.0 and lower:
+                scale /= costs * costs
+                continue
+            found = self._by_secants(scale, self._met_by(mixed.meeting), _PROGRAMS)
+            if found is None or (best is not None and _worth(found) <= _worth(best)):
+                break
+            best, lower = found, False
+            if best.scale < _AFRESH * scale:
+                break
+            scale = best.scale
+        return best
+
+    def _met_by(
+        self, meeting: Callable[[FloatArray, FloatArray], Part | None]
+    ) -> Callable[[FloatArray], _Laws | None]:
+        """Return the laws of a mixture that is asked for these levels."""
+
+        def look(levels: FloatArray) -> _Laws | None:
+            part = meeting(levels - np.minimum(AIM, 1e-3 * levels), self._caps(levels))
+            return None if part is None else ([part], "ramp")
+
+        return look
+
     def _by_secants(
         self, scale: float, look: Callable[[FloatArray], _Laws | None], times: int
     ) -> _Reached | None:
@@ -680,16 +749,16 @@ class _TotalSearch:
         for _ in range(times):
             levels = self._levels(math.exp(at))
             laws = look(levels)
-            if laws is None:
-                return best
-            over = math.log(record_level(laws[0]) / self._total)
-            if over <= 0.0:
+            if laws is None and best is None:
+                return None
+            over = math.log(record_level(laws[0]) / self._total) if laws else math.inf
+            if laws and over <= 0.0:
                 low, best = max(low, at), _Reached(math.exp(at), levels, *laws, None)
                 if over > -_UNSPENT_BY_SECANTS:
                     return best
             else:
                 high = min(high, at)
-            at = secant.next(at, over + 0.4 * _UNSPENT_BY_SECANTS)
+            at = secant.next(at, over + 0.4 * _UNSPENT_BY_SECANTS) if laws else math.inf
             if not low < at < high:
                 at = 0.5 * (low + high)
         return best

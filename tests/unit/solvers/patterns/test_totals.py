@@ -362,11 +362,11 @@ def test_where_no_ramp_for_a_total_is_found_designs_at_levels_divide_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # It was divided among independent responses, at far smaller levels.
-    def failing(search: Any, *told: Any) -> None:
+    def failing(search: Any, *told: Any, **more: Any) -> None:
         return None
 
-    monkeypatch.setattr(totals._TotalSearch, "_by_ladder", failing)
-    monkeypatch.setattr(totals._TotalSearch, "_program", failing)
+    for search in ("_by_ladder", "_program", "_mixed"):
+        monkeypatch.setattr(totals._TotalSearch, search, failing)
     counts, ratios = request(5, 6)
     spent = totals.spend(counts, 3.0, ratios, [math.inf] * 6, 2.0, 0.5)
     assert spent.solution.method == "program"
@@ -401,3 +401,50 @@ def test_lower_lifts_are_tried_where_higher_ones_do_not_keep_the_floor() -> None
         for multiple in (2.5, 3.0)
     )
     assert 10.3 < strict <= loose + 1e-3
+
+
+def test_a_total_buys_more_of_a_mixture_where_the_floor_costs_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One ramp was all that a total bought: 6.258.
+    monkeypatch.setattr(totals, "EXACT_IN_A_SEARCH", 0)
+    counts, ratios = [10_000, 42, 14, 7, 16], [3.0, 1.09, 1.6, 1.73, 1.19]
+    spent = totals.spend(counts, 4.0, ratios, [math.inf] * 5, 2.0, 0.9)
+    mixed = spent.mix()
+    assert mixed is not None
+    assert mixed.levels.sum() > 1.1 * spent.levels.sum()
+    (part,) = mixed.parts
+    assert 4.0 * (1 - 1e-6) <= part.account.epsilon <= 4.0
+    assert (part.account.attribute_epsilon <= mixed.levels).all()
+    assert (part.account.attribute_epsilon >= mixed.levels - 1e-9).all()
+    assert (part.account.epsilon_given_rest <= 2.0 * mixed.levels * (1 + 1e-9)).all()
+    assert part.law.least_pair_ratio() >= 0.9
+    assert mixed.levels / mixed.levels[0] == pytest.approx(np.array(ratios) / 3.0)
+    assert mixed.mix() is None  # it is one
+
+
+@pytest.mark.slow
+def test_looser_caps_of_levels_three_orders_apart_buy_no_less() -> None:
+    # Of one ramp 2x bought 6.369, 2.2x 6.488, 2.5x 6.369 and no cap 6.353.
+    counts, ratios = spread(4)
+    bought = []
+    for cap in (1.5, 2.0, 2.2, 2.5, math.inf):
+        spent = totals.spend(counts, 3.0, ratios, [math.inf] * len(counts), cap, 0.5)
+        bought.append((spent.mix() or spent).levels.sum())
+    assert bought[0] > 6.29
+    assert all(loose >= strict - 1e-3 for strict, loose in itertools.pairwise(bought))
+    assert bought[-1] > 6.58
+
+
+@pytest.mark.slow
+def test_a_total_of_which_no_ramp_is_found_is_spent_on_a_mixture() -> None:
+    # Three designs at levels left 0.8 % of it under 2.2x, and 13 % without a cap.
+    random = np.random.default_rng([9, 28])
+    random.integers(4, 41), random.integers(6), random.integers(6)
+    ratios = np.exp(random.uniform(math.log(0.01), math.log(8.0), 21)).tolist()
+    bought = []
+    for cap in (2.2, math.inf):
+        spent = totals.spend([2] * 21, 6.0, ratios, [math.inf] * 21, cap, 0.4)
+        assert 6.0 * (1 - 1e-6) <= spent.solution.epsilon <= 6.0
+        bought.append(spent.levels.sum())
+    assert 14.5 < bought[0] <= bought[1] + 1e-3
