@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +100,8 @@ def _by_ratio(
     high = _largest_scale(plan, budget, ratios, caps)
     low = min(budget / float(ratios.sum()), high)
 
-    def levels(scale: float) -> list[float]:
-        return [float(level) for level in np.minimum(scale * ratios, caps)]
+    def at(scale: float) -> Design:
+        return plan.at(np.minimum(scale * ratios, caps).tolist())
 
     spent = _at_once(plan, budget, ratios, caps, None)
     spent = spent and (spent.mix() or spent)
@@ -114,11 +113,11 @@ def _by_ratio(
 
     result: Design | None
     if plan.method.division == "sum" and np.all(caps == math.inf):
-        result = plan.at(levels(low * (1 - 1e-15)))  # the sum of k rounded levels stays below
+        result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
     elif plan.method.division == "grid":
-        result = _largest_on_a_grid(lambda scale: plan.at(levels(scale)), fits, low, high)
+        result = _largest_on_a_grid(at, fits, low, high)
     else:
-        result = _largest(plan, levels, budget, low, high, high, within=1e-10)
+        result = _largest(at, budget, high, high, _unsure(plan, 1e-10))
     if result is None:
         raise InputError(
             f"the {plan.method.name} method keeps no levels in these ratios within ε = {budget:g};"
@@ -174,13 +173,11 @@ def _by_importance(
     # At these levels the optimum spends about the budget, and a capped law more.
     scale = min(1.0, _largest_scale(plan, budget, levels, caps))
     scaled = _largest(
-        plan,
-        lambda scale: np.minimum(scale * levels, caps).tolist(),
+        lambda scale: plan.at(np.minimum(scale * levels, caps).tolist()),
         budget,
-        0.9 * scale,
         scale,
         _largest_scale(plan, budget, levels, caps),
-        within=_NEAR * budget,
+        _unsure(plan, _NEAR * budget),
     )
     if scaled is None:
         raise InputError(
@@ -331,82 +328,57 @@ def _largest_scale(
     return min(budget, plan.method.largest_level) / float(ratios.max())
 
 
+def _unsure(plan: Plan, within: float) -> Callable[[Design], float]:
+    """Return how far below the budget a design may end, in nats.
+
+    What the search finds at two scales may differ by a part of what is left to prove.
+    """
+
+    def unsure(design: Design) -> float:
+        capped = "caps" in plan.method.takes
+        return within if design.gap is None or capped else max(within, design.gap)
+
+    return unsure
+
+
 def _largest(
-    plan: Plan,
-    levels: Callable[[float], list[float]],
+    at: Callable[[float], Design],
     budget: float,
-    low: float,
     high: float,
     most: float,
-    within: float,
+    unsure: Callable[[Design], float],
 ) -> Design | None:
     """Return the design at the largest scale that keeps the budget, for a total that rises with it.
 
-    Args:
-        plan: everything but the levels.
-        levels: by scale.
-        budget, low: as for :func:`_largest_monotone`.
-        high: a scale about where the budget is spent; made larger until it is.
-        most: the largest scale that is tried.
-        within: how far below the budget the total may be, in nats.
-    """
-    at = cache(lambda scale: plan.at(levels(scale)))
-
-    def unsure(design: Design) -> float:
-        # What the search finds at two scales may differ by a part of what is left to prove.
-        if design.gap is None or "caps" in plan.method.takes:
-            return within
-        return max(within, design.gap)
-
-    first = at(high)
-    while first.epsilon <= budget:
-        if high >= most or first.epsilon >= budget - unsure(first):
-            return first
-        low, high = high, min(most, high * (budget / first.epsilon) ** _BEYOND * (1 + 1e-9))
-        first = at(high)
-    return _largest_monotone(at, budget, low, high, first, unsure)
-
-
-def _largest_monotone(
-    at: Callable[[float], Design],
-    budget: float,
-    low: float,
-    high: float,
-    first: Design,
-    unsure: Callable[[Design], float],
-) -> Design | None:
-    """Find where the increasing total reaches the budget, and return the end that keeps it.
-
-    A secant between the ends of the bracket (Illinois rule: the value of an end that stays twice
-    is halved), aimed at half of ``unsure`` under the budget: landing there ends the search, and so
-    does a bracket that has closed.
+    A secant between the ends of a bracket that begins at scale 0, where nothing is told (Illinois
+    rule: the value of an end that stays twice is halved), aimed at half of ``unsure`` under the
+    budget: landing there ends the search, and so does a bracket that has closed.
 
     Args:
         at: the design at a scale.
         budget: in nats.
-        low: a scale whose total keeps the budget; made smaller until it does.
-        high: a scale whose total does not.
-        first: the design at ``high``.
+        high: a scale about where the budget is spent; made larger until it is.
+        most: the largest scale that is tried.
         unsure: how far below the budget a design may end, in nats: the more, the less exactly its
             total is found.
 
     Returns:
         The design, or None if the total is above the budget however small the scale.
     """
-    above = first.epsilon - budget
-    for _ in range(60):
-        best = at(low)
-        if best.epsilon <= budget:
-            break
-        high, above, low = low, best.epsilon - budget, 0.7 * low
-    else:
-        return None
-    below = best.epsilon - budget
+    best, low, below = None, 0.0, -budget
+    candidate = at(high)
+    while (above := candidate.epsilon - budget) <= 0:
+        best, low, below = candidate, high, above
+        if high >= most or above >= -unsure(best):
+            return best
+        high = min(most, high * (budget / best.epsilon) ** _BEYOND * (1 + 1e-9))
+        candidate = at(high)
     stayed = 0
     for _ in range(60):
-        if high - low <= 1e-12 * high or best.epsilon >= budget - unsure(best):
+        near = unsure(candidate)
+        if high - low <= 1e-12 * high or (best is not None and best.epsilon >= budget - near):
             break
-        part = (-unsure(best) / 2 - below) / (above - below)
+        part = (-near / 2 - below) / (above - below)
         scale = low + (high - low) * min(max(part, _LEAST_PART), 1 - _LEAST_PART)
         candidate = at(scale)
         difference = candidate.epsilon - budget

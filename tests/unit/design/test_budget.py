@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable.design.budget import _largest_monotone, within_budget
+from deniable.design.budget import _largest, within_budget
 from deniable.design.design import design
 from deniable.design.methods import METHODS
 from deniable.design.plan import Plan
@@ -109,7 +109,7 @@ def test_a_search_ends_where_its_totals_are_found_no_more_exactly() -> None:
         scales.append(scale)
         return SimpleNamespace(epsilon=2.07 * scale + 1e-4 * math.sin(1e12 * scale), gap=1e-3)
 
-    result = _largest_monotone(at, 2.0, 0.9, 1.0, at(1.0), lambda found: found.gap / 4)
+    result = _largest(at, 2.0, 1.0, 1.0, lambda found: found.gap / 4)
     assert 2.0 - 2.5e-4 <= result.epsilon <= 2.0
     assert len(scales) < 8
 
