@@ -144,8 +144,9 @@ def test_identical_attributes_cost_what_they_did(
     assert solution.epsilon == pytest.approx(expected, abs=0.015)
 
 
-def test_a_looser_cap_never_costs_more() -> None:
-    counts, levels = request(3, 30)
+@pytest.mark.parametrize("k", [12, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_looser_cap_never_costs_more(k: int) -> None:
+    counts, levels = request(3, k)
     levels_of = [
         balanced.solve(counts, levels, [f * level for level in levels], 0.5).epsilon
         for f in (1.25, 1.5, 2.0, 3.0)
@@ -542,13 +543,14 @@ def mixed_counts(seed: int, k: int) -> list[int]:
     return np.rint(np.exp(logarithms)).astype(int).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "levels", "floor", "caps"),
     [
         # Where no cap binds the ramp was too steep to be drawn: independent responses, 17 nats.
         (mixed_counts(1, 17), [1.0] * 17, 0.5, (2.0, 6.0)),
         # Of a vote of equal levels a coarse grid's derivatives led nowhere: 72.5 nats.
-        pytest.param(mixed_counts(1, 29), [2.5] * 29, 0.3, (2.0, 3.8, 6.0), marks=pytest.mark.slow),
+        (mixed_counts(1, 29), [2.5] * 29, 0.3, (2.0, 3.8, 6.0)),
     ],
 )
 def test_looser_caps_that_once_ended_at_independent_responses_cost_no_more(
@@ -571,9 +573,8 @@ def test_looser_caps_beside_a_floor_of_one_cost_no_more() -> None:
     assert all(loose <= strict + 1e-3 for strict, loose in itertools.pairwise(costs))
 
 
-@pytest.mark.parametrize(
-    "k", [11, *(pytest.param(k, marks=pytest.mark.slow) for k in (13, 20, 30, 100))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [11, 13, 20, 30, 100])
 def test_a_floor_of_one_costs_at_most_three_fifths_of_the_optimum(k: int) -> None:
     # It once cost independent responses: 15 to 161 nats.
     levels = np.random.default_rng(0).uniform(0.3, 3.0, k)

@@ -188,9 +188,9 @@ def test_of_more_attributes_wider_and_narrower_gates_are_tried_until_bounds_are_
 @pytest.mark.parametrize(
     ("levels", "categories"),
     [
-        (np.random.default_rng(0).uniform(1.0, 10.0, 100), 5),
+        (np.random.default_rng(0).uniform(1.0, 10.0, 70), 5),
         (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
-        (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 100)), 5),
+        (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
     ],
 )
 def test_newton_steps_settle_large_and_spread_levels_in_one_vote(
