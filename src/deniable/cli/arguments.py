@@ -136,7 +136,7 @@ class DesignOptions(StrengthOptions):
         Literal["auto", "never"] | None,
         Parameter(
             help="Whether answers to attributes of many categories name a set of them: auto, where "
-            "it makes the variance of their shares at least 5 % smaller, or never (method forms; "
+            "it makes the variance of their shares at least 2 % smaller, or never (method forms; "
             "default auto)."
         ),
     ] = None

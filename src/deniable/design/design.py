@@ -115,7 +115,7 @@ def design(
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
         broad: for ``"forms"``, whether answers to attributes of many categories name a set of them:
-            ``"auto"``, where that makes the variance of their shares at least 5 % smaller, or
+            ``"auto"``, where that makes the variance of their shares at least 2 % smaller, or
             ``"never"``; ``"auto"`` if not given.
 
     Returns:

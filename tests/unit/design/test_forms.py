@@ -1,6 +1,7 @@
 """From a request to published forms, their record, and the release, in files and in frames."""
 
 import json
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pyarrow
 import pytest
 
 import deniable
+from deniable.cli.arguments import DesignOptions
 from deniable.design.design import cap_curve, design
-from deniable.design.forms import asked_shares
+from deniable.design.forms import WORTH_SETS, asked_shares
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -325,3 +327,10 @@ def test_a_category_where_a_set_is_named_is_refused() -> None:
     wrong = released.assign(grade=released["grade"].where(~np.array(broad), "3"))
     with pytest.raises(InputError, match=r"data row \d+, column 'grade'.*set of categories"):
         deniable.estimate(wrong, BROAD, of=["grade"])
+
+
+def test_help_and_docstring_say_from_what_gain_on_answers_name_sets() -> None:
+    broad = typing.get_type_hints(DesignOptions, include_extras=True)["broad"]
+    said = f"shares at least {WORTH_SETS - 1:.0%}".replace("%", " %")
+    for text in (broad.__metadata__[0].help, design.__doc__ or ""):
+        assert said in " ".join(text.split())
