@@ -123,6 +123,10 @@ def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
         weights = np.array([draw(st.integers(0, 60)) for _ in n])
         weights[draw(st.integers(0, k - 1))] += 1
         dither = np.array([draw(st.sampled_from([0.0, 0.0, 0.5, 0.999])) for _ in n])
+        if parts and draw(st.booleans()):  # one that differs in one weight alone
+            place, own = draw(st.integers(0, k - 1)), draw(st.sampled_from([0, 1, 200]))
+            weights, dither = parts[0].weights.copy(), parts[0].dither.copy()
+            weights[place] = own if own or k > 1 else 1
         start = draw(st.floats(0.0, 0.95, allow_subnormal=False)) * float(weights.sum())
         width = draw(st.sampled_from([1.0, 20.0]))
         parts.append(GatedSum(tuple(n), weights, dither, gate, start, width, height, np.ones(k)))

@@ -4,6 +4,7 @@ import base64
 import copy
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 import laws.strategies as strategies
 from deniable.collect.gates import gate_values
 from deniable.collect.scripts import CHECKING, DRAWING, joined
-from deniable.laws import GatedSum, Law, LiftedRamp
+from deniable.laws import GatedSum, Law, LiftedRamp, VoteBlend
 from deniable.laws.votes.backward import Backward
 from deniable.mechanism import privacy
 from unit.collect import vectors
@@ -209,6 +210,39 @@ def test_the_bounds_hold_for_any_table_whatever_made_it(lifted: bool) -> None:
             changed = sum(w for s, w in weight.items() if s[i])
             assert abs(math.log(kept * (sizes[i] - 1) / changed)) <= row["alone"] + 1e-13
             assert abs(float(kept / (kept + changed)) - row["keep"]) <= 1e-12
+
+
+def test_votes_that_differ_in_one_weight_are_bounded_together_for_any_table() -> None:
+    below = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        law = random_law(random, lifted=False)
+        k = law.n_attributes
+        parts = []
+        for own in (0, 40, int(random.integers(1, 4))):
+            weights = law.weights.copy()
+            weights[-1] = own
+            start = own * (own == 40) + random.uniform(0.0, 1.0)
+            parts.append(replace(law, weights=weights, start=start, retention=np.ones(k)))
+        blend = VoteBlend(tuple(parts), random.uniform(0.5, 2.0, 3), law.retention)
+        record = vectors.record_of(blend)
+        gates = [
+            np.sort(np.exp(random.uniform(0.3, 3.0) * random.standard_normal(len(gate_values(g)))))
+            for g in record["gates"][0]
+        ]
+        record["gates"] = [[text(gate) for gate in gates]]
+        f: Density = dict.fromkeys(product((0, 1), repeat=k), Fraction(0))
+        for alpha, part, gate in zip(blend.alpha.tolist(), parts, gates, strict=True):
+            for pattern, value in as_drawn(part, [gate.tolist()]).items():
+                f[pattern] += Fraction(alpha) * value
+        f = own_responses(f, law)
+        rows = ask(record)["rows"]
+        for i, row in enumerate(rows):
+            fates = [(s, (*s[:i], 1, *s[i + 1 :])) for s in f if s[i] == 0]
+            rest = max(abs(math.log(f[kept] / f[changed])) for kept, changed in fates)
+            assert rest <= row["rest"] + 1e-13
+        below += rows[-1]["rest"] < 0.8 * math.log(gates[1][-1] / gates[1][0])
+    assert below > 20  # alone the second falls by all that its table does
 
 
 def test_a_table_with_a_hole_is_refused() -> None:

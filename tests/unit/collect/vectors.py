@@ -50,6 +50,10 @@ def laws() -> dict[str, Law]:
     k12 = np.arange(7, 19)
     ramp = GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, ones)
     twelve = GatedSum((5,) * 12, k12, np.linspace(0, 0.9, 12), "ramp", 20.0, 90.0, 6.0, np.ones(12))
+    whole = GatedSum(
+        n, np.array([30, 20, 100]), np.array([0.0, 0.123, 0.0]), "ramp", 90.0, 60.0, 5.0, ones
+    )
+    beside = replace(whole, weights=np.array([30, 20, 0]), start=0.0, width=50.0, height=2.0)
     two = GatedSum((3, 4), np.array([2, 3]), np.zeros(2), "ramp", 4.0, 2.0, 2.0, np.ones(2))
     return {
         "product, few bits": ProductLaw(n, 3, (5, 4, 7)),
@@ -84,6 +88,7 @@ def laws() -> dict[str, Law]:
         "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
         "blend, of several heights": VoteBlend((ramp, vote), np.array([0.5, 2.0]), half),
         "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
+        "blend, falling together": VoteBlend((whole, beside), np.array([1.0, 3.0]), ones),
         "lifted": LiftedRamp(ramp, (0, 2), 4.99, ones),
         "lifted, retained": LiftedRamp(ramp, (1, 2), 4.5, half),
         "lifted, two": LiftedRamp(two, (0, 1), 1.5, np.array([1.0, 0.75])),

@@ -224,7 +224,6 @@ function voteAccount(vote, retention) {
     allKept,
     allChanged,
     drop,
-    rest: positions(vote).map((i) => shiftLevel(vote, i)),
   };
 }
 
@@ -257,7 +256,8 @@ function liftedAccount({ order, tables, fates }, retention) {
   );
   // Which table is kept in after the change of one of the pair depends on the other.
   const rest = order.map((_, i) => {
-    const levels = [shiftLevel(plain, i), i < 2 ? shiftLevel(plain, i, lifted.gate) : shiftLevel(lifted, i)];
+    const other = i < 2 ? { vote: plain, kept: lifted.gate } : { vote: lifted };
+    const levels = [{ vote: plain }, other].map((table) => shiftLevel([table], i));
     return { rise: most(levels.map(({ rise }) => rise)), fall: most(levels.map(({ fall }) => fall)) };
   });
   const inOrder = (values) => values.map((_, i) => values[order.indexOf(i)]);
@@ -275,23 +275,41 @@ function liftedAccount({ order, tables, fates }, retention) {
   };
 }
 
-/** By how much the logarithm of the gate rises at most when attribute i is kept instead of changed,
- * and by how much it falls. `kept` is the gate if it is kept. */
-function shiftLevel(vote, i, kept = vote.gate) {
+/** By how much the logarithm of the density rises at most when attribute i is kept instead of
+ * changed, and by how much it falls, for votes to which the others add the same. `kept` is a vote's
+ * gate if it is kept. */
+function shiftLevel(votes, i) {
+  const [{ vote }] = votes;
   const k = vote.sizes.length;
-  const [low, high] = vote.bounds(k);
-  const n = vote.weights[i];
-  const theta = vote.dither[i];
-  const at = (gate, s) => gate[Math.min(Math.max(s, low), high) - low];
-  let rise = 0;
-  let fall = 0;
-  for (let s = Math.max(0, low - n - 1); s <= high; s++) {
-    const mean = (1 - theta) * at(kept, s + n) + (theta > 0 ? theta * at(kept, s + n + 1) : 0);
-    const level = Math.log(mean) - Math.log(at(vote.gate, s));
-    rise = Math.max(rise, level);
-    fall = Math.max(fall, -level);
+  const others = vote.most[k] - vote.weights[i] - (vote.dither[i] > 0 ? 1 : 0);
+  const lows = votes.map((one) => one.vote.bounds(k)[0] - one.vote.weights[i] - 1);
+  const first = Math.min(Math.max(0, least(lows)), others);
+  const last = Math.min(most(votes.map((one) => one.vote.bounds(k)[1])), others);
+  const ifKept = new Float64Array(last - first + 1);
+  const ifChanged = new Float64Array(last - first + 1);
+  for (const { vote, share = 1, kept = vote.gate } of votes) {
+    const [low, high] = vote.bounds(k);
+    const [n, theta] = [vote.weights[i], vote.dither[i]];
+    const at = (gate, s) => gate[Math.min(Math.max(s, low), high) - low];
+    for (let s = first; s <= last; s++) {
+      const mean = (1 - theta) * at(kept, s + n) + (theta > 0 ? theta * at(kept, s + n + 1) : 0);
+      ifKept[s - first] += share * mean;
+      ifChanged[s - first] += share * at(vote.gate, s);
+    }
   }
-  return { rise, fall };
+  const levels = ifKept.map((value, s) => Math.log(value) - Math.log(ifChanged[s]));
+  return { rise: Math.max(0, most(levels)), fall: Math.max(0, -least(levels)) };
+}
+
+/** Groups votes that differ in the weight of attribute i alone: what the others add is one sum. */
+function differingIn(votes, i) {
+  const groups = new Map();
+  for (const one of votes) {
+    const { weights, dither } = one.vote;
+    const others = JSON.stringify(weights.map((n, j) => j !== i && [n, dither[j]]));
+    groups.set(others, [...(groups.get(others) ?? []), one]);
+  }
+  return [...groups.values()];
 }
 
 /** A level against full knowledge of the rest, after the attribute's own response. */
@@ -302,8 +320,9 @@ function afterResponse({ rise, fall }, a, stays) {
   return Math.min(rise, Math.log((stays + blur) / (stays * part + blur)));
 }
 
-/** Puts retention, slack and votes together. `shares` are those of the votes, as drawn. */
-function votesAccount({ sizes, retention }, parts, shares) {
+/** Puts retention, slack and votes together. `shares` are those of the votes, as drawn; `rest` gives
+ * an attribute's levels given the rest, of which the largest counts. */
+function votesAccount({ sizes, retention }, parts, shares, rest) {
   const drawn = parts.map((part, c) => shares[c] * part.weight);
   const total = drawn.reduce((sum, weight) => sum + weight, 0);
   const mean = (read) => parts.reduce((sum, part, c) => sum + (drawn[c] / total) * read(part), 0);
@@ -324,7 +343,7 @@ function votesAccount({ sizes, retention }, parts, shares) {
     epsilon,
     alone: sizes.map((a, i) => Math.abs(Math.log((keep[i] * (a - 1)) / change[i])) + 2.02 * wrong),
     rest: sizes.map((a, i) => {
-      const levels = parts.map((part) => afterResponse(part.rest[i], a, retention[i]));
+      const levels = rest(i).map((level) => afterResponse(level, a, retention[i]));
       return Math.min(most(levels) + slack, epsilon);
     }),
     keep,
@@ -387,13 +406,21 @@ const ACCOUNTS = {
     alone: law.sizes.map(() => Infinity), rest: law.sizes.map(() => Infinity),
     keep: law.sizes.map(() => 1),
   }),
-  "gated sum": (law) => votesAccount(law, [voteAccount(law.patterns, law.retention)], [1]),
+  "gated sum": (law) => {
+    const part = voteAccount(law.patterns, law.retention);
+    return votesAccount(law, [part], [1], (i) => [shiftLevel([{ vote: law.patterns }], i)]);
+  },
   mixture: mixtureAccount,
   blend: (law) => {
-    const parts = law.patterns.parts.map((vote) => voteAccount(vote, law.retention));
-    return votesAccount(law, parts, law.patterns.shares);
+    const { parts, shares } = law.patterns;
+    const votes = parts.map((vote, c) => ({ vote, share: shares[c] }));
+    const rest = (i) => differingIn(votes, i).map((group) => shiftLevel(group, i));
+    return votesAccount(law, parts.map((vote) => voteAccount(vote, law.retention)), shares, rest);
   },
-  "lifted ramp": (law) => votesAccount(law, [liftedAccount(law.patterns, law.retention)], [1]),
+  "lifted ramp": (law) => {
+    const part = liftedAccount(law.patterns, law.retention);
+    return votesAccount(law, [part], [1], (i) => [part.rest[i]]);
+  },
 };
 
 /** Returns the levels of all attributes in order, and that of the record. */
