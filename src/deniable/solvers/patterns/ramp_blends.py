@@ -3,7 +3,8 @@
 The same linear program as in `ramp_mixtures`, over gated sums as they are drawn
 (`deniable.laws.votes.gated`). What they deliver is known nearly for all (`ramp_families`), and to
 the last digits for those that the program uses, so that the mixture, a blend
-(`deniable.laws.votes.blend`), meets its levels without a further search.
+(`deniable.laws.votes.blend`), meets its levels without a further search. A ramp whose top falls is
+two gated sums, which are mixed as one.
 
 What is mixed for stricter caps is among what is mixed for looser ones, whatever the floor.
 """
@@ -72,6 +73,16 @@ that gains."""
 _PRICED, _PRICED_AT, _STARTS = 11, 21, 14
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
+
+_TOPPED, _GAINED_BY_TOPS = 6, 5e-3
+"""Times that it is done with tops of so many attributes, as long as that gains so much."""
+
+_LEAST_WITH_TOP = 1.0
+"""Nats that a change must be allowed to cost for a top that falls with it."""
+
+_FALLS = 1e-6
+"""Where a ramp starts to fall at least, in nats, if it is a part of one whose top falls: on its
+grid one that falls at once has another end."""
 
 _NEW = 0.7
 """Part of the newest prices in those that are used: they swing less so."""
@@ -222,6 +233,24 @@ def _add_lacking(pool: "_Pool", stage: _Stage, floor: float) -> bool:
     return bool(lacking)
 
 
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """One ramp, or two that are mixed as one.
+
+    Attributes:
+        family, shapes: of the ramps.
+        parts: of each in their sum, where nothing is changed.
+        column: what the sum delivers.
+        ramp: what it is, or nearly is.
+    """
+
+    family: RampFamily
+    shapes: tuple[Shape, ...]
+    parts: tuple[float, ...]
+    column: Column
+    ramp: FallingRamp
+
+
 class _Pool:
     """What is mixed.
 
@@ -238,8 +267,8 @@ class _Pool:
         self._floor = None if floor is None else floor + 2.0 * FLOOR_MARGIN
         self._pairs = np.triu_indices(problem.n_attributes, 1)
         self._mixing = Mixing(problem, *self._pairs, about)
-        self._held: list[tuple[RampFamily, Shape, Column]] = []
-        self._drawn: dict[int, GatedSum] = {}
+        self._held: list[_Held] = []
+        self._drawn: dict[int, list[GatedSum]] = {}
 
     def some(self, places: Iterable[int], floor: float) -> "_Pool":
         """Return a pool of some of what is mixed here, under another floor."""
@@ -250,8 +279,11 @@ class _Pool:
     def take(self, other: "_Pool", places: Iterable[int]) -> None:
         """Add what is mixed in another pool for the same attributes."""
         for place in places:
-            self._held.append(other._held[place])
-            self._mixing.add(*self._held[-1][-1])
+            self._hold(other._held[place])
+
+    def _hold(self, held: "_Held") -> None:
+        self._held.append(held)
+        self._mixing.add(*held.column)
 
     def meet(self, problem: Problem) -> None:
         """Ask for other levels of the same attributes."""
@@ -265,23 +297,56 @@ class _Pool:
 
     def add(self, slopes: FloatArray, shapes: Iterable[Shape]) -> list[int]:
         """Add ramps; slopes c, shape (k,). Return their places."""
-        held = []
-        for shape in shapes:
-            total = float(slopes.sum())
-            if shape.place >= 0:
-                total += shape.slope - float(slopes[shape.place])
-            height = min(shape.height, total - shape.fall_from, self._about + _HIGHER)
-            if height > _LEAST_FALL * shape.fall_from:
-                held.append(replace(shape, height=height))
+        held = [one for shape in shapes if (one := self._falling(slopes, shape))]
         if not held:
             return []
         bottom = max(shape.fall_from + shape.height for shape in held)
         family = RampFamily(self._counts, slopes, bottom)
         first = len(self._held)
         for shape, column in zip(held, family.columns(held), strict=True):
-            self._held.append((family, shape, column))
-            self._mixing.add(*column)
+            ramp = FallingRamp(family.slopes_of(shape), shape.fall_from, shape.height)
+            self._hold(_Held(family, (shape,), (1.0,), column, ramp))
         return list(range(first, len(self._held)))
+
+    def _falling(self, slopes: FloatArray, shape: Shape) -> Shape | None:
+        """Return a ramp with the height that it falls by at most; None if it hardly does."""
+        total = float(slopes.sum())
+        if shape.place >= 0:
+            total += shape.slope - float(slopes[shape.place])
+        height = min(shape.height, total - shape.fall_from, self._about + _HIGHER)
+        falls = height > _LEAST_FALL * shape.fall_from
+        return replace(shape, height=height) if falls else None
+
+    def add_topped(self, ramp: FallingRamp, steepest: float) -> None:
+        """Add a ramp whose top falls: two ramps, one that is at its bottom where the attribute is
+        changed, and one that does not see it.
+
+        Args:
+            ramp: that one.
+            steepest: what the attribute's change may cost, in nats.
+        """
+        slopes, start, height, place, top = ramp
+        most = math.log(math.expm1(steepest))  # where it is kept there is one ramp more
+        slope = min(float(slopes[place]), most)
+        top = min(max(top, slope - start + _FALLS), most)
+        whole = self._falling(slopes, Shape(start, height, place, math.inf))
+        if whole is None:
+            return
+        beside = self._falling(slopes, Shape(start - slope + top, whole.height - top, place))
+        if beside is None:
+            return
+        shapes = whole, beside
+        bottom = max(shape.fall_from + shape.height for shape in shapes)
+        family = RampFamily(self._counts, slopes, bottom)
+        parts = np.exp([0.0, -top])
+        parts /= parts.sum()
+        columns = family.columns(shapes)
+        end = float(np.logaddexp.reduce([column.end for column in columns] + np.log(parts)))
+        sums = [
+            sum(part * value for part, value in zip(parts.tolist(), values, strict=True))
+            for values in list(zip(*columns, strict=True))[1:]
+        ]
+        self._hold(_Held(family, shapes, tuple(parts.tolist()), Column(end, *sums), ramp))
 
     def add_about(self, fit: Fit, caps: FloatArray) -> list[int]:
         """Add a ramp and its neighbours under caps, shape (k,); return their places."""
@@ -328,27 +393,32 @@ class _Pool:
         sample, worth, first = PatternSample(self._problem), None, len(self._held)
         epsilon = self._mixing.epsilon
         shares = better = self._mixing.shares(self._floor)
-        for _ in range(_PRICED * _PRICED_AT // len(steepest)):
-            if better is None or self._mixing.prices is None:
-                break
-            shares = better
-            new = sample.worth(self._mixing.prices, self._mixing.scale)
-            worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
-            most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
-            starts = [self._ramp(place) for place in most[shares[most] > 0.0].tolist()]
-            size = sample.size(self._mixing.mass(shares), self._mixing.scale)
-            for slopes, fall_from, height in sample.lacking(starts, worth, size, steepest):
-                self.add(slopes, [Shape(fall_from, height)])
-            better = self._mixing.shares(self._floor)
-            if better is None or epsilon(shares) - epsilon(better) < _GAINED:
-                break
+        rounds = _PRICED * _PRICED_AT // len(steepest), _TOPPED * _PRICED_AT // len(steepest)
+        rarest = float(steepest[sample.rarest])
+        for with_tops in (False, True) if rarest > _LEAST_WITH_TOP else (False,):
+            for _ in range(rounds[with_tops]):
+                if better is None or self._mixing.prices is None:
+                    break
+                shares = better
+                new = sample.worth(self._mixing.prices, self._mixing.scale)
+                worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
+                most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
+                starts = [self._held[place].ramp for place in most[shares[most] > 0.0].tolist()]
+                if with_tops:
+                    starts = [sample.topped(ramp, steepest) for ramp in starts]
+                size = sample.size(self._mixing.mass(shares), self._mixing.scale)
+                for ramp in sample.lacking(starts, worth, size, steepest):
+                    if with_tops:
+                        self.add_topped(ramp, rarest)
+                    else:
+                        self.add(ramp.slopes, [Shape(ramp.fall_from, ramp.height)])
+                better = self._mixing.shares(self._floor)
+                least = _GAINED_BY_TOPS if with_tops else _GAINED
+                if better is None or epsilon(shares) - epsilon(better) < least:
+                    break
         last = shares if better is None else better
         used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
         return [place for place in used if place >= first]
-
-    def _ramp(self, place: int) -> FallingRamp:
-        family, shape, _ = self._held[place]
-        return FallingRamp(family.slopes_of(shape), shape.fall_from, shape.height)
 
     def law(self, first: int | None = None) -> VoteBlend | None:
         """Return the best mixture; None if none is found.
@@ -374,16 +444,26 @@ class _Pool:
         return None
 
     def _settle(self, place: int) -> None:
-        family, shape, _ = self._held[place]
-        law = self._drawn[place] = family.law(shape)
-        got = law.moments()
-        mass = math.exp(got.log_normalizer - law.height)
-        pairs, wrong = law.bounded_pair_attenuations()
-        sure = pairs[self._pairs] - _BOUNDS * (wrong + law.drawing_slack + _ROUNDINGS)
-        self._mixing.correct(place, mass, mass * got.change, mass * sure)
+        held = self._held[place]
+        laws = self._drawn[place] = [held.family.law(shape) for shape in held.shapes]
+        sums = np.zeros(1 + len(self._counts) + len(self._pairs[0]))
+        for law, part in zip(laws, held.parts, strict=True):
+            got = law.moments()
+            pairs, wrong = law.bounded_pair_attenuations()
+            sure = pairs[self._pairs] - _BOUNDS * (wrong + law.drawing_slack + _ROUNDINGS)
+            mass = part * math.exp(got.log_normalizer - law.height)
+            sums += mass * np.concatenate([[1.0], got.change, sure])
+        total, changed, pairs = np.split(sums, [1, 1 + len(self._counts)])
+        self._mixing.correct(place, float(total[0]), changed, pairs)
 
     def _blend(self, used: list[int], shares: FloatArray) -> VoteBlend:
-        parts = [self._drawn[place] for place in used]
-        logs = np.log(shares) - 0.5 * np.array([part.height for part in parts])
+        parts = [law for place in used for law in self._drawn[place]]
+        logs = np.concatenate(
+            [
+                math.log(shares[at]) + np.log(self._held[place].parts)
+                for at, place in enumerate(used)
+            ]
+        )
+        logs -= 0.5 * np.array([part.height for part in parts])
         alpha = np.exp(logs - logs.max())
         return VoteBlend(tuple(parts), alpha, np.ones(len(self._counts)))

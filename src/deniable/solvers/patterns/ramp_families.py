@@ -60,7 +60,7 @@ class Shape:
     Attributes:
         fall_from, height: in nats.
         place: of the attribute whose slope is another; −1 if none is.
-        slope: that attribute's, in nats.
+        slope: that attribute's, in nats; infinite if the ramp is at its bottom where it is changed.
     """
 
     fall_from: float
@@ -102,12 +102,14 @@ class RampFamily:
 
     def _on_grid(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return whole units and dither; no slope is steeper than asked."""
-        slopes = np.minimum(slopes, _BEYOND_BOTTOM * self._bottom)
+        most = _BEYOND_BOTTOM * self._bottom
+        slopes, beyond = np.minimum(slopes, most), slopes >= most
         whole = np.floor(slopes / self._unit)
         # The dither that falls by the rest: ln(1 − θ + θ e^unit) = rest.
         rest = np.maximum(slopes - whole * self._unit, 0.0)
         dither = np.expm1(rest) / math.expm1(self._unit)
-        dither = np.where(dither < _LEAST_DITHER, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
+        none = beyond | (dither < _LEAST_DITHER)
+        dither = np.where(none, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
         return whole, dither
 
     def slopes_of(self, shape: Shape) -> FloatArray:

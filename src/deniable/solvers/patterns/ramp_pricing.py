@@ -15,6 +15,9 @@ mass the mixture's E_μ[f] (the program's columns have about this size): from ra
 over the other is lowered in slopes, place and height. By the reduced cost alone it would be ramps
 that hardly fall, of which next to nothing can be mixed.
 
+Then from the same ramps with a top that falls where one attribute is changed: the one that is
+changed least, to which the caps leave the least of what it would cost without them.
+
 The mean is taken over a sample of patterns, drawn from product laws between the uniform law and one
 steeper than the levels, each weighted by μ over the chance that it had of being drawn. What comes
 out is a suggestion: it is evaluated before it is mixed, so that an error of the sample spoils no
@@ -44,18 +47,25 @@ are settled by the few patterns that keep it."""
 _STEPS, _GAINED = 8, 1e-4
 """Steps of a search, and what a ramp must gain for what it takes up."""
 
+_TOP = 0.4
+"""Part of the cap that a top falls by at first: from 0 few searches find where to."""
+
 
 class FallingRamp(NamedTuple):
-    """The density exp(clip(fall_from − Σ_{changed} c_i, −height, 0)).
+    """The density exp(max(min(fall_from − Σ_{changed} c_i, −[j changed] top), −height)).
 
     Attributes:
         slopes: c_i in nats, shape (k,).
         fall_from, height: in nats.
+        place: of attribute j, where the top falls; −1 if it does nowhere.
+        top: by how much, in nats.
     """
 
     slopes: FloatArray
     fall_from: float
     height: float
+    place: int = -1
+    top: float = 0.0
 
 
 class PatternSample:
@@ -70,6 +80,7 @@ class PatternSample:
     Attributes:
         changed: 1 where an attribute is changed, shape (n, k).
         weight: Σ_S weight F(S) estimates E_μ[F], shape (n,); 0 for the last two.
+        rarest: place of the attribute that is changed least.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -90,6 +101,7 @@ class PatternSample:
         mean = most + np.log(np.exp(drawn - most[:, None]).mean(axis=1))
         self.weight = np.exp(uniform - mean) * np.append(times, [0, 0]) / times.sum()
         self._pairs = np.triu_indices(len(a), 1)
+        self.rarest = int(np.argmin(problem.change_probability))
 
     def worth(self, prices: Prices, scale: float) -> FloatArray:
         """Return what a unit of density at each pattern adds to the reduced cost, shape (n,).
@@ -134,25 +146,36 @@ class PatternSample:
         found = [self._lowered(ramp, worth, size, steepest) for ramp in ramps]
         return [ramp for ramp in found if ramp is not None]
 
+    def topped(self, ramp: FallingRamp, steepest: FloatArray) -> FallingRamp:
+        """Return the ramp with a top that falls where the rarest change is, if it has none."""
+        if ramp.place >= 0:
+            return ramp
+        return ramp._replace(place=self.rarest, top=_TOP * float(steepest[self.rarest]))
+
     def reduced_cost(
-        self, at: FloatArray, worth: FloatArray, size: FloatArray
+        self, at: FloatArray, worth: FloatArray, size: FloatArray, place: int = -1
     ) -> tuple[float, FloatArray]:
         """Return the reduced cost of a ramp over what it takes up, and the derivatives.
 
         Args:
-            at: slopes, where it starts to fall, and its height; shape (k + 2,).
+            at: slopes, where it starts to fall, its height, and by how much its top falls; shape
+                (k + 3,).
             worth, size: of a density at each pattern, shapes (n,).
+            place: of the attribute where the top falls; −1 if it does nowhere.
         """
-        slopes, fall_from, height = at[:-2], at[-2], at[-1]
-        exponent = fall_from - self.changed @ slopes
-        density = np.exp(np.clip(exponent, -height, 0.0))
+        slopes, (fall_from, height, top) = at[:-3], at[-3:].tolist()
+        falls = self.changed[:, place] if place >= 0 else np.zeros(len(worth))
+        below, on_top = fall_from - self.changed @ slopes, -top * falls
+        exponent = np.minimum(below, on_top)
+        density = np.exp(np.maximum(exponent, -height))
         takes_up = float(density @ size)
         cost = float(density @ worth) / takes_up
         each = density * ((worth - cost * size) / takes_up)
         on_bottom = exponent <= -height
-        falling = np.where(on_bottom | (exponent >= 0.0), 0.0, each)
-        by_ends = [falling.sum(), -each[on_bottom].sum()]
-        return cost, np.concatenate([-(falling @ self.changed), by_ends])
+        falling = np.where(on_bottom | (below >= on_top), 0.0, each)
+        on_top = np.where(on_bottom | (below < on_top), 0.0, each)
+        by_rest = [falling.sum(), -each[on_bottom].sum(), -(on_top @ falls)]
+        return cost, np.concatenate([-(falling @ self.changed), by_rest])
 
     def _lowered(
         self, ramp: FallingRamp, worth: FloatArray, size: FloatArray, steepest: FloatArray
@@ -161,12 +184,13 @@ class PatternSample:
         from scipy.optimize import minimize
 
         highest = math.fsum(steepest.tolist())
-        most = np.append(steepest, [highest, highest])
-        start = np.minimum(np.append(ramp.slopes, [ramp.fall_from, ramp.height]), most)
+        falls = float(steepest[ramp.place]) if ramp.place >= 0 else 0.0
+        most = np.append(steepest, [highest, highest, falls])
+        start = np.append(ramp.slopes, [ramp.fall_from, ramp.height, ramp.top])
         found = minimize(
             self.reduced_cost,
-            start,
-            args=(worth, size),
+            np.minimum(start, most),
+            args=(worth, size, ramp.place),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, float(one)) for one in most],
@@ -174,4 +198,5 @@ class PatternSample:
         )
         if not found.fun < -_GAINED:
             return None
-        return FallingRamp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
+        fall_from, height, top = found.x[-3:].tolist()
+        return FallingRamp(found.x[:-3], fall_from, height, ramp.place, top)

@@ -27,7 +27,8 @@ def exact_cost(ramp: FallingRamp) -> float:
     cost = size = 0.0
     for changed in itertools.product((0, 1), repeat=len(COUNTS)):
         exponent = ramp.fall_from - sum(np.array(changed) * ramp.slopes)
-        density = math.exp(min(max(exponent, -ramp.height), 0.0))
+        top = -ramp.top if ramp.place >= 0 and changed[ramp.place] else 0.0
+        density = math.exp(max(min(exponent, top), -ramp.height))
         chance = math.prod(1 - 1 / a if c else 1 / a for a, c in zip(COUNTS, changed, strict=True))
         h = [-1 / (a - 1) if c else 1.0 for a, c in zip(COUNTS, changed, strict=True)]
         worth = PRICES.total + np.dot(PRICES.changed, changed)
@@ -48,22 +49,23 @@ def weights(sample: PatternSample) -> tuple[FloatArray, FloatArray]:
         FallingRamp(np.array([3.0, 0.8, 4.0, 6.0, 1.6]), 1.0, 5.0),
         FallingRamp(np.array([0.0, 0.2, 4.0, 1.0, 0.3]), 0.0, 9.0),
         FallingRamp(np.zeros(5), 0.0, 0.0),
+        FallingRamp(np.array([3.0, 0.8, 4.0, 6.0, 1.6]), 4.0, 5.0, 1, 2.5),
     ],
 )
 def test_the_sample_gives_the_reduced_cost(sample: PatternSample, ramp: FallingRamp) -> None:
-    at = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
-    got, _ = sample.reduced_cost(at, *weights(sample))
+    at = np.append(ramp.slopes, [ramp.fall_from, ramp.height, ramp.top])
+    got, _ = sample.reduced_cost(at, *weights(sample), ramp.place)
     assert got == pytest.approx(exact_cost(ramp), abs=0.02)
 
 
 def test_derivatives_are_those_of_the_reduced_cost(sample: PatternSample) -> None:
     of = weights(sample)
-    at = np.array([2.9, 0.71, 3.3, 5.1, 1.57, 1.03, 4.21])
-    _, slope = sample.reduced_cost(at, *of)
+    at = np.array([2.9, 0.71, 3.3, 5.1, 1.57, 3.03, 4.21, 1.13])
+    _, slope = sample.reduced_cost(at, *of, 3)
     for place in range(len(at)):
         step = np.zeros_like(at)
         step[place] = 1e-7
-        up, down = (sample.reduced_cost(one, *of)[0] for one in (at + step, at - step))
+        up, down = (sample.reduced_cost(one, *of, 3)[0] for one in (at + step, at - step))
         assert slope[place] == pytest.approx((up - down) / 2e-7, abs=1e-6)
 
 
@@ -73,18 +75,22 @@ def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps(
     of = weights(sample)
     steepest = 2.0 * np.array(LEVELS)
     starts = [FallingRamp(0.5 * steepest, 1.0, 4.0), FallingRamp(3.0 * steepest, 0.2, math.inf)]
+    starts.append(sample.topped(starts[0], steepest))
+    assert starts[2] == sample.topped(starts[2], 2.0 * steepest)
     found = sample.lacking(starts, *of, steepest)
-    assert len(found) == 2
+    assert [ramp.place for ramp in found] == [-1, -1, 3]  # what is changed least
     for ramp in found:
+        assert 0 <= ramp.top <= (steepest[3] if ramp.place >= 0 else 0)
         assert (ramp.slopes >= 0).all()
         assert (ramp.slopes <= steepest).all()
         assert exact_cost(ramp) < 0
 
     def cost(ramp: FallingRamp) -> float:
-        at: FloatArray = np.append(ramp.slopes, [ramp.fall_from, ramp.height])
-        return sample.reduced_cost(at, *of)[0]
+        at: FloatArray = np.append(ramp.slopes, [ramp.fall_from, ramp.height, ramp.top])
+        return sample.reduced_cost(at, *of, ramp.place)[0]
 
     assert cost(found[0]) < cost(starts[0])
+    assert cost(found[2]) < cost(starts[2])
 
 
 def test_nothing_is_lacking_where_no_density_is_worth_anything(sample: PatternSample) -> None:
