@@ -30,6 +30,7 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     splits: list[list[float]] | None = None
     squares: list[list[float]] | None = None
     part_splits: list[list[float]] | None = None
+    outside: list[float] | None = None
 
 
 def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
@@ -39,6 +40,7 @@ def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
         "splits": certificate.splits,
         "squares": certificate.squares,
         "part_splits": certificate.part_splits,
+        "outside": certificate.outside,
     }
     stored = {name: table.tolist() for name, table in helps.items() if table is not None}
     return stored | {
@@ -72,6 +74,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         None if stored.splits is None else _table(stored.splits),
         None if stored.squares is None else _table(stored.squares),
         None if stored.part_splits is None else _table(stored.part_splits),
+        None if stored.outside is None else np.array(stored.outside),
     )
     verify(certificate)
     return certificate

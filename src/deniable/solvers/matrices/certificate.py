@@ -297,6 +297,7 @@ class Certificate:
         squares: further help there, shape (any, n + 1): ‖R (1, 1_B)‖² is added; None for none.
         part_splits: as `splits`, for the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋; with None these are
             compared one by one, or where they are too many, sets take their place.
+        outside: as the splits, for the categories that a set leaves out, shape (n,).
     """
 
     limits: Limits
@@ -306,6 +307,7 @@ class Certificate:
     splits: FloatArray | None = None
     squares: FloatArray | None = None
     part_splits: FloatArray | None = None
+    outside: FloatArray | None = None
 
     @property
     def record_mse(self) -> float:
@@ -320,13 +322,14 @@ def certify(
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
     part_splits: FloatArray | None = None,
+    outside: FloatArray | None = None,
 ) -> Certificate:
     """Return the certificate that claims all that Z and λ prove.
 
     Raises:
         InputError: if the shapes do not fit.
     """
-    helps = splits, squares, part_splits
+    helps = splits, squares, part_splits, outside
     claim = proven_bound(limits, directions, multipliers, *helps) * (1.0 - _CLAIM_SLACK)
     return Certificate(limits, directions, multipliers, claim, *helps)
 
@@ -344,6 +347,7 @@ def verify(certificate: Certificate) -> float:
         certificate.splits,
         certificate.squares,
         certificate.part_splits,
+        certificate.outside,
     )
     if not proven >= certificate.claim:
         raise InputError(
@@ -360,6 +364,7 @@ def proven_bound(
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
     part_splits: FloatArray | None = None,
+    outside: FloatArray | None = None,
 ) -> float:
     """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously; 0 if none.
 
@@ -377,7 +382,7 @@ def proven_bound(
     if limits.n_categories <= MAX_EXACT_CATEGORIES:
         return bound_over(limits, extreme_rows(limits), directions, multipliers)
     Z, multiplier = _checked(limits, directions, multipliers)
-    excess = most_excess(limits, Z, multiplier, splits, squares, part_splits)
+    excess = most_excess(limits, Z, multiplier, splits, squares, part_splits, outside)
     return _bound_by(limits, excess, Z, multiplier)
 
 
@@ -441,31 +446,37 @@ def most_excess(
     splits: FloatArray | None = None,
     squares: FloatArray | None = None,
     part_splits: FloatArray | None = None,
+    outside: FloatArray | None = None,
 ) -> float:
     """An upper bound on m of the certificate for any number of categories, rounded up.
 
     Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2. With q = b + a∘1_B that is
     c₀ + Σ_{x ∈ B} (c(x) + Σ_{x' ∈ B, x' ≠ x} R(x, x')), R(x, x') = a(x) a(x') P(x, x') + S(x, x'),
-    for any S with S(x', x) = −S(x, x'). Given |B| = k, each inner sum is at most that of the k − 1
-    largest R(x, ·), and the outer at most that of the k largest of the results. Any square may be
-    added before; small sets are compared one by one (`listed_sizes`).
+    for any S with S(x', x) = −S(x, x'). For any V the sum of V(x, x') over x ≠ x' outside B may be
+    added, as it is linear in the pairs in B, and taken off again. Given |B| = k, an inner sum is at
+    most that of the k − 1 largest R(x, ·) if x is in B, and of the n − k − 1 largest −V(x, ·) if
+    not; B has the k for which the difference is largest. Any square may be added before; small sets
+    are compared one by one (`listed_sizes`).
 
     Args:
         limits: the prior and the required privacy.
         Z: directions, shape (n, n).
         multiplier: λ, shape (n,).
-        splits: S is half of what these differ from their transpose; None for none.
+        splits: S is half of what these differ from their transpose, and half of their sum with it
+            V, but for `outside`; None for none.
         squares: R of the square ‖R (1, 1_B)‖² that is added for sets, shape (any, n + 1).
         part_splits: as `splits`, for rows 1_S + φ 1_j; None to compare these one by one.
+        outside: h, shape (n,): (h(x') − h(x))/2 is added to V(x, x').
 
     Raises:
-        InputError: if the splits or the squares have another shape.
+        InputError: if the splits, the squares or h have another shape.
 
     Source: docs/proofs/frontier.md, Theorem 7.
     """
     n = limits.n_categories
     theta = _theta(limits)
-    skew = _skew(splits, n, "splits")
+    skew, left_out = _halves(splits, n, "splits")
+    h = _table(None if outside is None else np.asarray(outside)[None], 1, n, "outside")[0]
     size = np.abs(Z) @ np.abs(Z).T + (np.abs(multiplier)[:, None] + np.abs(multiplier)) / 2.0
     # That much more of `size` than the product needs covers the sums of the entries below.
     P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
@@ -494,12 +505,13 @@ def most_excess(
         best = max(best, float(_up(some / total**2, theta).max()))
     sizes = np.arange(max(least, largest + 1), n + 1)
     linear = _up(linear + _up(2.0 * more[0, 1:] + np.diag(more)[1:], theta), theta)
-    rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, sizes, theta)
+    apart = left_out + (h - h[:, None]) / 2.0
+    rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, left_out, apart, sizes, theta)
     rest = _up(constant + more[0, 0] + rest, theta)
     best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
     if part_splits is not None and part > 0.0:
-        skew = _skew(part_splits, n, "part_splits")
-        return max(best, _most_of_parts(P, skew, least - 1, part, theta))
+        halves = _halves(part_splits, n, "part_splits")
+        return max(best, _most_of_parts(P, *halves, least - 1, part, theta))
     return max(best, _most_of_listed_parts(P, least - 1, part, theta))
 
 
@@ -539,9 +551,12 @@ def _table(given: FloatArray | None, n_rows: int | None, width: int, name: str) 
     return table
 
 
-def _skew(given: FloatArray | None, n: int, name: str) -> FloatArray:
+def _halves(given: FloatArray | None, n: int, name: str) -> tuple[FloatArray, FloatArray]:
+    """(S with S(x', x) = −S(x, x'), V with V(x', x) = V(x, x') and V(x, x) = 0)."""
     table = _table(given, n, n, name)
-    return np.asarray((table - table.T) / 2.0)
+    symmetric = (table + table.T) / 2.0
+    np.fill_diagonal(symmetric, 0.0)
+    return np.asarray((table - table.T) / 2.0), np.asarray(symmetric)
 
 
 def _most_listed(
@@ -571,25 +586,45 @@ def _most_of_listed_parts(P: FloatArray, whole: int, part: float, theta: float) 
     return best
 
 
-def _most_of_parts(P: FloatArray, skew: FloatArray, whole: int, part: float, theta: float) -> float:
+def _most_of_parts(
+    P: FloatArray,
+    skew: FloatArray,
+    left_out: FloatArray,
+    whole: int,
+    part: float,
+    theta: float,
+) -> float:
     """At least the most of qᵀPq/(1·q) over the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋, j not in S.
 
-    The ⌊1/δ⌋ − 1 largest R(x, ·) without R(x, j) are the ⌊1/δ⌋ largest without R(x, j), or without
-    the least of them.
+    Entry (x, j) of a table is that of x if j is the part; `left_out` counts without j.
     """
     n = len(P)
-    R = _up(P + skew, theta)
-    others = -np.sort(-R[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)
-    size = np.abs(others).sum(axis=1)[:, None]
-    rest = others[:, :whole].sum(axis=1)[:, None] - np.maximum(R, others[:, whole - 1 : whole])
-    # Entry (x, j): what x adds at most if j is the part.
-    rest = rest + theta * (size + np.abs(R))
-    each = _up(_up(np.diag(P), theta)[:, None] + _up(2.0 * part * P, theta) + rest, theta)
-    np.fill_diagonal(each, -np.inf)
-    largest = -np.sort(-each, axis=0)[:whole]
-    form = largest.sum(axis=0) + theta * np.abs(largest).sum(axis=0)
-    form = _up(form + _up(part**2 * np.diag(P), theta), theta)
+    apart, size = left_out.sum(axis=1), np.abs(left_out).sum(axis=1)
+    linear = _up(np.diag(P), theta)[:, None] + _up(2.0 * part * P, theta)
+    linear = _up(linear, theta) - 2.0 * (apart[:, None] - left_out) + 2.0 * theta * size[:, None]
+    inner = _up(_up(linear, theta) + _without(_up(P + skew + left_out, theta), whole, theta), theta)
+    outer = _without(-left_out, n - whole - 1, theta)
+    np.fill_diagonal(outer, 0.0)
+    gain = inner - outer + theta * (np.abs(inner) + np.abs(outer))
+    np.fill_diagonal(gain, -np.inf)
+    largest = -np.sort(-gain, axis=0)[:whole]
+    form = largest.sum(axis=0) + outer.sum(axis=0) + apart.sum() - 2.0 * apart
+    more = np.abs(largest).sum(axis=0) + np.abs(outer).sum(axis=0) + size.sum() + 2.0 * size
+    form = _up(form + theta * more + _up(part**2 * np.diag(P), theta), theta)
     return float(_up(form / (whole + part), theta).max())
+
+
+def _without(R: FloatArray, number: int, theta: float) -> FloatArray:
+    """Entry (x, j): at least the sum of the `number` − 1 largest R(x, ·) but for R(x, x), R(x, j).
+
+    They are the `number` largest without R(x, j), or without the least of them.
+    """
+    n = len(R)
+    if number == 0:
+        return np.zeros((n, n))
+    others = -np.sort(-R[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)[:, :number]
+    rest = others.sum(axis=1)[:, None] - np.maximum(R, others[:, -1:])
+    return np.asarray(rest + theta * (np.abs(others).sum(axis=1)[:, None] + np.abs(R)))
 
 
 def _up(value: FloatArray | float, theta: float) -> FloatArray:
@@ -600,22 +635,37 @@ def _most_of_sets(
     linear: FloatArray,
     pairs: FloatArray,
     skew: FloatArray,
+    left_out: FloatArray,
+    apart: FloatArray,
     sizes: npt.NDArray[np.intp],
     theta: float,
 ) -> FloatArray:
-    """At least the most of Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) over |B| = k for each size k."""
+    """At least the most of Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) over |B| = k for each size k.
+
+    For categories outside B `left_out` is added in pairs, and `apart`, which is `left_out` if each
+    two orders of a pair are taken together, is taken off.
+    """
     n = len(linear)
-    R = _up(pairs + skew, theta)
+    linear = linear - 2.0 * left_out.sum(axis=1) + 2.0 * theta * np.abs(left_out).sum(axis=1)
+    inner = _largest(_up(pairs + skew + left_out, theta), theta)[:, sizes - 1]
+    inner = _up(_up(linear, theta)[:, None] + inner, theta)
+    outer = _largest(-apart, theta)[:, np.maximum(n - sizes - 1, 0)]
+    gain = inner - outer + theta * (np.abs(inner) + np.abs(outer))
+    ordered = -np.sort(-gain, axis=0)
+    most = np.array([ordered[:k, at].sum() for at, k in enumerate(sizes)])
+    most += outer.sum(axis=0) + left_out.sum()
+    size = np.abs(gain).sum(axis=0) + np.abs(outer).sum(axis=0) + np.abs(left_out).sum()
+    return np.asarray(most + theta * size)
+
+
+def _largest(R: FloatArray, theta: float) -> FloatArray:
+    """Entry (x, m): at least the sum of the m largest R(x, ·) but for R(x, x)."""
+    n = len(R)
     others = R[~np.eye(n, dtype=bool)].reshape(n, n - 1)
     largest = np.zeros((n, n))
     largest[:, 1:] = np.cumsum(-np.sort(-others, axis=1), axis=1)
     # The rounding of a sum is in proportion to the sum of absolute values, which these bound.
-    largest += theta * np.abs(others).sum(axis=1)[:, None]
-    each = _up(_up(linear, theta)[:, None] + largest[:, sizes - 1], theta)
-    ordered = -np.sort(-each, axis=0)
-    most = np.array([ordered[:k, at].sum() for at, k in enumerate(sizes)])
-    most += theta * np.abs(each).sum(axis=0)
-    return np.asarray(most)
+    return np.asarray(largest + theta * np.abs(others).sum(axis=1)[:, None])
 
 
 def _most_excess(rows: FloatArray, Z: FloatArray, multiplier: FloatArray, theta: float) -> float:

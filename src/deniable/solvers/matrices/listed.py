@@ -53,6 +53,17 @@ class Listed:
         some = [self._rows(members) for members in self.sets if members.shape[1] <= size]
         return np.concatenate([np.empty((0, self.limits.n_categories)), *some])
 
+    def pairs_with_part(self, part: float) -> FloatArray:
+        """The rows 1_x + φ 1_j, one for each choice of groups."""
+        rows = []
+        for first in self.divided:
+            for second in self.divided:
+                if len(second) > 1 or second is not first:
+                    row = np.zeros(self.limits.n_categories)
+                    row[first[0]], row[second[-1]] = 1.0, part
+                    rows.append(row)
+        return np.array(rows)
+
     def _sets(self, size: int) -> npt.NDArray[np.intp]:
         """One set for each choice of groups that can be made."""
         every = combinations_with_replacement(range(len(self.divided)), size)

@@ -8,7 +8,10 @@ Y(x, j) = Σ w [x ∈ S, j is the part] and y_j = Σ w [j is the part]:
 Every such row keeps Σ_x' X(x, x') = k X(x, x), Σ_j Y(x, j) = X(x, x), Σ_x Y(x, j) = k y_j,
 Y(j, j) = 0 and
 
-    X(x, x) ≥ X(x, x') + Y(x, x'),   X ≥ 0,   y_j ≥ Y(x, j) ≥ 0.
+    X(x, x) ≥ X(x, x') + Y(x, x'),   X ≥ 0,   y_j ≥ Y(x, j) ≥ 0,
+
+and the weight of the rows that name neither of two categories, Σ y less those that name one and
+with those that name both, is not negative.
 
 Entries stand for categories of groups that are taken alike, as those of K do in `relaxed`.
 """
@@ -77,10 +80,19 @@ class Parts:
                 over_sets - float(whole) * y,
             ]
         ).toarray()
+        named, weight = diagonal + y, sparse.csr_matrix(y.T @ count)
+
+        def of_all(number: int) -> sparse.csr_matrix:
+            return sparse.csr_matrix(sparse.csr_matrix(np.ones((number, 1))) @ weight)
+
+        both = pair + ahead + behind
+        one = named[self.first] + named[self.second]
         self.slope = sparse.vstack(
             [
                 diagonal[self.first] - pair - ahead,
                 diagonal[self.second] - pair - behind,
+                of_all(len(off)) - one + both,
+                of_all(len(several)) - 2.0 * named[several] + within + 2.0 * inner,
                 diagonal[several] - within - inner,
                 y[self.second] - ahead,
                 y[self.first] - behind,
@@ -105,13 +117,32 @@ class Parts:
         """Of pairs of groups, from the multipliers of `equal` and of `slope`.
 
         Those of X(x, x) ≥ X(x, x') + Y(x, x') and of Σ_x' X(x, x') = k X(x, x) count in the row of
-        x alone (`relaxed`).
+        x alone, and those of rows that name neither in both (`relaxed`).
         """
-        groups = len(self.count)
-        first, second = np.split(multipliers[: 2 * self.n_off], 2)
-        pairs = np.zeros((groups, groups))
-        pairs[self.first, self.second] = (
-            0.5 * (first - second) / (self.count[self.first] * self.count[self.second])
-        )
-        sizes = -equal[:groups] / self.count
-        return np.asarray(pairs - pairs.T - 0.5 * (sizes[:, None] - sizes))
+        groups, n_off = len(self.count), self.n_off
+        first, second, neither = np.split(multipliers[: 3 * n_off], 3)
+        inner = multipliers[3 * n_off : 3 * n_off + int((self.count > 1).sum())]
+        return splits_of(self.count, first - second, neither, inner, -equal[:groups])
+
+
+def splits_of(
+    count: FloatArray, unlike: FloatArray, neither: FloatArray, inner: FloatArray, sizes: FloatArray
+) -> FloatArray:
+    """A table of groups whose halves a certificate takes for S and V.
+
+    Args:
+        count: how many categories each group has.
+        unlike: of pairs g < h, by how much the multiplier of X(x, x) ≥ X(x, x') is more than that
+            of X(x', x') ≥ X(x, x').
+        neither: multipliers that neither of two categories is named by less than nothing.
+        inner: these for two categories of the same group, where it has several.
+        sizes: multipliers of Σ_x' X(x, x') ≥ k X(x, x).
+    """
+    i, j = np.triu_indices(len(count), 1)
+    skew, both = np.zeros((2, len(count), len(count)))
+    skew[i, j], both[i, j] = 0.5 * np.array([unlike, neither]) / (count[i] * count[j])
+    several = np.flatnonzero(count > 1)
+    within = np.zeros(len(count))
+    within[several] = inner / (count * (count - 1.0))[several]
+    each = 0.5 * sizes / count
+    return np.asarray(skew - skew.T - (each[:, None] - each) + both + both.T + np.diag(within))

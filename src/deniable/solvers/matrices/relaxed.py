@@ -33,7 +33,7 @@ from deniable.solvers.matrices.certificate import (
     sum_bound,
 )
 from deniable.solvers.matrices.listed import Groups, Listed
-from deniable.solvers.matrices.parts import Parts
+from deniable.solvers.matrices.parts import Parts, splits_of
 
 MOST_GROUPS = 30
 """Unknowns grow with the square of the groups, and time with their third power."""
@@ -137,7 +137,11 @@ def bound(
     # Under ε-LDP moments say enough of larger sets, and these are few.
     local = limits.epsilon is not None
     least, part = (3, 0.0) if local else shape_of_rows(limits, inside=True)
-    found = _Relaxed(limits, listed.divided, listed.sets_up_to(2 * local), least, part).solve()
+    rows = listed.sets_up_to(2 * local)
+    if least == 2 and part > 0.0:
+        # 1_x + φ 1_j: few, and X would be 0 between two categories.
+        rows, part = listed.pairs_with_part(part), 0.0
+    found = _Relaxed(limits, listed.divided, rows, least, part).solve()
     if found is None:
         return simple, (simple.directions, simple.multipliers), 0.0
     best = max(simple, found.certificate, key=lambda proof: proof.claim)
@@ -257,16 +261,24 @@ class _Relaxed:
             self.right = np.append(self.right, np.zeros(len(self.parts.equal)))
         unit = sparse.eye(self.n_moments, format="csr")
         pair, inner = unit[self.off], unit[self.n_pairs : self.n_entries]
-        diagonal, one = unit[self.on], unit[[self.n_entries]]
+        diagonal = unit[self.on]
         padded = sparse.hstack([sums, sparse.csr_matrix((len(self.count), 1))]).tocsr()
         blocks = [
             diagonal[self.i[self.off]] - pair,
             diagonal[self.j[self.off]] - pair,
             padded - float(self.least) * diagonal,
-            sparse.csr_matrix(self.count @ diagonal) - float(self.least) * one,
+            sparse.csr_matrix(np.ones((len(self.count), 1)) * (self.count @ diagonal))
+            - padded
+            - float(self.least) * (unit[np.full(len(self.count), self.n_entries)] - diagonal),
+            unit[np.full(len(self.off), self.n_entries)]
+            - diagonal[self.i[self.off]]
+            - diagonal[self.j[self.off]]
+            + pair,
+            unit[np.full(len(self.several), self.n_entries)] - 2.0 * diagonal[self.several] + inner,
             pair,
             inner,
             diagonal[self.several] - inner,
+            sparse.csr_matrix(self.count @ diagonal) - float(self.least) * unit[[self.n_entries]],
             self._of_sizes(),
         ]
         self.n_of_sets = sum(block.shape[0] for block in blocks)
@@ -618,31 +630,33 @@ class _Relaxed:
         values, vectors = np.linalg.eigh(point.square)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
         squares = [root[:, :1], (root[:, 1:] / np.sqrt(self.count))[:, group]]
+        splits, outside = self._splits(point)
         certificate = certify(
             self.limits,
             *at_true_shares(self.limits, self.share[group], directions, multipliers),
-            self._splits(point),
+            splits,
             np.concatenate(squares, axis=1),
             self._part_splits(point),
+            outside,
         )
         return _Found(certificate, directions, multipliers, error)
 
-    def _splits(self, point: _Point) -> FloatArray:
+    def _splits(self, point: _Point) -> tuple[FloatArray, FloatArray]:
         """Let each multiplier of a product of x with others count in the row of x alone.
 
-        They are those of X(x, x) ≥ X(x, x') and of Σ_x' X(x, x') ≥ k X(x, x).
+        They are those of X(x, x) ≥ X(x, x') and of Σ_x' X(x, x') ≥ k X(x, x). Those of pairs of
+        which a set has neither count in both, and those of the rest of a row, which are `outside`
+        of the certificate, in that row.
         """
         number, n_groups = len(self.off), len(self.count)
-        first, second, sizes = np.split(
-            point.multipliers[: 2 * number + n_groups], [number, 2 * number]
+        lengths = [number, number, n_groups, n_groups, number, len(self.several)]
+        first, second, sizes, rest, neither, inner, _ = np.split(
+            point.multipliers, np.cumsum(lengths)
         )
-        i, j = self.i[self.off], self.j[self.off]
-        pairs = np.zeros((n_groups, n_groups))
-        pairs[i, j] = 0.5 * (first - second) / (self.count[i] * self.count[j])
-        pairs -= pairs.T
-        sizes = sizes / self.count
-        pairs -= 0.5 * (sizes[:, None] - sizes)
-        return np.asarray(pairs[self.group[:, None], self.group])
+        pairs = splits_of(self.count, first - second, neither, inner, sizes)
+        outside = rest / self.count
+        pairs -= 0.5 * (outside[:, None] + outside)
+        return np.asarray(pairs[self.group[:, None], self.group]), outside[self.group]
 
     def _part_splits(self, point: _Point) -> FloatArray | None:
         if self.parts is None:

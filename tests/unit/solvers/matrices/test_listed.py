@@ -33,10 +33,11 @@ def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
     Z, multipliers = generator.normal(size=(n, n)), generator.normal(size=n)
     splits, squares = generator.normal(size=(n, n)), 0.3 * generator.normal(size=(2, n + 1))
     part_splits = generator.normal(size=(n, n)) if seed % 3 else None
+    outside = generator.normal(size=n)
     with pytest.MonkeyPatch.context() as few:
         few.setattr(certificate, "_MAX_SETS", 0)
         few.setattr(certificate, "_MAX_PARTS", seed % 2 * 4_000_000)
-        bounded = most_excess(limits, Z, multipliers, splits, squares, part_splits)
+        bounded = most_excess(limits, Z, multipliers, splits, squares, part_splits, outside)
     rows = extreme_rows(limits)
     excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
     q = [Fraction(value) for value in rows[int(np.argmax(excess))]]
@@ -96,6 +97,14 @@ def test_the_listed_rows_of_largest_excess_are_found(
     some = every[(ratio > 0.999 * ratio.max(axis=1, keepdims=True)).sum(axis=1) <= 2]
     all_of_them = ((some @ Z) ** 2).sum(axis=1) / some.sum(axis=1) - some @ multipliers - 0.1
     assert values[0] == pytest.approx(all_of_them.max(), rel=1e-9)
+
+
+def test_pairs_with_a_part_are_one_of_each_choice_of_groups() -> None:
+    flat = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    divided = [np.array([0]), np.array([1, 2]), np.array([3, 4, 5])]
+    rows = Listed(average_limits(flat, 0.4, 0.8), divided).pairs_with_part(0.25)
+    assert len(rows) == 3 * 3 - 1
+    assert np.allclose(np.sort(rows)[:, -3:], [0.0, 0.25, 1.0])
 
 
 def test_of_rows_that_differ_within_groups_one_stands_for_all() -> None:
