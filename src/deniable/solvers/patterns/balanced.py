@@ -546,7 +546,7 @@ class CommonSearch:
         places = together.places
         whole = len(places) == self._problem.n_attributes
         used, tightest = math.inf, float(self._multiples.min())
-        unchanged = math.inf
+        unchanged, up = math.inf, True
         for rung in self._rungs:
             if used <= rung < tightest:
                 continue  # what was found last keeps these caps too
@@ -554,7 +554,7 @@ class CommonSearch:
             counts, aimed = self._problem.counts[places], self._aimed[places]
             ramps = at_levels(counts, aimed, caps, height, self._floor)
             free = together.ramps.get(rung)
-            found, near = ramps.best(near, together.least, free=free), None
+            found, near = ramps.best(near, together.least, free=free, up=up), None
             together.cover = together.cover or ramps.broken
             together.broken |= ramps.floor_broken
             if found is not None:
@@ -564,8 +564,10 @@ class CommonSearch:
             close = whole and together.least <= _CLOSE * self._without
             if together.best and (ramps.beaten or close):
                 break  # without the floor stricter caps cost more, and with it no less
-            if ramps.ends_unchanged and (self._floor == 1.0 or ramps.kept >= unchanged):
-                break  # of ramps that end so stricter caps cost more, and no more can be proved
+            if ramps.ends_unchanged and self._floor == 1.0:
+                break  # of ramps that end so stricter caps cost more, and only they keep this floor
+            # Two that end so: under stricter caps the best may keep the floor as it is.
+            up = up and ramps.kept < unchanged
             unchanged = (1.0 - _SAME) * ramps.kept if ramps.ends_unchanged else math.inf
 
 

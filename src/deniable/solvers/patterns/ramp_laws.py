@@ -124,6 +124,8 @@ class RampLaws:
         worst: float | None = None,
         drawn: Callable[[Fit], tuple[PatternLaw, Fit] | None] | None = None,
         free: Fit | None = None,
+        *,
+        up: bool = True,
     ) -> tuple[PatternLaw, Fit] | None:
         """Return the best law found that keeps caps and floor as drawn, and its ramp.
 
@@ -132,6 +134,7 @@ class RampLaws:
             worst: the w of the best law that is known already: ramps that are no better are left.
             drawn: from a ramp to its law, if it is another than :meth:`drawn`.
             free: the best ramp, or the best that keeps the floor, if one is known.
+            up: whether the top may be moved up for the floor.
         """
         margin, better = self._margin, self.better
 
@@ -144,7 +147,7 @@ class RampLaws:
         if free is None or self.beaten:
             return None
         for _ in range(_TRIES):
-            fit = self._keeping(margin, free)
+            fit = self._keeping(margin, free, up)
             self.kept = math.inf if fit is None else fit.w
             self.ends_unchanged = fit is not None and fit.ends_unchanged
             landed = None if fit is None or beaten(fit) else (drawn or self.drawn)(fit)
@@ -209,7 +212,7 @@ class RampLaws:
             broken[chosen[-1]] = broken[:, chosen[-1]] = False
         return chosen
 
-    def _keeping(self, margin: float, fit: Fit) -> Fit | None:
+    def _keeping(self, margin: float, fit: Fit, up: bool = True) -> Fit | None:
         """Return the ramp, or the best one found that keeps the floor with this margin."""
         self.broken = []
         if (
@@ -219,7 +222,7 @@ class RampLaws:
         ):
             return fit
         self.floor_broken = True
-        kept = self._search.keeping(self._floor + margin, fit)
+        kept = self._search.keeping(self._floor + margin, fit) if up else None
         if kept is None:
             ratios = self._search.pair_ratios(fit) < self._floor + margin
             self.broken = self._cover(ratios[np.ix_(self._group_of, self._group_of)])

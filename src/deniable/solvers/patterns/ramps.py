@@ -354,6 +354,7 @@ class _Step:
         miss = np.abs(self._residual) / np.append(unit, 1.0)
         self.miss = float(miss.max()) if np.isfinite(miss).all() else math.inf
 
+    @np.errstate(invalid="ignore")  # far off, derivatives may be no numbers: no step is taken then
     def _matrix(self) -> FloatArray:
         got, asked = self._answer, self.asked
         m = len(self.slopes)

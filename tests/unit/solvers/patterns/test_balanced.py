@@ -612,3 +612,20 @@ def test_faint_levels_beside_others_do_not_keep_mixtures_from_passing(
     assert found.method == "ramp"
     assert found.epsilon < most
     assert keep_floor([part.law for part in found.parts], floor)
+
+
+@pytest.mark.slow
+def test_a_floor_that_only_ramps_without_a_plateau_keep_is_kept_by_others_under_stricter_caps() -> (
+    None
+):
+    # Under 6x and 5.4x they end at 30.00, where it stopped; 2.7x, which is stricter, costs 22.11.
+    random = np.random.default_rng([7, 169])
+    k = int(random.integers(4, 41))
+    random.integers(6), random.integers(6)
+    counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), k))).astype(int).tolist()
+    levels = np.exp(random.uniform(math.log(0.01), math.log(8.0), k))
+    strict, loose = (
+        balanced.solve(counts, levels.tolist(), (times * levels).tolist(), 0.7).epsilon
+        for times in (2.7, 6.0)
+    )
+    assert loose <= strict + 1e-3 < 22.2

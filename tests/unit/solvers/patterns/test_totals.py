@@ -408,6 +408,7 @@ def test_a_total_buys_more_of_a_mixture_where_the_floor_costs_much(
 ) -> None:
     # One ramp was all that a total bought: 6.258.
     monkeypatch.setattr(totals, "EXACT_IN_A_SEARCH", 0)
+    monkeypatch.setattr(totals, "_POOLS", 1)
     counts, ratios = [10_000, 42, 14, 7, 16], [3.0, 1.09, 1.6, 1.73, 1.19]
     spent = totals.spend(counts, 4.0, ratios, [math.inf] * 5, 2.0, 0.9)
     mixed = spent.mix()
@@ -428,7 +429,7 @@ def test_looser_caps_of_levels_three_orders_apart_buy_no_less() -> None:
     # Of one ramp 2x bought 6.369, 2.2x 6.488, 2.5x 6.369 and no cap 6.353.
     counts, ratios = spread(4)
     bought = []
-    for cap in (1.5, 2.0, 2.2, 2.5, math.inf):
+    for cap in (1.5, 2.2, 2.5, math.inf):
         spent = totals.spend(counts, 3.0, ratios, [math.inf] * len(counts), cap, 0.5)
         bought.append((spent.mix() or spent).levels.sum())
     assert bought[0] > 6.29
