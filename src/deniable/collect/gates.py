@@ -3,7 +3,7 @@
 A gated sum is drawn from G_k, the gate after the last attribute, by additions, multiplications and
 divisions alone (:mod:`deniable.laws.votes.backward`), which every engine rounds the same way. So
 G_k is computed once, where a study is opened, and shipped as the bits of its doubles: at most a
-few thousand numbers for a ramp, twice as many for a lifted one, two or three for a vote. What a law
+few thousand numbers for a ramp, one more for a lifted one, two or three for a vote. What a law
 drawn from such a table promises follows from the table as shipped (docs/proofs/collection.md).
 """
 
@@ -18,18 +18,19 @@ from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
 
 
-def backwards_of(law: Law) -> list[Backward]:
-    """Return the recursions that a law is drawn by: of each of its gated sums in its order, or of a
-    ramp and of what it is where it is lifted."""
+def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
+    """Return G_k of each of a law's gated sums in its order; of a lifted ramp that of the ramp, and
+    what it is raised to."""
     if isinstance(law, LiftedRamp):
-        return [Backward(law.ramp), Backward(law.ramp, least=law.lift)]
+        lifted = np.array([Backward(law.ramp, least=law.lift).bottom])
+        return [(law.ramp, Backward(law.ramp).last()), (law.ramp, lifted)]
     votes = law.parts if isinstance(law, VoteBlend) else (law,) if isinstance(law, GatedSum) else ()
-    return [Backward(vote) for vote in votes]
+    return [(vote, Backward(vote).last()) for vote in votes]
 
 
 def gates_of(law: Law) -> list[str]:
-    """Return the gate vectors of a law: for each of its recursions, base64 of G_k's doubles, least
-    significant byte first.
+    """Return the gate vectors of a law: for each of its gated sums base64 of G_k's doubles, least
+    significant byte first; of a lifted ramp, in a second vector, the one that it is raised to.
 
     >>> ones = np.ones(2)
     >>> law = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, ones)
@@ -37,9 +38,7 @@ def gates_of(law: Law) -> list[str]:
     >>> len(gate), gate_values(gate).round(4).tolist()
     (24, [0.6065, 1.6487])
     """
-    return [
-        base64.b64encode(back.last().astype("<f8").tobytes()).decode() for back in backwards_of(law)
-    ]
+    return [base64.b64encode(table.astype("<f8").tobytes()).decode() for _, table in _tables(law)]
 
 
 def gate_values(text: str) -> FloatArray:
@@ -57,18 +56,18 @@ def gate_values(text: str) -> FloatArray:
 def check_gates(law: Law, gates: list[str]) -> None:
     """Refuse tables that are not the law's, within what another machine's exponential changes.
 
-    The exponent of G_k = e^{ln g − E/2}, or where a ramp is lifted of e^{max(ln g, b) − E/2}, is
-    off by at most (4 E + 5) u here and as much there, the exponential by 2 u each
+    The exponent of G_k = e^{ln g − E/2}, or of e^{b − E/2}, to which a ramp is lifted, is off by at
+    most (4 E + 5) u here and as much there, the exponential by 2 u each
     (docs/proofs/optimal.md, Theorem 10).
 
     Raises:
         InputError: if so.
     """
-    recursions = backwards_of(law)
-    if len(gates) != len(recursions):
+    tables = _tables(law)
+    if len(gates) != len(tables):
         raise InputError("the study has been altered: a law lacks its gate tables")
-    for back, text in zip(recursions, gates, strict=True):
-        ours, theirs = back.last(), gate_values(text)
-        room = 2.02 * (4 * back.law.height + 8) * UNIT
+    for (vote, ours), text in zip(tables, gates, strict=True):
+        theirs = gate_values(text)
+        room = 2.02 * (4 * vote.height + 8) * UNIT
         if theirs.shape != ours.shape or not np.all(np.abs(theirs - ours) <= room * ours):
             raise InputError("the study has been altered: a gate table is not that of its law")

@@ -183,18 +183,17 @@ def test_the_bounds_hold_for_any_table_whatever_made_it(lifted: bool) -> None:
         random = np.random.default_rng(seed)
         law = random_law(random, lifted)
         record = vectors.record_of(law)
-        gates = []
+        shipped = []
         for made in record["gates"][0]:
             gate = np.exp(random.uniform(0.3, 3.0) * random.standard_normal(len(gate_values(made))))
-            gates.append(np.sort(gate) if random.random() < 0.6 else gate)
-        if random.random() < 0.5:
-            gates[-1] = np.maximum(gates[0], gates[-1])
-        record["gates"] = [[text(gate) for gate in gates]]
+            shipped.append(np.sort(gate) if random.random() < 0.6 else gate)
+        record["gates"] = [[text(gate) for gate in shipped]]
+        gates = [shipped[0], np.maximum(shipped[0], shipped[-1])]
         found = ask(record)
         f = own_responses(as_drawn(law, [gate.tolist() for gate in gates]), law)
         whole = math.log(max(f.values()) / min(f.values()))
         assert whole <= found["epsilon"] + 1e-13
-        if all(np.all(np.diff(gate) >= 0) for gate in gates) and np.all(gates[0] <= gates[-1]):
+        if np.all(np.diff(gates[0]) >= 0):
             assert found["epsilon"] <= whole + 1e-12  # both ends are reached
         sizes = law.n_categories
         weight = {
@@ -246,9 +245,10 @@ def test_votes_that_differ_in_one_weight_are_bounded_together_for_any_table() ->
 
 
 def test_a_table_with_a_hole_is_refused() -> None:
-    for name, value in product(("vote", "lifted"), (0.0, -1.0, math.nan, math.inf)):
+    holes = [*product(("vote", "lifted"), [0], (0.0, -1.0, math.nan, math.inf))]
+    for name, table, value in [*holes, ("lifted", 1, math.nan), ("lifted", 1, math.inf)]:
         record = copy.deepcopy(vectors.record_of(LAWS[name]))
-        gate = gate_values(record["gates"][0][-1]).copy()
+        gate = gate_values(record["gates"][0][table]).copy()
         gate[0] = value
-        record["gates"][0][-1] = text(gate)
+        record["gates"][0][table] = text(gate)
         assert "no density" in ask(record)["refused"]

@@ -206,14 +206,15 @@ export class LiftedRamp {
     const { pair, weights, dither } = plain;
     const places = sizes.map((_, i) => i);
     const fits = pair.length === 2 && pair[0] < pair[1] && pair.every((i) => places.includes(i));
-    if (!fits || gates.length !== 2) {
-      throw new Error("a lifted ramp needs two attributes and two tables");
+    if (!fits || gates.length !== 2 || gates[1].length !== 1) {
+      throw new Error("a lifted ramp needs two attributes, a table and what it is raised to");
     }
+    const lifted = gates[0].map((value) => Math.max(value, gates[1][0]));
     this.pair = pair;
     this.order = [...pair, ...places.filter((i) => !pair.includes(i))];
     const ordered = (values) => this.order.map((i) => values[i]);
     const ramp = { ...plain, weights: ordered(weights), dither: ordered(dither) };
-    this.tables = gates.map((gate) => new GatedSum(ramp, ordered(sizes), gate, 2));
+    this.tables = [gates[0], lifted].map((gate) => new GatedSum(ramp, ordered(sizes), gate, 2));
     this.fates = [...this.pairFates()];
     this.fate = ofDoubles(this.fates.map(({ weight }) => weight));
   }

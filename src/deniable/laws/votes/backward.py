@@ -14,6 +14,7 @@ States from which g can only be 1, or only e^E, have one common entry at either 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -68,8 +69,14 @@ class Backward:
     def last(self) -> FloatArray:
         """Return G_k on its states."""
         low, high = self.bounds(self.law.n_attributes)
-        exponent = np.maximum(self.law.gate_exponent(np.arange(low, high + 1)), self._least)
-        return np.exp(exponent - 0.5 * self.law.height)
+        exponent = self.law.gate_exponent(np.arange(low, high + 1))
+        table: FloatArray = np.exp(exponent - 0.5 * self.law.height)
+        return np.maximum(table, self.bottom) if self._least else table
+
+    @property
+    def bottom(self) -> float:
+        """What a lifted gate is at least."""
+        return math.exp(self._least - 0.5 * self.law.height)
 
     def parts(
         self,
