@@ -27,7 +27,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
-from deniable_studies.beyond.adult_release import OURS, mechanism_for
+from deniable_studies.beyond.releases import OURS, mechanism_for
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.study import Judged, Rows, Setting, Study, Values
 from deniable_studies.text import read_text
