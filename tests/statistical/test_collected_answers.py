@@ -31,8 +31,9 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from statistical.budget import BUDGET
 from statistical.coverage import Columns, check_coverage, frequencies, intervals, tables
+from unit.collect.chromium import CHROMIUM, DRIVER, forget, wait_for
 from unit.collect.studies import example_folder, served
-from unit.collect.test_in_a_browser import CHROMIUM, DRIVER, browser, forget, wait_for  # noqa: F401
+from unit.collect.test_in_a_browser import browser  # noqa: F401
 
 TARGETS: tuple[Target, ...] = ("table", "population")
 
