@@ -258,7 +258,7 @@ def _not_worse_than_apart(
         best = best or at(0.0)
     if best is None:
         return plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
-    mixed = best.mix()
+    mixed = best.mix() if best is first else None  # not after many searches: that takes seconds
     if mixed is not None and _loses_nothing(plan, mixed, apart, costs):
         best = mixed
     solution = best.solution()

@@ -12,7 +12,7 @@ mixed to meet larger ones.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -78,8 +78,9 @@ _STARTS, _LOWER = 3, 0.2
 _SPENT_ABOUT, _LANDINGS = 2e-3, 6
 """How near ramps come to a total, in ln ε, before they are drawn, and how often they are."""
 
-_HALVINGS = 3
-"""How often caps between those that were tried are, where stricter ones are best."""
+_CELL, _STRIDES, _LEAST_CAP = 0.01, 8, 1.02
+"""Steps between caps that are tried about stricter ones that are best, in the logarithm of the
+multiple of the levels, how many of them are taken at once at first, and where they end."""
 
 _RISE, _RISES = 2e-3, 2
 """Part of ε by which stricter caps cost more than the last ones, and how often, after which none
@@ -302,11 +303,10 @@ class _TotalSearch:
             if reached.ramp is None or not self._floor_broken or len(reached.levels) > _MIXED_TO:
                 return None
             mixed = self._mixed(reached.scale)
-            least = (1.0 - 2.0 * _UNSPENT_BY_SECANTS) * self._total
-            if mixed is None or record_level(mixed.parts) < least:
+            if mixed is None or _worth(mixed) <= _worth(reached) + _MIXED_GAINS:
                 return None
-            more = _worth(mixed) > _worth(reached) + _MIXED_GAINS
-            return self._spent(mixed) if more else None
+            spent = record_level(mixed.parts) > (1.0 - 2.0 * _UNSPENT_BY_SECANTS) * self._total
+            return self._spent(mixed) if spent else None
 
         parts = tuple(reached.parts)
         return Spent(reached.levels, parts, lambda: self._solution(reached), mix)
@@ -369,7 +369,10 @@ class _TotalSearch:
             if found is not None and _worth(found) > _worth(best):
                 return found
             return self._between(
-                best, at, tried, lambda cap, known: self._by_ramps(scale, cap, known, None)[0]
+                best,
+                at,
+                tried,
+                lambda cap, known: self._by_ramps(scale, cap, math.log(known.scale), known.ramp)[0],
             )
         return best
 
@@ -378,27 +381,31 @@ class _TotalSearch:
         best: _Reached,
         at: float,
         tried: list[float],
-        look: Callable[[float, float], _Reached | None],
+        look: Callable[[float, _Reached], _Reached | None],
     ) -> _Reached:
-        """Return the best of what is found half-way from the stricter caps that are best to those
-        next to them, and half-way again: what a stricter request finds, whose cap lies between.
+        """Return the best of what is found under caps about the stricter ones that are best, on a
+        lattice that is the same for every request: what a stricter request finds.
 
         Args:
             best: what is best by now.
             at: the multiple of the levels at which it was found.
             tried: all multiples by now.
-            look: returns what is found at a multiple, if it is better than at this logarithm of a
-                scale.
+            look: returns what is found at a multiple, if it is better than what is known.
         """
-        for _ in range(_HALVINGS):
-            looser = min((cap for cap in tried if cap > at), default=at)
-            stricter = max((cap for cap in tried if cap < at), default=1.0)
-            for cap in (math.sqrt(at * looser), math.sqrt(at * stricter)):
-                found = look(cap, math.log(best.scale)) if cap not in tried else None
+        step, most = _STRIDES, min(self._multiple, LOOSEST)
+        while step:
+            here = math.log(at) / (_CELL * step)
+            caps = [math.exp(_CELL * step * n) for n in (math.floor(here) + 1, math.ceil(here) - 1)]
+            for cap in caps:
+                if cap in tried or not _LEAST_CAP < cap < most:
+                    continue
                 tried.append(cap)
+                found = look(cap, best)
                 if found is not None and _worth(found) > _worth(best):
                     best, at = found, cap
                     break
+            else:
+                step //= 2
         return best
 
     def _beside_a_giant(self, scale: float) -> _Reached | None:
@@ -442,12 +449,15 @@ class _TotalSearch:
             tried.append(at)
             if at == min(self._multiple, LOOSEST):
                 return best
-            return self._between(
-                best,
-                at,
-                tried,
-                lambda cap, known: self._by_levels(start, cap, known, near).reached,
-            )
+
+            def followed(cap: float, known: _Reached) -> _Reached | None:
+                logarithm = math.log(known.scale)
+                kept = known.ramp and self._at_levels(logarithm, cap).still_keeping(known.ramp)
+                if kept is None:
+                    return self._by_levels(start, cap, logarithm, near).reached
+                return self._by_levels(start, cap, logarithm, kept, follow=True).reached
+
+            return self._between(best, at, tried, followed)
         return best
 
     def _loosened(self, best: _Reached, at: float) -> tuple[_Reached, float]:
@@ -713,7 +723,7 @@ class _TotalSearch:
             if costs > 1.0 and lower:
                 scale /= costs * costs
                 continue
-            found = self._by_secants(scale, self._met_by(mixed.meeting), _PROGRAMS)
+            found = self._by_secants(scale, partial(self._met, mixed.meeting), _PROGRAMS)
             if found is None or (best is not None and _worth(found) <= _worth(best)):
                 break
             best, lower = found, False
@@ -722,16 +732,12 @@ class _TotalSearch:
             scale = best.scale
         return best
 
-    def _met_by(
-        self, meeting: Callable[[FloatArray, FloatArray], Part | None]
-    ) -> Callable[[FloatArray], _Laws | None]:
-        """Return the laws of a mixture that is asked for these levels."""
-
-        def look(levels: FloatArray) -> _Laws | None:
-            part = meeting(levels - np.minimum(AIM, 1e-3 * levels), self._caps(levels))
-            return None if part is None else ([part], "ramp")
-
-        return look
+    def _met(
+        self, meeting: Callable[[FloatArray, FloatArray], Part | None], levels: FloatArray
+    ) -> _Laws | None:
+        """Return the law of a mixture that is asked for these levels."""
+        part = meeting(levels - np.minimum(AIM, 1e-3 * levels), self._caps(levels))
+        return None if part is None else ([part], "ramp")
 
     def _by_secants(
         self, scale: float, look: Callable[[FloatArray], _Laws | None], times: int
