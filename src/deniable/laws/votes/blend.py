@@ -173,6 +173,10 @@ class VoteBlend(VoteLaw):
         return np.asarray(masses / masses.sum())
 
     def moments(self) -> Moments:
+        return self._moments
+
+    @cached_property
+    def _moments(self) -> Moments:
         # Sums over parts of non-negative numbers. E_μ[g_c] is good to half a part's error bound and
         # the roundings of its logarithm and exponential, (2 (|ln E_μ[g_c]| + E_c) + 8) u at most;
         # twice, for numerator and denominator, and C + 8 roundings of products and sums.
