@@ -74,8 +74,9 @@ _PRICED, _PRICED_AT, _STARTS = 11, 21, 14
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
-_TOPPED, _GAINED_BY_TOPS = 6, 5e-3
-"""Times that it is done with tops of so many attributes, as long as that gains so much."""
+_TOPPED, _STARTS_WITH_TOPS, _GAINED_BY_TOPS = 5, 8, 5e-3
+"""Times that it is done with tops of so many attributes, from how many ramps at most, as long as
+that gains so much."""
 
 _LEAST_WITH_TOP = 1.0
 """Nats that a change must be allowed to cost for a top that falls with it."""
@@ -405,7 +406,7 @@ class _Pool:
                 most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
                 starts = [self._held[place].ramp for place in most[shares[most] > 0.0].tolist()]
                 if with_tops:
-                    starts = [sample.topped(ramp, steepest) for ramp in starts]
+                    starts = [sample.topped(one, steepest) for one in starts[:_STARTS_WITH_TOPS]]
                 size = sample.size(self._mixing.mass(shares), self._mixing.scale)
                 for ramp in sample.lacking(starts, worth, size, steepest):
                     if with_tops:
