@@ -48,6 +48,7 @@ _GAP = 2e-9
 _MOST_ROUNDS = 40
 _SEARCHES = 12
 _CLOSE = 1e-4
+_LOST = 0.01
 _LAST_SEARCHES = 4
 _NAMED = 100
 _PROPORTIONS = 100
@@ -155,6 +156,11 @@ def _beyond(limits: Limits) -> FrontierPoint:
     alike = relaxed.alike(limits, divided)
     listed = Listed(alike, divided)
     certificate, first, least = relaxed.bound(limits, listed)
+    if certificate.claim < (1.0 - _LOST) * least:
+        # The shares within groups differ too much for the bound at their means to hold for them.
+        finer = relaxed.divided_for(limits, relaxed.FINER_GROUPS)
+        other = relaxed.bound(limits, Listed(relaxed.alike(limits, finer), finer))[0]
+        certificate = max(certificate, other, key=lambda proof: proof.claim)
     found, dual = sets.mechanism(alike, listed, first, _SEARCHES, _CLOSE, least)
     # Where small sets matter most, Z and λ of the weights may prove more.
     true = relaxed.at_true_shares(limits, alike.prior, *dual)

@@ -38,6 +38,9 @@ from deniable.solvers.matrices.parts import Parts, splits_of
 MOST_GROUPS = 30
 """Unknowns grow with the square of the groups, and time with their third power."""
 
+FINER_GROUPS = 50
+"""So many where the bound at the true shares is much less than at the mean shares of the groups."""
+
 _TOLERANCE = 1e-9
 _MOST_STEPS = 100
 _TO_BOUNDARY = 0.95
@@ -46,34 +49,42 @@ _TO_BOUNDARY = 0.95
 _START = 10.0
 _LEAST_CENTRING = 0.1
 _MARGIN = 0.8
+# Claims within rounding of the best before the last step: nothing is left to gain.
+_MOST_READ = 3
 
 
 def groups(prior: FloatArray, most: int = MOST_GROUPS, *, local: bool = False) -> Groups:
     """Divide categories into at most so many groups of like shares.
 
-    Neighbours in the order of shares are merged, those first of which a mean share is least far
-    from their own shares: the least Σ (p − mean)²/mean that a merger adds, or with `local`, for
-    ε-LDP, the least Σ (p − mean)², since there shares count only in sums over sets.
+    The order of shares is cut where the mean shares are least far from the shares: at the least
+    Σ (p − mean)²/mean, or with `local`, for ε-LDP, the least Σ (p − mean)², since there shares
+    count only in sums over sets.
 
     >>> [group.tolist() for group in groups(np.array([0.5, 0.1, 0.3, 0.1]), 3)]
     [[0], [2], [1, 3]]
     """
     order = np.argsort(-prior, kind="stable")
-    found = [order[at : at + 1] for at in range(len(order))]
-
-    def added(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> float:
-        def spread(members: npt.NDArray[np.intp]) -> float:
-            shares = prior[members]
-            distance = float(((shares - shares.mean()) ** 2).sum())
-            return distance if local else distance / float(shares.mean())
-
-        return spread(np.concatenate([first, second])) - spread(first) - spread(second)
-
-    while len(found) > most:
-        costs = [added(found[at], found[at + 1]) for at in range(len(found) - 1)]
-        at = int(np.argmin(costs))
-        found[at : at + 2] = [np.concatenate(found[at : at + 2])]
-    return found
+    n = len(order)
+    if n <= most:
+        return [order[at : at + 1] for at in range(n)]
+    shares = prior[order]
+    sums, squares = (np.concatenate([[0.0], np.cumsum(shares**k)]) for k in (1, 2))
+    start, end = np.arange(n + 1)[:, None], np.arange(n + 1)
+    total, number = sums - sums[:, None], np.maximum(end - start, 1)
+    cost = np.maximum(squares - squares[:, None] - total**2 / number, 0.0)
+    if not local:
+        cost = cost * number / np.where(end > start, total, 1.0)
+    cost = np.where(end > start, cost, np.inf)
+    # Best cuts of the first so many into one group more and one more (dynamic programming).
+    least, last = cost[0], []
+    for _ in range(most - 1):
+        every = least[:, None] + cost
+        last.append(every.argmin(axis=0))
+        least = every.min(axis=0)
+    cuts = [n]
+    for before in reversed(last):
+        cuts.append(int(before[cuts[-1]]))
+    return np.split(order, cuts[:0:-1])
 
 
 def divided_for(limits: Limits, most: int = MOST_GROUPS) -> Groups:
@@ -134,18 +145,33 @@ def bound(
     (0.346306, True)
     """
     simple = in_closed_form(limits)
-    # Under ε-LDP moments say enough of larger sets, and these are few.
-    local = limits.epsilon is not None
-    least, part = (3, 0.0) if local else shape_of_rows(limits, inside=True)
-    rows = listed.sets_up_to(2 * local)
-    if least == 2 and part > 0.0:
+    least, part = shape_of_rows(limits, inside=True)
+    rows = listed.sets_up_to(0)
+    if limits.epsilon is not None:
+        # Moments say enough of larger sets; those of two are worth 0.1 %.
+        least = 3 if len(listed.divided) <= MOST_GROUPS else 2
+        rows = listed.sets_up_to(least - 1)
+    elif least == 2 and part > 0.0:
         # 1_x + φ 1_j: few, and X would be 0 between two categories.
         rows, part = listed.pairs_with_part(part), 0.0
     found = _Relaxed(limits, listed.divided, rows, least, part).solve()
     if found is None:
         return simple, (simple.directions, simple.multipliers), 0.0
-    best = max(simple, found.certificate, key=lambda proof: proof.claim)
+    proofs = [simple, found.certificate]
+    if limits.epsilon is not None:
+        proofs += [_with_more(found.certificate, found.error * 0.5**k) for k in range(3, 12)]
+    best = max(proofs, key=lambda proof: proof.claim)
     return best, (found.directions, found.multipliers), found.error
+
+
+def _with_more(proof: Certificate, more: float) -> Certificate:
+    """Under ε-LDP m may as well be added to λ: there the cost of a row is its sum.
+
+    Only what is left is then bounded with the least sum of a row that has as many categories.
+    """
+    multipliers = proof.multipliers + more
+    helps = proof.splits, proof.squares, proof.part_splits, proof.outside
+    return certify(proof.limits, proof.directions, multipliers, *helps)
 
 
 def in_closed_form(limits: Limits) -> Certificate:
@@ -398,17 +424,26 @@ class _Relaxed:
         y = np.zeros(self.size)
         limits, n_rows = self.limits, max(1, len(self.rows))
         if limits.epsilon is not None:
-            # Sets by fair coins, each with its complement, so that R y = 1; so for listed rows.
+            # Sets by fair coins, each with its complement, and stretches of random orders, of the
+            # size that is best for equal shares, so that R y = 1; so for listed rows.
             n = limits.n_categories
             prior, gain = self.share[self.group], math.expm1(limits.epsilon)
-            coins = np.random.default_rng(0).random((20 * n, n)) < 0.5
+            generator = np.random.default_rng(0)
+            coins = generator.random((5 * n, n)) < 0.5
+            named = max(self.least, round(n / (gain + 2.0)))
+            stretch = (np.arange(n)[:, None] - np.arange(n)) % n < named
+            stretches = [stretch[:, generator.permutation(n)] for _ in range(10)]
             ratio = self.rows / prior
             listed = ratio > 0.999 * ratio.max(axis=1, keepdims=True)
-            sets = np.concatenate([coins, ~coins, ~listed])
+            sets = np.concatenate([coins, ~coins, *stretches, ~listed])
             weight = np.concatenate(
-                [np.full(40 * n, 0.7 / (40 * n)), np.full(len(listed), 0.3 / n_rows)]
+                [
+                    np.full(10 * n, 0.2 / (10 * n)),
+                    np.full(10 * n, 0.5 / (10 * n)),
+                    np.full(len(listed), 0.3 / n_rows),
+                ]
             )
-            weight /= 1.0 + gain * (sets @ prior)
+            weight = weight / (1.0 + gain * (sets @ prior))
             ones = np.ones(len(sets))
             y[: self.n_entries] = weight @ self._entries_of(sets.astype(float), ones)
             y[self.n_entries] = weight.sum()
@@ -491,6 +526,7 @@ class _Relaxed:
         """None if no step came near the optimum."""
         point = self._first()
         best: _Found | None = None
+        stalled = 0
         for _ in range(_MOST_STEPS):
             error, gradient, hessian, inverse = self._model(self._entries(point.y))
             gap = float(point.slack @ point.multipliers + (point.matrix * point.square).sum())
@@ -499,9 +535,12 @@ class _Relaxed:
             done = gap < _TOLERANCE * error and off < 1e-7 * error
             if done or gap < 1e-7 * error:
                 found = self._read(point, inverse, error)
+                stalled += 1
+                if best is None or found.certificate.claim > best.certificate.claim * (1.0 + 1e-7):
+                    stalled = 0
                 if best is None or found.certificate.claim > best.certificate.claim:
                     best = found
-            if done:
+            if done or stalled == _MOST_READ:
                 break
             try:
                 point = self._step(point, residuals, hessian, gap, error)
