@@ -152,7 +152,7 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
 def _beyond(limits: Limits) -> FrontierPoint:
     """A proven bound, and the best mechanism that a search finds, for any number of categories."""
-    divided = relaxed.divided_for(limits)
+    divided = relaxed.divided_for(limits, relaxed.MOST_GROUPS)
     alike = relaxed.alike(limits, divided)
     listed = Listed(alike, divided)
     certificate, first, least = relaxed.bound(limits, listed)

@@ -7,10 +7,11 @@ keeps
 
     X(x, x) ≥ X(x, x') ≥ 0,   Σ_x' X(x, x') ≥ k X(x, x),   [X₀ diag Xᵀ; diag X  X] ⪰ 0
 
-and Σ w t² (|B| − l) (|B| − l − 1) ≥ 0 for whole l. K is linear in all of these, so that the least
-tr(G C⁺ G) under them is a lower bound, found by an interior-point method. Its multipliers are λ and
-what `certificate`, which trusts nothing here, checks all sets with: the splits, and the squares
-that the semidefinite condition is.
+and Σ w t² (|B| − l) (|B| − l − 1) ≥ 0 for whole l, Σ w t² (|B| − k) [x ∉ B] ≥ 0 and
+Σ w t² [x, x' ∉ B] ≥ 0; of rows with a part of a category those of `parts`. K is linear in all of
+these, so that the least tr(G C⁺ G) under them is a lower bound, found by an interior-point method.
+Its multipliers are λ and what `certificate`, which trusts nothing here, checks all rows with: the
+splits, and the squares that the semidefinite condition is.
 
 Categories of nearly equal shares can be taken alike (`groups`): K is then the same for all of a
 group, and the unknowns are those of one category of each group, and of two where it has several.
@@ -87,7 +88,7 @@ def groups(prior: FloatArray, most: int = MOST_GROUPS, *, local: bool = False) -
     return np.split(order, cuts[:0:-1])
 
 
-def divided_for(limits: Limits, most: int = MOST_GROUPS) -> Groups:
+def divided_for(limits: Limits, most: int) -> Groups:
     """`groups` of the prior, as they suit the limits."""
     return groups(limits.prior, most, local=limits.epsilon is not None)
 

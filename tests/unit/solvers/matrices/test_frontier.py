@@ -252,6 +252,18 @@ def test_in_groups_a_mechanism_is_drawn_that_keeps_the_limits(
     assert 0 <= point.gap < 0.05
 
 
+def test_where_groups_lose_much_more_of_them_prove_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relaxed, "MOST_GROUPS", 4)
+    limits = local_limits(np.logspace(0, -2, 18) / np.logspace(0, -2, 18).sum(), 3.0)
+    monkeypatch.setattr(relaxed, "FINER_GROUPS", 4)
+    coarse = frontier.solve(limits)
+    monkeypatch.setattr(relaxed, "FINER_GROUPS", 9)
+    finer = frontier.solve(limits)
+    assert coarse.certificate.claim * 1.01 < finer.certificate.claim
+    assert verify(finer.certificate) >= finer.certificate.claim
+    assert finer.gap >= 0.0
+
+
 def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sets, "mechanism", lambda *args: (None, args[2]))
     point = frontier.solve(average_limits(np.arange(1, 19) / 171, 0.6))

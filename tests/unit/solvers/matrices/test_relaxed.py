@@ -112,6 +112,19 @@ def test_no_bound_is_above_the_least_error(limits: Limits) -> None:
         assert claim >= closed_form_bound(limits) * (1 - 1e-9)
 
 
+def test_under_ldp_more_in_every_multiplier_is_as_good_as_a_larger_excess() -> None:
+    prior = spread(18, 4)
+    divided = relaxed.groups(prior, 6, local=True)
+    limits = local_limits(prior, 3.0)
+    program = relaxed._Relaxed(limits, divided, np.empty((0, 18)), 1)
+    found = program.solve()
+    assert found is not None
+    for more in (0.0, 0.1, 0.5):
+        proof = relaxed._with_more(found.certificate, more * found.error)
+        assert verify(proof) >= proof.claim
+        assert proof.claim <= found.error * (1 + 1e-3)
+
+
 ALIKE = np.outer([0.2, 0.12, 0.1, 0.06, 0.02], [1.0, 1.1]).ravel() / 1.05
 
 
