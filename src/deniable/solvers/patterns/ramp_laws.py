@@ -13,6 +13,8 @@ import numpy as np
 
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray, IntArray
+from deniable.laws.votes.gated import GatedSum
+from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.vote_law import Account, VoteLaw
 from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import Part, alike
@@ -35,6 +37,10 @@ many."""
 
 _STALLED_AT = 1e-5
 """On a coarse grid steps may come no nearer than this: it is solved again where it is landed."""
+
+_DITHERED, _MORE = 0.01, 1.1
+"""Part of a cap by which dither on a coarse grid may exceed it, of a thousand attributes 5e-4, and
+times that part by which slopes are then made less."""
 
 _BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
 """Parts of the pair's cap and of the height at which a lift is tried first."""
@@ -249,16 +255,25 @@ class RampLaws:
             ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]),
             asked=self._whole.at(fit.w),
         )
-        landed = gated_sum_of(self._whole, whole, _LANDED_TO, alike=self._alike, lift=self._lift)
+        landed = self._landed(whole)
+        if landed is not None:
+            law, at = landed
+            over = float((law.account.epsilon_given_rest / at.asked.caps).max()) - 1.0
+            if 0.0 < over < _DITHERED:
+                landed = self._landed(replace(whole, share=whole.share * (1.0 - _MORE * over)))
         if landed is None:
             return None
-        law, settled = landed
-        above = law.attribute_bounds()[0] - settled.asked.problem.attribute_epsilon
-        kept = law.account.epsilon_given_rest <= settled.asked.caps
+        law, at = landed
+        above = law.attribute_bounds()[0] - at.asked.problem.attribute_epsilon
+        kept = law.account.epsilon_given_rest <= at.asked.caps
         if float(above.max()) > AIM or not kept.all():
             return None
-        ramp = replace(settled.ramp, slopes=settled.ramp.slopes[_first(self._group_of)])
-        return law, replace(fit, ramp=ramp, w=settled.w)
+        ramp = replace(at.ramp, slopes=at.ramp.slopes[_first(self._group_of)])
+        return law, replace(fit, ramp=ramp, w=at.w)
+
+    def _landed(self, fit: Fit) -> tuple[GatedSum | LiftedRamp, Fit] | None:
+        """Return the law as drawn of a ramp with a slope for every attribute, and its ramp."""
+        return gated_sum_of(self._whole, fit, _LANDED_TO, alike=self._alike, lift=self._lift)
 
     def part(self, law: PatternLaw, fit: Fit) -> Part:
         """Return the law of all attributes with what it promises: for a table, whose exact levels

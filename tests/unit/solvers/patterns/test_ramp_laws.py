@@ -8,7 +8,7 @@ import pytest
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.gated import GatedSum
-from deniable.solvers.patterns import optimal, ramp_laws
+from deniable.solvers.patterns import balanced, optimal, ramp_landing, ramp_laws
 from deniable.solvers.patterns.ramp_laws import at_levels, keep_floor
 from deniable.solvers.patterns.ramps import RampFit
 
@@ -159,3 +159,27 @@ def test_where_a_law_misses_the_floor_by_far_more_than_the_search_tells_there_is
     ramps = at_levels(counts, levels, 2.0 * levels, 6.0, 1.0)
     ramps._margin = -0.5  # as if it told ratios by a half too high
     assert ramps.best(None) is None
+
+
+@pytest.mark.parametrize(("dithered", "kept"), [(-2e-3, True), (-5e-2, False)])
+def test_a_cap_that_dither_exceeds_a_little_is_kept_by_less_steep_slopes(
+    dithered: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a thousand attributes dither took 4e-4 more than the caps, and no law was left.
+    monkeypatch.setattr(ramp_landing, "_DITHERED", dithered)
+    random = np.random.default_rng(3)
+    counts, levels = random.integers(2, 9, 40), random.uniform(0.3, 1.5, 40)
+    found = at_levels(counts, levels, 1.25 * levels, 9.0, None).best(None)
+    assert (found is not None) == kept
+    if found is not None:
+        multiples = found[0].account.epsilon_given_rest / levels
+        assert 1.24 < multiples.max() <= 1.25
+
+
+@pytest.mark.slow
+def test_a_thousand_attributes_with_levels_of_some_nats_have_a_common_law() -> None:
+    random = np.random.default_rng(1)
+    counts, levels = random.integers(2, 50, 1000), random.uniform(0.3, 3.0, 1000)
+    solution = balanced.solve(counts.tolist(), levels.tolist(), (2.0 * levels).tolist(), 0.5)
+    assert solution.method == "ramp"
+    assert solution.epsilon <= 1.01 * solution.optimum.epsilon
