@@ -64,7 +64,7 @@ _POOLS, _AFRESH = 3, 1.08
 """How often ramps to mix are looked for at most, and from how many times the levels on again at
 those that were bought."""
 
-_MIXED_TO, _MIXED_GAINS = 24, 1e-3
+_MIXED_TO, _MIXED_GAINS = 20, 1e-3
 """Attributes up to which ramps are mixed after one was found: beyond, that takes long and gains
 little. And what is gained at least, in the sum of the levels' logarithms: mixtures take longer to
 draw."""
