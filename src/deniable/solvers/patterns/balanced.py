@@ -254,6 +254,9 @@ def _request(
     """Return the levels and the caps, checked."""
     problem = optimal.positive_levels(n_categories, attribute_epsilon)
     limits = caps_given_rest(problem, caps, "caps")
+    multiples = _on_grid(limits / problem.attribute_epsilon)
+    evenly = np.minimum(multiples * problem.attribute_epsilon, limits)
+    limits = np.where(multiples > 1.0, evenly, limits)
     if pair_floor is not None and not pair_floor <= 1.0:
         raise InputError(
             f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
@@ -295,7 +298,12 @@ def _under(
         epsilon = record_level(parts)
         lifted = CommonSearch(problem, limits, floor, optimum.epsilon).lifted(epsilon)
         parts = parts if lifted is None else [lifted]
-    return parts, method, ramp
+    tightest = _tightest_of_uneven(problem, limits)
+    if method in ("optimal", "program") or tightest is None:
+        return parts, method, ramp
+    # Of fewer orbits, and of a stricter request: its answer is one here.
+    even = _under(problem, tightest, floor, optimum, None, exact)
+    return even if record_level(even[0]) < record_level(parts) else (parts, method, ramp)
 
 
 def _without_lift(
@@ -319,17 +327,7 @@ def _without_lift(
         return ([table], "program", None) if better else ([product], "independent", None)
     search = CommonSearch(problem, limits, floor, optimum.epsilon)
     if few:
-        mixed, even = search.mixed(near), None
-        if (multiple := _tightest_of_uneven(problem, limits)) is not None:
-            # Of fewer orbits, and of a stricter request: its answer is one here.
-            tightest = multiple * problem.attribute_epsilon
-            even = capped_table(problem, tightest, floor, exact)
-            if even is None and len(set(_tied(problem, tightest).tolist())) < problem.n_attributes:
-                stricter = CommonSearch(problem, tightest, floor, optimum.epsilon).mixed(None)
-                if stricter and (not mixed or _costs_less(stricter.part, mixed.part)):
-                    mixed = replace(stricter, fit=mixed.fit if mixed else None)
-        if even is not None and _costs_less(even, mixed.part if mixed else product):
-            return [even], "program", None
+        mixed = search.mixed(near)
         if mixed and search.tabled and _costs_less(mixed.part, product):
             return [mixed.part], "ramp", mixed.fit
     best = search.best(near)
@@ -344,11 +342,18 @@ def _without_lift(
     return [product], "floor" if best.broken else "independent", None
 
 
-def _tightest_of_uneven(problem: Problem, limits: FloatArray) -> float | None:
-    """Return the tightest of caps that differ, as multiples of the levels; None if none do."""
-    multiples = np.minimum(limits / problem.attribute_epsilon, LOOSEST)
-    tightest = float(multiples.min()) * (1.0 - 1e-12)
-    return None if float(multiples.max()) <= tightest * (1.0 + 1e-9) else tightest
+def _on_grid(multiples: FloatArray) -> FloatArray:
+    """Return caps as multiples of the levels, rounded down: what is mixed may differ by 0.1 nats
+    for caps that differ by a rounding, and the same caps in another request are the same here."""
+    return np.asarray(np.floor(multiples * 1e9 + 1e-3) / 1e9)
+
+
+def _tightest_of_uneven(problem: Problem, limits: FloatArray) -> FloatArray | None:
+    """Return the caps that are all the tightest multiple of the levels; None if they all are."""
+    multiples = _on_grid(np.minimum(limits / problem.attribute_epsilon, LOOSEST))
+    tightest = float(multiples.min())
+    even = float(multiples.max()) <= tightest * (1.0 + 1e-9)
+    return None if even else np.minimum(tightest * problem.attribute_epsilon, limits)
 
 
 def _costs_less(part: Part, than: Part) -> bool:
