@@ -74,17 +74,21 @@ def default_law(measured: Measured) -> None:
     source = SystemRandomness()
     for k, rows, pairs in DEFAULT:
         kinds = [("different", MIXED), ("alike", (3,))]
+        kinds += [("floor 0.9", MIXED)] if k in (16, 24) else []
         for attributes, sizes in [*kinds, ("total 2", UNEQUAL)] if k == 24 else kinds:
             n = [sizes[i % len(sizes)] for i in range(k)]
             columns = [np.random.default_rng(1).integers(0, a, rows, dtype=np.uint8) for a in n]
             different = np.linspace(0.2, 0.5, k) if k > 100 else np.full(k, 4 / k)
             levels = np.full(k, 0.3) if attributes == "alike" else different
-            request = {"attribute_epsilon": levels.tolist()}
+            request: dict[str, Any] = {"attribute_epsilon": levels.tolist()}
+            if attributes == "floor 0.9":  # which is kept by many ramps together
+                request = {"attribute_epsilon": np.linspace(1, 10, k).tolist()}
             if attributes == "total 2":  # where a floor is met by a ramp that is lifted for a pair
                 request = {"epsilon": 2}
             runs = []
             for method in ("kronecker", "balanced"):
-                plan = design(Schema.anonymous(n), **request, method=method)
+                floor = 0.9 if (method, attributes) == ("balanced", "floor 0.9") else None
+                plan = design(Schema.anonymous(n), **request, method=method, pair_floor=floor)
                 run = partial(Randomizer(plan.mechanism, source).randomize, columns)
                 run()  # the first builds what later ones look up
                 runs.append(run)
