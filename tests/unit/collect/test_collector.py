@@ -288,6 +288,7 @@ def test_so_is_postgresql_that_is_locked_or_gone(
             assert post(url, body)[0] == 503
             assert get(url, "readyz")[0] == 503
             running.start()
+            monkeypatch.undo()  # on a busy machine the first connection takes longer than that
             assert get(url, "readyz")[0] == 200
             assert [post(url, body)[0] for _ in range(2)] == [201, 200]
 

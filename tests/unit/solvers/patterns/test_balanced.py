@@ -493,9 +493,9 @@ def test_at_large_levels_too_a_floor_of_one_leaves_a_common_law(
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
-@settings(max_examples=5, derandomize=True)  # no theorem: about one draw in fifty is worse
+@settings(max_examples=5)
 @given(st.data())
-def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
+def test_a_looser_cap_or_a_lower_floor_costs_no_more(
     fewest: int, most: int, data: st.DataObject
 ) -> None:
     counts = data.draw(st.lists(st.integers(2, 50), min_size=fewest, max_size=most))
@@ -514,7 +514,11 @@ def test_a_looser_cap_or_a_lower_floor_never_costs_more_than_a_thousandth(
         for limits, floor in requests
     ]
     note(f"caps {caps}, floors {[FLOORS[floor] for floor in floors]}: {costs}")
-    assert max(costs[1:]) <= costs[0] + 1e-3
+    # Of more attributes it is no theorem (docs/proofs/clipped.md, Looser requests): what prices add
+    # differs, under a floor of 1 by up to 2 %.
+    slack = 1e-3 if k <= 6 else 0.03 * costs[0] if FLOORS[floors[0]] == 1.0 else 0.02
+    assert costs[1] <= costs[0] + 1e-3
+    assert costs[2] <= costs[0] + slack
 
 
 @pytest.mark.slow
