@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from deniable.collect.collector import submission_of
@@ -31,9 +30,8 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from statistical.budget import BUDGET
 from statistical.coverage import Columns, check_coverage, frequencies, intervals, tables
-from unit.collect.chromium import CHROMIUM, DRIVER, forget, wait_for
+from unit.collect.chromium import CHROMIUM, DRIVER, forget, launched, wait_for
 from unit.collect.studies import example_folder, served
-from unit.collect.test_in_a_browser import browser  # noqa: F401
 
 TARGETS: tuple[Target, ...] = ("table", "population")
 
@@ -154,13 +152,10 @@ HOURS = ("4", "6", "8", "10")  # of sleep, one in each interval
 @pytest.mark.slow
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
 @pytest.mark.skipif(RESPONDENTS < 100, reason="takes a second a respondent: just respondents")
-def test_intervals_of_what_people_clicked_cover(
-    tmp_path: Path,
-    browser: webdriver.Chrome,  # noqa: F811
-) -> None:
+def test_intervals_of_what_people_clicked_cover(tmp_path: Path) -> None:
     folder = example_folder(tmp_path)
     answered = drawn_from(folder.study.design.mechanism, RESPONDENTS)
-    with served(folder) as url:
+    with served(folder) as url, launched() as browser:
         for codes in zip(*(column.tolist() for column in answered), strict=True):
             browser.get(url)
             wait_for(browser, "introduction")

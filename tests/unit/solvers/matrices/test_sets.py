@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices import frontier, relaxed, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
@@ -119,22 +120,33 @@ def test_every_row_searched_is_an_extreme_one(limits: Limits) -> None:
         assert np.abs(listed - row).max(axis=1).min() < 1e-12
 
 
+def drawn_dual(
+    limits: Limits, generator: np.random.Generator, *, in_pairs: bool
+) -> tuple[Listed, FloatArray, FloatArray]:
+    """Z and λ for ten categories; in pairs, alike within each pair."""
+    Z, multipliers = generator.normal(size=(10, 10)), generator.normal(size=10)
+    if not in_pairs:
+        return alone(limits), Z, multipliers
+    half = Z[:5, :5]
+    Z = np.block([[half, half[:, ::-1]], [half[::-1], half[::-1, ::-1]]]) + np.eye(10)
+    pairs = [np.array([x, 9 - x]) for x in range(5)]
+    return Listed(limits, pairs), Z, multipliers + multipliers[::-1]
+
+
+def excess_of(rows: FloatArray, Z: FloatArray, multipliers: FloatArray) -> FloatArray:
+    return np.asarray(((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers)
+
+
 @pytest.mark.parametrize("limits", [average_limits(NORMAL_TEN, 0.5), local_limits(NORMAL_TEN, 1.0)])
 def test_the_search_finds_the_row_of_largest_excess(limits: Limits) -> None:
     """With groups, too: Z and λ are then alike within each."""
     generator = np.random.default_rng(1)
-    halves = [np.array([x, 9 - x]) for x in range(5)]
     rows = extreme_rows(limits)
     for number in range(10):
-        Z, multipliers = generator.normal(size=(10, 10)), generator.normal(size=10)
-        listed = alone(limits)
-        if number % 2:
-            listed = Listed(limits, halves)
-            multipliers, half = multipliers + multipliers[::-1], Z[:5, :5]
-            Z = np.block([[half, half[:, ::-1]], [half[::-1], half[::-1, ::-1]]]) + np.eye(10)
-        excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
+        listed, Z, multipliers = drawn_dual(limits, generator, in_pairs=number % 2 == 1)
+        excess = excess_of(rows, Z, multipliers)
         found, values = sets._search(limits, listed, Z, multipliers, rows[:5], generator)
-        best = ((found @ Z) ** 2).sum(axis=1) / found.sum(axis=1) - found @ multipliers
+        best = excess_of(found, Z, multipliers)
         assert best[0] == pytest.approx(values[0], rel=1e-9)
         assert best[0] == pytest.approx(excess.max(), rel=1e-9)
 
@@ -146,18 +158,12 @@ def test_the_search_finds_the_row_with_a_part_of_largest_excess(delta: float) ->
     limits = average_limits(NORMAL_TEN, 0.5, delta)
     rows = extreme_rows(limits)
     rows = rows[((rows > 0) & (rows < 1)).any(axis=1)]
-    halves = [np.array([x, 9 - x]) for x in range(5)]
     for number in range(6):
-        Z, multipliers = generator.normal(size=(10, 10)), generator.normal(size=10)
-        listed = alone(limits)
-        if number % 2:
-            listed = Listed(limits, halves)
-            multipliers, half = multipliers + multipliers[::-1], Z[:5, :5]
-            Z = np.block([[half, half[:, ::-1]], [half[::-1], half[::-1, ::-1]]]) + np.eye(10)
-        excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
+        listed, Z, multipliers = drawn_dual(limits, generator, in_pairs=number % 2 == 1)
+        excess = excess_of(rows, Z, multipliers)
         args = limits, listed, Z, multipliers, rows[:5], generator
         found, values = sets._search_parts(*args)
-        best = ((found @ Z) ** 2).sum(axis=1) / found.sum(axis=1) - found @ multipliers
+        best = excess_of(found, Z, multipliers)
         assert np.allclose(best, values, rtol=1e-9)
         assert best[0] == pytest.approx(excess.max(), rel=1e-9)
         assert all(np.abs(rows - row).max(axis=1).min() < 1e-12 for row in found)

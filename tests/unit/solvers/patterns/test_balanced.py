@@ -191,6 +191,19 @@ def test_caps_that_differ_never_cost_more_than_the_tightest_of_them_for_all(exac
     assert uneven.epsilon == pytest.approx(even.epsilon, abs=1e-3)
 
 
+def test_caps_that_differ_by_a_rounding_are_the_same_request() -> None:
+    # Mixtures once moved by up to 0.1 nats.
+    counts, levels = request(3, 7)
+    caps = 1.881 * np.array(levels)
+    found = [
+        balanced.solve(counts, levels, (caps * times).tolist(), 0.9, exact=0)
+        for times in (1.0, 1.0 + 1e-13, 1.0 + 1e-10)
+    ]
+    assert len({solution.epsilon for solution in found}) == 1
+    uneven = balanced.solve(counts, levels, [*caps[:-1].tolist(), 2 * caps[-1]], 0.9, exact=0)
+    assert uneven.epsilon <= found[0].epsilon
+
+
 def test_where_the_tightest_cap_finds_nothing_uneven_ones_are_searched_by_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -495,7 +508,7 @@ def test_at_large_levels_too_a_floor_of_one_leaves_a_common_law(
 @pytest.mark.parametrize(("fewest", "most"), [(2, 6), *MANY])
 @settings(max_examples=5)
 @given(st.data())
-def test_a_looser_cap_or_a_lower_floor_costs_no_more(
+def test_a_looser_cap_or_a_lower_floor_costs_no_more_or_hardly(
     fewest: int, most: int, data: st.DataObject
 ) -> None:
     counts = data.draw(st.lists(st.integers(2, 50), min_size=fewest, max_size=most))
