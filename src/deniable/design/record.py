@@ -9,7 +9,6 @@ altered, and is refused.
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +140,12 @@ def mechanism_to_plain(design: Design) -> dict[str, Any]:
     return fields_of(StoredMechanism, stated)
 
 
-def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
+def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> Design:
     """Rebuild a design from its record, and check every statement against the law.
+
+    Args:
+        plain: the record.
+        rows: rows of the release whose record it is, if it is one.
 
     Raises:
         InputError: if the record is not one, is of a later version, or states something that its
@@ -175,6 +178,7 @@ def mechanism_from_plain(plain: Mapping[str, Any]) -> Design:
         None if stored.certificate is None else stored.certificate.weights,
         given_rest=stored.given_rest,
         pair_floor=stored.pair_floor,
+        released_rows=rows,
     )
     _check_statements(design, stored)
     return design
@@ -366,10 +370,9 @@ def read_design(path: str | Path) -> Design:
     if plain.get("format") != FORMAT and isinstance(plain.get("mechanism"), dict):
         plain = plain["mechanism"]
     try:
-        design = mechanism_from_plain(plain)
+        return mechanism_from_plain(plain, rows)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return replace(design, released_rows=rows)
 
 
 def released_rows(path: Path) -> int | None:

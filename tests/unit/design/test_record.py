@@ -46,6 +46,13 @@ def test_a_record_repeats_byte_for_byte():
     )
 
 
+def test_a_design_that_is_read_keeps_the_account_it_was_checked_by(tmp_path):
+    # The entropy of a mixture of gated sums takes seconds.
+    path = tmp_path / "mechanism.json"
+    path.write_bytes(to_json(mechanism_to_plain(a_design())))
+    assert "account" in vars(read_design(path))
+
+
 def test_unbounded_levels_are_null_and_listed():
     plain = design_to_plain(a_design())
     assert plain["attributes"][2]["epsilon"] is None
