@@ -15,7 +15,14 @@ import numpy as np
 
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.solvers.patterns.ramp_response import COARSE, FINE, GridRamps, Ramp, Response, answer
+from deniable.solvers.patterns.ramp_response import (
+    COARSE,
+    GridRamps,
+    Ramp,
+    Response,
+    answer,
+    fine_for,
+)
 
 
 class Lift(NamedTuple):
@@ -76,7 +83,7 @@ class LiftedRamps:
         return answer(ramp, change, self._a, mass, on_ramp, pairs, bottom)
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
-        states = max(self._states, FINE)
+        states = max(self._states, fine_for(ramp, change))
         whole = self._all.sums(ramp, change, states)
         lifted = self._others.sums(*self._beside(ramp, change), states)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that constants drop out, and h_i is 1 where i

@@ -59,8 +59,10 @@ COARSE = 700
 """States of the grid on which a ramp is searched for."""
 
 FINE = 16 * COARSE
-"""The same where pairs are looked at: those of two faint attributes, with slopes of less than a
-state of the coarse grid, lie at a bend of the ramp or beside it."""
+_AT_LEAST, _OF_SLOPE = 4 * COARSE, 0.06
+"""The same where pairs are looked at, at most: those of two faint attributes, with slopes of less
+than a state of the coarse grid, lie at a bend of the ramp or beside it. And at least, where states
+are such a part of the smallest slope."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +223,7 @@ class GridRamps:
         )
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
-        sums = self.sums(ramp, change, max(self._states, FINE))
+        sums = self.sums(ramp, change, max(self._states, fine_for(ramp, change)))
         first, pairs = sums.moments(sums.excess[None]), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of f drops out.
         lie = 1.0 / (1.0 - 1.0 / self._a)
@@ -231,6 +233,13 @@ class GridRamps:
         ratios = both * (sums.base + total) / np.outer(single, single)
         np.fill_diagonal(ratios, np.inf)
         return np.asarray(ratios)
+
+
+def fine_for(ramp: Ramp, change: FloatArray) -> int:
+    """Return how many states tell the pairs of attributes with these slopes."""
+    bottom = float(ramp.slopes @ change) - ramp.top + ramp.height
+    needed = bottom / (_OF_SLOPE * float(ramp.slopes.min()))
+    return math.ceil(min(max(needed, _AT_LEAST), FINE))
 
 
 def answer(

@@ -8,11 +8,14 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_response import (
+    COARSE,
+    FINE,
     GridRamps,
     OrbitRamps,
     Ramp,
     _CostSums,
     _LatticeSums,
+    fine_for,
 )
 from deniable.solvers.patterns.ramps import AtLevels, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -155,3 +158,15 @@ def test_a_top_of_more_nats_than_a_double_holds_is_summed_without_a_warning() ->
     grid, change = GridRamps(np.full(4, 2.0)), np.full(4, 0.5)
     ratios = grid.pair_ratios(Ramp(np.full(4, 500.0), 1.0, 30.0), change)
     assert ratios.shape == (4, 4)
+
+
+def test_pairs_are_told_on_a_grid_as_fine_as_the_least_slope_asks_for() -> None:
+    problem = checked_problem([2, 3, 5, 2, 3, 5, 4, 4], np.linspace(0.4, 1.2, 8).tolist())
+    change, slopes = problem.change_probability, 1.6 * problem.attribute_epsilon
+    ramp = Ramp(slopes, 0.8, 4.0)
+    assert fine_for(ramp, change) == 4 * COARSE
+    assert fine_for(Ramp(1e-3 * slopes, 0.0, 4.0), change) == FINE
+    got = GridRamps(problem.n_categories).pair_ratios(ramp, change)
+    exact = OrbitRamps(orbits(problem)).pair_ratios(ramp, change)
+    pairs = np.triu_indices(8, 1)
+    np.testing.assert_allclose(got[pairs], exact[pairs], atol=5e-4)
