@@ -122,7 +122,7 @@ class RampLaws:
         near = (EXACTLY, BY_ROUNDING) if exactly else (_SEARCHED_TO, _STALLED_AT)
         self._search = RampSearch(sums, target(_first(self._group_of)), w, *near)
         # A coarse grid tells ratios to about a thousandth.
-        self._margin = FLOOR_MARGIN if exactly else 2e-3
+        self._margin = FLOOR_MARGIN if exactly else 1e-3
 
     def best(
         self,

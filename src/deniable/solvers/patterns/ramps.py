@@ -56,6 +56,9 @@ of so many slopes blurs."""
 _ORDINARY = 4.0
 """Levels up to which there is one best top, wherever the search starts."""
 
+_GIANT = 0.55
+"""Part of E from which on an ordinary level takes most of it."""
+
 _LOOSER = (1.3, 1.8, 3.0)
 """How many times looser caps are that a ramp is found for, and followed from, where no start
 settles under the caps as they are."""
@@ -83,7 +86,7 @@ that is one, and from where it is looked at, as parts of the way."""
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
-_FLOOR_ROOM = 2e-3
+_FLOOR_ROOM = 1e-3
 """How far above its floor the least ratio may end."""
 
 _SAME_RATIO = 1e-6
@@ -448,7 +451,10 @@ class RampSearch:
         self, sums: RampSums, target: Target, w: float, tolerance: float, stalled: float = 0.0
     ) -> None:
         self._fit = RampFit(sums, target, tolerance, stalled=stalled)
-        self._target, self._w, self._loosened = target, w, True
+        self._target, self._w, asked = target, w, target.at(w)
+        # Where one level takes most of E, the mass is below the ramp under looser caps too.
+        largest = float(asked.problem.attribute_epsilon.max())
+        self._loosened = not _GIANT * asked.height < largest <= _ORDINARY
 
     def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
@@ -663,10 +669,12 @@ class RampSearch:
         return self._again(fit, fit.w, None if fit.ends_unchanged else fit.ramp.top, share)
 
     def _moved(self, fit: Fit, top: float) -> Fit | None:
-        w = fit.w
+        slopes, w, move = fit.ramp.slopes, fit.w, top - fit.ramp.top
         if math.isfinite(fit.by_top):
-            w += float(np.clip(fit.by_top * (top - fit.ramp.top), -_FURTHEST, _FURTHEST))
-        return self._again(fit, w, top, fit.share)
+            w += float(np.clip(fit.by_top * move, -_FURTHEST, _FURTHEST))
+            along = move * (fit.used_by_top + fit.asked.caps_move * fit.by_top)
+            slopes = slopes * np.exp(along / max(1.0, float(np.abs(along).max()) / _FASTEST))
+        return self._fit.at(slopes, w, top, fit.share, veto=fit.veto)
 
     def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:
         return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
