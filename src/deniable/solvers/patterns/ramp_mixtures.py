@@ -56,6 +56,10 @@ _DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 16, 20, 25, 1e-4
 """Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
 many steps of a search each, as long as it gains."""
 
+_IDLE = 3
+"""Rounds in a row that may gain nothing: at a corner where many rows meet, what is added changes
+the prices first."""
+
 _ABOVE = 0.01
 """Part of ε by which the best ramp under some caps lies above one that keeps the floor where
 stricter ones are left: a search may end that much above the best."""
@@ -507,22 +511,23 @@ class _OrbitPool:
             among = [*range(stage.end), *priced, *range(first, self.size)]
             return self._mixing.shares(floor, np.array(among))
 
-        shares = shares_of_stage()
+        shares, idle = shares_of_stage(), 0
         for _ in range(min(_ROUNDS * MOST_ORBITS // len(self._chance), _MOST_ROUNDS)):
             if shares is None or self._mixing.epsilon(shares) < fit.w + _DEAR:
                 break
             worth = self._worth()
             used = np.flatnonzero(shares)
+            before = self.size
             for place in used[np.argsort(-shares[used])]:
                 ramp = self._moved(self._ramps[place], worth, stage.steepest)
                 if ramp is not None:
                     self._add_one(ramp)
-            better = shares_of_stage()
+            better = shares_of_stage() if self.size > before else None
             if better is None:
                 break
             gained = self._mixing.epsilon(shares) - self._mixing.epsilon(better)
-            shares = better
-            if gained < _GAINED:
+            shares, idle = better, idle + 1 if gained < _GAINED else 0
+            if idle == _IDLE:
                 break
         return shares
 
