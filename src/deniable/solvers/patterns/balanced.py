@@ -74,6 +74,10 @@ what is found for a stricter one is found for a looser one."""
 _ABOUT_AS_TIGHT = 1.25
 """Times the tightest cap, as a multiple of the level, up to which another goes with it."""
 
+_NEXT_TO_NOTHING = 1e-3
+"""Part of ε up to which the levels of some come together: their pairs, of which a drawn law tells
+few digits, are not worth it if they stand in the others' way."""
+
 _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look at stricter caps:
 searches that failed ended 2 % above and more."""
@@ -193,20 +197,37 @@ def solve(
         near = replace(start.ramp, w=start.ramp.ramp.height)
     free = _by_room(problem, limits)
     best = _around(problem, limits, pair_floor, optimum, near, exact, free)
+    assert best is not None
     # Caps just above the levels of some leave a common law of all little room, or none; and with
     # these alone, at their levels, the request is a stricter one.
-    multiple = limits / problem.attribute_epsilon
+    shared, multiple = free, limits / problem.attribute_epsilon
     while free and best.method not in ("optimal", "program"):
         tightest = float(multiple[free].min())
         free = [i for i in free if multiple[i] > _ABOUT_AS_TIGHT * tightest]
         if len(free) < 2:
             break
-        stricter = _around(problem, limits, pair_floor, optimum, None, exact, free)
+        stricter = _around(problem, limits, pair_floor, optimum, None, exact, free, best.epsilon)
+        if stricter is None:
+            break
         if stricter.epsilon < best.epsilon:
-            best = stricter
+            best, shared = stricter, free
         elif best.method == "ramp":
             break
+    # Those of next to no level may stand in the others' way.
+    dear = _of_some_level(problem, shared, _NEXT_TO_NOTHING * optimum.epsilon)
+    alone = best.apart if best.method not in ("independent", "floor") else dear
+    if 1 < len(dear) < len(shared) and not set(dear).isdisjoint(alone):
+        fewer = _around(problem, limits, pair_floor, optimum, None, exact, dear, best.epsilon)
+        best = fewer if fewer is not None and fewer.epsilon < best.epsilon else best
     return compared(best)
+
+
+def _of_some_level(problem: Problem, places: list[int], most: float) -> list[int]:
+    """Return these attributes without those of the smallest levels, which add up to so much."""
+    level = problem.attribute_epsilon[places]
+    so_far = np.cumsum(np.sort(level))
+    without = set(np.argsort(level, kind="stable")[so_far <= most].tolist())
+    return [place for at, place in enumerate(places) if at not in without]
 
 
 def _around(
@@ -217,14 +238,18 @@ def _around(
     near: Fit | None,
     exact: int,
     free: list[int],
-) -> BalancedSolution:
-    """Solve with these attributes free to share a law, and all others alone."""
+    known: float = math.inf,
+) -> BalancedSolution | None:
+    """Solve with these attributes free to share a law, and all others alone; None if that, or with
+    fewer free, costs no less than is known, whatever the law."""
     if not free:
         everyone = independent(problem, range(problem.n_attributes))
         return BalancedSolution((everyone,), optimum, "independent")
     alone = sorted(set(range(problem.n_attributes)).difference(free))
     inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
     without = near_optimum(inner, limits[free], floor) if alone else optimum
+    if without.lower_bound + float(problem.attribute_epsilon[alone].sum()) >= known:
+        return None
     found, method, ramp = _under(
         inner, limits[free], floor, without, None if alone else near, exact
     )
@@ -299,7 +324,8 @@ def _under(
         lifted = CommonSearch(problem, limits, floor, optimum.epsilon).lifted(epsilon)
         parts = parts if lifted is None else [lifted]
     tightest = _tightest_of_uneven(problem, limits)
-    if method in ("optimal", "program") or tightest is None:
+    mixed = problem.n_attributes <= MOST_BLENDED  # a single ramp has been looked for under these
+    if method in ("optimal", "program") or tightest is None or not mixed:
         return parts, method, ramp
     # Of fewer orbits, and of a stricter request: its answer is one here.
     even = _under(problem, tightest, floor, optimum, None, exact)
@@ -456,7 +482,7 @@ class CommonSearch:
         """
         counts, floor = self._problem.counts, self._floor
         alike = len(set(zip(counts.tolist(), self._level.tolist(), strict=True))) == 1
-        if floor is None or alike or epsilon > _LIFTED_TO or len(counts) > MOST_BLENDED:
+        if floor is None or alike or epsilon > _LIFTED_TO or not 2 < len(counts) <= MOST_BLENDED:
             return None
         best, least = None, epsilon - _AS_GOOD
         for rung in rungs(self._multiples, None):
@@ -557,7 +583,8 @@ class CommonSearch:
                 continue  # what was found last keeps these caps too
             caps = self._under(rung)[places]
             counts, aimed = self._problem.counts[places], self._aimed[places]
-            ramps = at_levels(counts, aimed, caps, height, self._floor)
+            limits = self._caps[places]
+            ramps = at_levels(counts, aimed, caps, height, self._floor, limits=limits)
             free = together.ramps.get(rung)
             found, near = ramps.best(near, together.least, free=free, up=up), None
             together.cover = together.cover or ramps.broken
@@ -572,7 +599,7 @@ class CommonSearch:
             if ramps.ends_unchanged and self._floor == 1.0:
                 break  # of ramps that end so stricter caps cost more, and only they keep this floor
             # Two that end so: under stricter caps the best may keep the floor as it is.
-            up = up and ramps.kept < unchanged
+            up = up and not (ramps.ends_unchanged and ramps.kept >= unchanged)
             unchanged = (1.0 - _SAME) * ramps.kept if ramps.ends_unchanged else math.inf
 
 

@@ -194,7 +194,8 @@ def blended(
         pool.meet(checked_problem(counts.tolist(), aimed.tolist()))
         return _part(_passing(pool.law(), aimed, caps, floor))
 
-    return Blend(_part(law), best, keeping, ramps[1] if uneven else None, ramps, meeting)
+    evenly = ramps[1] if uneven and len(ramps) > 1 else None
+    return Blend(_part(law), best, keeping, evenly, ramps, meeting)
 
 
 def _part(law: VoteBlend | None) -> Part | None:

@@ -51,7 +51,13 @@ def table_of(n_categories: tuple[int, ...], orbits: Orbits, density: FloatArray)
 
 
 def gated_sum_of(
-    target: Target, fit: Fit, tolerance: float, *, alike: bool, lift: Lift | None = None
+    target: Target,
+    fit: Fit,
+    tolerance: float,
+    *,
+    alike: bool,
+    lift: Lift | None = None,
+    limits: FloatArray | None = None,
 ) -> tuple[GatedSum | LiftedRamp, Fit] | None:
     """Return the gated sum, or a lifted one, that delivers what is asked as exactly as evaluated.
 
@@ -62,23 +68,37 @@ def gated_sum_of(
         tolerance: the most that a level may miss, in nats.
         alike: whether all attributes are.
         lift: of the ramp, if it has one.
+        limits: the caps that are kept where the steps to its share of its own do not settle,
+            shape (k,); its own if None.
 
     Returns:
         The law and its ramp; None if the steps do not settle.
     """
-    share = fit.share * (1.0 - _DITHERED)
-    for states, raised in itertools.product(
-        (COARSE, FINE), (_RAISED[:1] if fit.ends_unchanged else _RAISED)
-    ):
-        top = None if fit.ends_unchanged else raised * fit.ramp.top
-        sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike, lift)
-        again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
-        try:
-            settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
-        except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
-            return None
-        if settled is not None:
-            return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
+    shares = [fit.share * (1.0 - _DITHERED), None]
+    if limits is not None and (limits > fit.asked.caps).all():
+        shares.reverse()
+    for states in (COARSE, FINE):
+        too_steep = False
+        for raised, share in itertools.product(
+            _RAISED[:1] if fit.ends_unchanged else _RAISED, shares
+        ):
+            top = None if fit.ends_unchanged else raised * fit.ramp.top
+            sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike, lift)
+            again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
+            try:
+                settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
+            except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
+                return None
+            if settled is None:
+                continue
+            # Where no w has slopes of that share of the caps, there are still some that deliver
+            # what is asked.
+            caps = settled.asked.caps if limits is None else limits
+            too_steep = share is None and bool((settled.ramp.slopes > caps).any())
+            if not too_steep:
+                return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
+        if too_steep:
+            break  # no finer derivatives change that
     return None
 
 

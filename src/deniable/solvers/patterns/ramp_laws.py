@@ -76,6 +76,7 @@ class RampLaws:
         w: where the target's last unknown starts.
         floor: t, or None.
         lift: of the ramps, if they have one.
+        limits: caps that are kept, shape (k,), where those of the target are stricter.
 
     Attributes:
         floor_broken: whether the floor stood in the way of the best ramp.
@@ -97,9 +98,11 @@ class RampLaws:
         w: float,
         floor: float | None,
         lift: Lift | None = None,
+        limits: FloatArray | None = None,
     ) -> None:
         k = problem.n_attributes
         self._counts, self._lift = tuple(problem.counts.tolist()), lift
+        self._limits = limits
         self._tabled = lift is None and k <= MOST_IN_TABLE
         self._alike = lift is None and alike(problem) and len(set(also)) == 1
         self._floor, self.floor_broken = floor, False
@@ -265,7 +268,8 @@ class RampLaws:
             return None
         law, at = landed
         above = law.attribute_bounds()[0] - at.asked.problem.attribute_epsilon
-        kept = law.account.epsilon_given_rest <= at.asked.caps
+        caps = at.asked.caps if self._limits is None else self._limits
+        kept = law.account.epsilon_given_rest <= caps
         if float(above.max()) > AIM or not kept.all():
             return None
         ramp = replace(at.ramp, slopes=at.ramp.slopes[_first(self._group_of)])
@@ -273,7 +277,14 @@ class RampLaws:
 
     def _landed(self, fit: Fit) -> tuple[GatedSum | LiftedRamp, Fit] | None:
         """Return the law as drawn of a ramp with a slope for every attribute, and its ramp."""
-        return gated_sum_of(self._whole, fit, _LANDED_TO, alike=self._alike, lift=self._lift)
+        return gated_sum_of(
+            self._whole,
+            fit,
+            _LANDED_TO,
+            alike=self._alike,
+            lift=self._lift,
+            limits=self._limits,
+        )
 
     def part(self, law: PatternLaw, fit: Fit) -> Part:
         """Return the law of all attributes with what it promises: for a table, whose exact levels
@@ -305,8 +316,9 @@ def at_levels(
     floor: float | None,
     kinds: IntArray | None = None,
     lift: Lift | None = None,
+    limits: FloatArray | None = None,
 ) -> RampLaws:
-    """Return the ramps for levels and caps, shapes (k,).
+    """Return the ramps for levels and caps, shapes (k,), which may be stricter than the limits.
 
     Attributes with equal categories and levels have one slope; where kinds are given, shape (k,),
     only those of one kind, which have equal caps; and none where ramps have a lift.
@@ -324,7 +336,7 @@ def at_levels(
     def target(groups: list[int]) -> Target:
         return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
 
-    return RampLaws(problem, also, target, height, floor, lift)
+    return RampLaws(problem, also, target, height, floor, lift, limits)
 
 
 def best_lifted(

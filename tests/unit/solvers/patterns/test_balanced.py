@@ -631,6 +631,35 @@ def test_faint_levels_beside_others_do_not_keep_mixtures_from_passing(
     assert keep_floor([part.law for part in found.parts], floor)
 
 
+def test_attributes_of_next_to_no_level_do_not_keep_the_others_from_a_common_law() -> None:
+    # Whatever was mixed broke the floor at their pairs for all that is known: independent, 0.825.
+    counts, levels = [4, 16, 7, 10_000, 2, 23, 6, 2, 11], np.full(9, 1e-4)
+    levels[[3, 7]], levels[[2, 4, 5, 8]] = 4e-6, (0.059, 0.228, 0.224, 0.314)
+    found = balanced.solve(counts, levels.tolist(), (1.1 * levels).tolist(), 1.0, exact=0)
+    assert found.method == "ramp"
+    assert set(found.apart) == {0, 1, 3, 6, 7}
+    assert found.epsilon < 0.76
+    # Two attributes have no others beside which their pair could be lifted.
+    two = balanced.solve([2, 3], [1.0, 2.0], [2.0, 4.0], 1.0, exact=0)
+    assert two.epsilon <= 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "k"), [(0, 31), (3, 36)])
+def test_beyond_mixtures_a_floor_of_one_costs_no_more_under_looser_caps(seed: int, k: int) -> None:
+    # As drawn no ramp kept exactly its caps, and the next ones were not tried: 37 and 58 nats.
+    random = np.random.default_rng(seed)
+    logarithms = random.uniform(math.log(2), math.log(50), k)
+    counts = np.rint(np.exp(logarithms)).astype(int)
+    counts[int(random.integers(k))] = 10_000
+    levels = random.uniform(0.3, 3.0, k)
+    strict, loose = (
+        balanced.solve(counts.tolist(), levels.tolist(), (times * levels).tolist(), 1.0).epsilon
+        for times in (2.0, 6.0)
+    )
+    assert loose <= strict + 1e-3
+
+
 @pytest.mark.slow
 def test_a_floor_that_only_ramps_without_a_plateau_keep_is_kept_by_others_under_stricter_caps() -> (
     None

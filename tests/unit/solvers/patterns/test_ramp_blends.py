@@ -149,6 +149,16 @@ def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
     assert told.evenly.w == same.best.w
 
 
+def test_caps_that_are_uneven_by_what_is_aimed_below_faint_levels_have_no_ramp_of_their_own() -> (
+    None
+):
+    # Of a level of 1e-6 that is a thousandth.
+    levels = np.array([1e-6, 1.0, 0.5, 0.7])
+    aimed = levels - np.minimum(4e-10, 1e-3 * levels)
+    found = blended(np.array([2, 3, 4, 5]), aimed, [1.1 * levels], 1.5, None)
+    assert found.evenly is None
+
+
 def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
