@@ -602,7 +602,9 @@ class _Relaxed:
         s, z, S, Y = point.slack, point.multipliers, point.matrix, point.square
         if not (z < 1e250 * s).all():
             raise ValueError("the slacks have vanished")
-        inverse, scaling = _scaling(S, Y)
+        turn, both = _scaling(S, Y)
+        back = np.linalg.inv(turn)
+        inverse, scaling = back.T / both @ back, back.T @ back
         system = self._curve(hessian, scaling)
         system += (self.slope.T @ sparse.diags(z / s) @ self.slope).toarray()
         scale = 1.0 / np.sqrt(np.diag(system))
@@ -614,8 +616,8 @@ class _Relaxed:
         solved = linalg.cho_solve(factor, border)
         schur = border.T @ solved
 
-        def direction(target: FloatArray | float, centre: float) -> tuple[FloatArray, ...]:
-            pull = centre * inverse - Y - scaling @ lacking @ scaling
+        def direction(target: FloatArray | float, wanted: FloatArray) -> tuple[FloatArray, ...]:
+            pull = wanted - Y - scaling @ lacking @ scaling
             right = self.slope.T @ (target / s - z - z / s * inner) + self._against(pull) - dual
             right = right * scale
             move, change = np.zeros(len(right)), np.zeros(len(primal))
@@ -628,10 +630,10 @@ class _Relaxed:
                 below = primal - border.T @ move
             move = move * scale
             ds, dS = self.slope @ move + inner, self._matrix_of(move) + lacking
-            dY = centre * inverse - Y - scaling @ dS @ scaling
+            dY = wanted - Y - scaling @ dS @ scaling
             return move, change, ds, target / s - z - z / s * ds, dS, dY
 
-        _, _, ds, dz, dS, dY = direction(0.0, 0.0)
+        _, _, ds, dz, dS, dY = direction(0.0, np.zeros_like(S))
         reach_s = min(_reach(s, ds), _reach_of_matrix(S, dS))
         reach_z = min(_reach(z, dz), _reach_of_matrix(Y, dY))
         left = float((s + reach_s * ds) @ (z + reach_z * dz))
@@ -643,7 +645,10 @@ class _Relaxed:
             len(s) + len(S)
         )
         corrected = target - np.clip(reach_s * reach_z * ds * dz, -target, 3.0 * target)
-        move, change, ds, dz, dS, dY = direction(corrected, target)
+        product = reach_s * reach_z * (back @ dS @ dY @ turn)
+        product = (product + product.T) / (both[:, None] + both)
+        wanted = target * inverse - back.T @ product @ back
+        move, change, ds, dz, dS, dY = direction(corrected, wanted)
         reach_s = _TO_BOUNDARY * min(_reach(s, ds), _reach_of_matrix(S, dS))
         reach_z = _TO_BOUNDARY * min(_reach(z, dz), _reach_of_matrix(Y, dY))
         while not self._inside(self._entries(point.y + reach_s / _MARGIN * move)):
@@ -748,15 +753,12 @@ def _products(
 
 
 def _scaling(S: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """S⁻¹, and the symmetric W with W S W = Y."""
-    values, vectors = np.linalg.eigh(S)
+    """T and d with T⁻¹ S T⁻ᵀ = Tᵀ Y T = diag d."""
+    lower = np.linalg.cholesky(S)
+    values, vectors = np.linalg.eigh(lower.T @ Y @ lower)
     if values[0] <= 0.0:
         raise ValueError("the matrix has vanished")
-    root = (vectors * np.sqrt(values)) @ vectors.T
-    back = (vectors / np.sqrt(values)) @ vectors.T
-    values, vectors = np.linalg.eigh(root @ Y @ root)
-    scaling = back @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T @ back
-    return back @ back, (scaling + scaling.T) / 2.0
+    return lower @ vectors / values**0.25, np.sqrt(values)
 
 
 def _reach(value: FloatArray, change: FloatArray) -> float:
