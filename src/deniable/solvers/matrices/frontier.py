@@ -28,7 +28,7 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices import relaxed, sets
+from deniable.solvers.matrices import groups, relaxed, sets
 from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
     Certificate,
@@ -152,18 +152,18 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
 def _beyond(limits: Limits) -> FrontierPoint:
     """A proven bound, and the best mechanism that a search finds, for any number of categories."""
-    divided = relaxed.divided_for(limits, relaxed.MOST_GROUPS)
-    alike = relaxed.alike(limits, divided)
+    divided = groups.of_like_shares(limits, groups.MOST_GROUPS)
+    alike = groups.alike(limits, divided)
     listed = Listed(alike, divided)
     certificate, first, least = relaxed.bound(limits, listed)
-    if certificate.claim < (1.0 - _LOST) * least:
+    if limits.epsilon is not None and certificate.claim < (1.0 - _LOST) * least:
         # The shares within groups differ too much for the bound at their means to hold for them.
-        finer = relaxed.divided_for(limits, relaxed.FINER_GROUPS)
-        other = relaxed.bound(limits, Listed(relaxed.alike(limits, finer), finer))[0]
+        finer = groups.with_least_share(limits, groups.LOWERED_GROUPS)
+        other = relaxed.bound(limits, Listed(groups.lowered(limits, finer), finer))[0]
         certificate = max(certificate, other, key=lambda proof: proof.claim)
     found, dual = sets.mechanism(alike, listed, first, _SEARCHES, _CLOSE, least)
     # Where small sets matter most, Z and λ of the weights may prove more.
-    true = relaxed.at_true_shares(limits, alike.prior, *dual)
+    true = groups.at_true_shares(limits, alike.prior, *dual)
     own = certify(limits, *true, part_splits=certificate.part_splits)
     certificate = max(certificate, own, key=lambda proof: proof.claim)
     matrix = None if found is None else _named(limits, listed, found, certificate)

@@ -16,8 +16,7 @@ from deniable.solvers.matrices.certificate import (
     listed_sizes,
     shape_of_rows,
 )
-
-Groups = list[npt.NDArray[np.intp]]
+from deniable.solvers.matrices.groups import Groups
 
 
 class Listed:

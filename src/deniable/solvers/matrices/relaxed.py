@@ -19,7 +19,7 @@ The certificate is for all categories with their own shares (docs/proofs/frontie
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,15 @@ from deniable.solvers.matrices.certificate import (
     shape_of_rows,
     sum_bound,
 )
-from deniable.solvers.matrices.listed import Groups, Listed
+from deniable.solvers.matrices.groups import (
+    MOST_GROUPS,
+    at_larger_shares,
+    at_true_shares,
+    spread_out,
+    within,
+)
+from deniable.solvers.matrices.listed import Listed
 from deniable.solvers.matrices.parts import Parts, splits_of
-
-MOST_GROUPS = 30
-"""Unknowns grow with the square of the groups, and time with their third power."""
-
-FINER_GROUPS = 50
-"""So many where the bound at the true shares is much less than at the mean shares of the groups."""
 
 _TOLERANCE = 1e-9
 _MOST_STEPS = 100
@@ -50,77 +51,9 @@ _TO_BOUNDARY = 0.95
 _START = 10.0
 _LEAST_CENTRING = 0.1
 _MARGIN = 0.8
+_ROUNDING = 1e-9
 # Claims within rounding of the best before the last step: nothing is left to gain.
 _MOST_READ = 3
-
-
-def groups(prior: FloatArray, most: int = MOST_GROUPS, *, local: bool = False) -> Groups:
-    """Divide categories into at most so many groups of like shares.
-
-    The order of shares is cut where the mean shares are least far from the shares: at the least
-    Σ (p − mean)²/mean, or with `local`, for ε-LDP, the least Σ (p − mean)², since there shares
-    count only in sums over sets.
-
-    >>> [group.tolist() for group in groups(np.array([0.5, 0.1, 0.3, 0.1]), 3)]
-    [[0], [2], [1, 3]]
-    """
-    order = np.argsort(-prior, kind="stable")
-    n = len(order)
-    if n <= most:
-        return [order[at : at + 1] for at in range(n)]
-    shares = prior[order]
-    sums, squares = (np.concatenate([[0.0], np.cumsum(shares**k)]) for k in (1, 2))
-    start, end = np.arange(n + 1)[:, None], np.arange(n + 1)
-    total, number = sums - sums[:, None], np.maximum(end - start, 1)
-    cost = np.maximum(squares - squares[:, None] - total**2 / number, 0.0)
-    if not local:
-        cost = cost * number / np.where(end > start, total, 1.0)
-    cost = np.where(end > start, cost, np.inf)
-    # Best cuts of the first so many into one group more and one more (dynamic programming).
-    least, last = cost[0], []
-    for _ in range(most - 1):
-        every = least[:, None] + cost
-        last.append(every.argmin(axis=0))
-        least = every.min(axis=0)
-    cuts = [n]
-    for before in reversed(last):
-        cuts.append(int(before[cuts[-1]]))
-    return np.split(order, cuts[:0:-1])
-
-
-def divided_for(limits: Limits, most: int) -> Groups:
-    """`groups` of the prior, as they suit the limits."""
-    return groups(limits.prior, most, local=limits.epsilon is not None)
-
-
-def alike(limits: Limits, divided: Groups) -> Limits:
-    """The same limits at the mean shares of the groups."""
-    prior = limits.prior.copy()
-    for members in divided:
-        prior[members] = prior[members].mean()
-    return replace(limits, prior=prior / prior.sum())
-
-
-def at_true_shares(
-    limits: Limits, mean: FloatArray, Z: FloatArray, multipliers: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The best Z and λ for the true shares that leave the excess of each set what it is.
-
-    A row is a∘v with v of a set: a = p under ε-LDP, else 1. Its excess times (1·q) is vᵀFv,
-    F = YYᵀ − (aℓᵀ + ℓaᵀ)/2 with Y = a∘Z and ℓ = a∘λ. Of all Y and ℓ with this F those prove most
-    for which Yᵀ(p/a) = 0 and tr(ZᵀG) is largest (docs/proofs/frontier.md, Lemma 8).
-    """
-    p = limits.prior
-    before, after = (mean, p) if limits.epsilon is not None else (np.ones_like(p),) * 2
-    Y, level = before[:, None] * Z, before * multipliers
-    form = Y @ Y.T - (np.outer(before, level) + np.outer(level, before)) / 2.0
-    image = form @ (p / after)
-    level = -2.0 * image + (image @ (p / after)) * after
-    square = form + (np.outer(after, level) + np.outer(level, after)) / 2.0
-    values, vectors = np.linalg.eigh(square)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    left, _, right = np.linalg.svd(root.T @ ((np.diag(p) - np.outer(p, p)) / after[:, None]))
-    return root @ (left @ right) / after[:, None], level / after
 
 
 def bound(
@@ -132,16 +65,17 @@ def bound(
 
     Args:
         limits: the prior and the required privacy.
-        listed: of the limits at the mean shares of groups (`alike`).
+        listed: of the limits at the mean shares of groups (`alike`), or their least (`lowered`).
 
     Returns:
-        The certificate, its Z and λ at the mean shares, and the bound on n·N·MSE there.
+        The certificate, its Z and λ at the shares of the groups, and the bound on n·N·MSE there.
 
     Source: docs/proofs/frontier.md, section 5.
 
     >>> from deniable.solvers.matrices.certificate import average_limits, verify
+    >>> from deniable.solvers.matrices.groups import of_like_shares
     >>> limits = average_limits([0.5, 0.3, 0.2], 0.25)
-    >>> certificate, _, _ = bound(limits, Listed(limits, groups(limits.prior)))
+    >>> certificate, _, _ = bound(limits, Listed(limits, of_like_shares(limits, 3)))
     >>> round(certificate.record_mse, 6), verify(certificate) >= certificate.claim
     (0.346306, True)
     """
@@ -155,7 +89,7 @@ def bound(
     elif least == 2 and part > 0.0:
         # 1_x + φ 1_j: few, and X would be 0 between two categories.
         rows, part = listed.pairs_with_part(part), 0.0
-    found = _Relaxed(limits, listed.divided, rows, least, part).solve()
+    found = _Relaxed(limits, listed, rows, least, part).solve()
     if found is None:
         return simple, (simple.directions, simple.multipliers), 0.0
     proofs = [simple, found.certificate]
@@ -227,7 +161,7 @@ class _Found:
 
     Attributes:
         certificate: for the true shares.
-        directions: Z at the mean shares.
+        directions: Z at the shares of the groups.
         multipliers: λ there.
         error: n·N·MSE there.
     """
@@ -239,7 +173,7 @@ class _Found:
 
 
 class _Relaxed:
-    """The program over K, for groups g of n_g categories with a mean share each.
+    """The program over K, for groups g of n_g categories with a share each.
 
     Entries of K or X, one for each pair g ≤ h: between a category of g and one of h, that is on the
     diagonal for g = h; then between two categories of the same g. Along Σ_{x ∈ g} h_x = 0, K is
@@ -248,15 +182,13 @@ class _Relaxed:
     """
 
     def __init__(
-        self, limits: Limits, divided: Groups, rows: FloatArray, least: int, part: float = 0.0
+        self, limits: Limits, listed: Listed, rows: FloatArray, least: int, part: float = 0.0
     ) -> None:
-        self.limits, self.divided, self.rows, self.least = limits, divided, rows, least
-        self.count = np.array([len(group) for group in divided], dtype=float)
-        self.share = np.array([limits.prior[group].mean() for group in divided])
-        self.group = np.zeros(limits.n_categories, dtype=np.intp)
-        for number, members in enumerate(divided):
-            self.group[members] = number
-        n_groups = len(divided)
+        self.limits, self.rows, self.least = limits, rows, least
+        self.count, self.group = listed.count, listed.group
+        self.share = listed.limits.prior[listed.first]
+        self.lacking = 1.0 - float(self.count @ self.share)
+        n_groups = len(self.count)
         self.i, self.j = np.triu_indices(n_groups)
         self.n_pairs = len(self.i)
         self.on = np.flatnonzero(self.i == self.j)
@@ -280,6 +212,14 @@ class _Relaxed:
         sums = self._sums()
         self.equal = np.hstack([(sums @ self.moments).toarray(), sums @ self.listed])
         self.equal /= self.share[:, None]
+        if limits.epsilon is not None:
+            # What the shares lack to 1 is that of a category which no set names.
+            gain, ratio = math.expm1(limits.epsilon), self.rows / self.share[self.group]
+            member = np.equal.outer(self.group, np.arange(len(self.count))) / self.count
+            self.equal[:, self.n_entries] += self.lacking
+            self.equal[np.arange(len(self.count)), self.on] += self.lacking * gain
+            named = self.lacking * ratio.min(axis=1)[:, None] * (ratio @ member)
+            self.equal[:, self.n_linear :] += named.T
         self.right = np.ones(len(self.count))
         if self.parts is not None:
             zero = np.zeros((len(self.parts.equal), self.n_moments))
@@ -676,9 +616,10 @@ class _Relaxed:
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
         squares = [root[:, :1], (root[:, 1:] / np.sqrt(self.count))[:, group]]
         splits, outside = self._splits(point)
+        carried = at_larger_shares if self.lacking > _ROUNDING else at_true_shares
         certificate = certify(
             self.limits,
-            *at_true_shares(self.limits, self.share[group], directions, multipliers),
+            *carried(self.limits, self.share[group], directions, multipliers),
             splits,
             np.concatenate(squares, axis=1),
             self._part_splits(point),
@@ -710,29 +651,6 @@ class _Relaxed:
         equal, multipliers = point.equal[len(self.count) :], point.multipliers[at:]
         pairs = self.parts.splits(equal, multipliers)
         return np.asarray(pairs[self.group[:, None], self.group])
-
-
-def within(count: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """E and D^{−1/2}U of `frontier` on vectors that are constant on groups, shapes (G − 1, G) and
-    (G, G − 1)."""
-    root = np.sqrt(count * share)
-    axis = root.copy()
-    axis[0] += np.linalg.norm(root)
-    reflection = np.eye(len(root)) - 2.0 * np.outer(axis, axis) / (axis @ axis)
-    basis = reflection[:, 1:]
-    return basis.T * np.sqrt(share), basis / np.sqrt(share)[:, None]
-
-
-def spread_out(
-    between: FloatArray, inner: FloatArray, count: FloatArray, group: npt.NDArray[np.intp]
-) -> FloatArray:
-    """The matrix that is `between` on vectors constant on groups and `inner` on what adds up to 0
-    within one."""
-    root = np.sqrt(count)[group]
-    whole = between[group[:, None], group] / (root[:, None] * root)
-    whole -= np.where(group[:, None] == group, (inner / count)[group], 0.0)
-    whole[np.diag_indices(len(group))] += inner[group]
-    return np.asarray(whole)
 
 
 def _products(

@@ -19,8 +19,8 @@ from scipy import linalg
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.certificate import Limits, shape_of_rows, sum_bound
+from deniable.solvers.matrices.groups import spread_out, within
 from deniable.solvers.matrices.listed import Listed
-from deniable.solvers.matrices.relaxed import spread_out, within
 
 Sets = npt.NDArray[np.bool_]
 Dual = tuple[FloatArray, FloatArray]

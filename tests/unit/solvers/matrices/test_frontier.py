@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import certificate, frontier, relaxed, response, schemes, sets
+from deniable.solvers.matrices import certificate, frontier, groups, response, schemes, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
@@ -240,7 +240,7 @@ def test_beyond_sixteen_categories_a_mechanism_is_near_the_proven_bound(limits: 
 def test_in_groups_a_mechanism_is_drawn_that_keeps_the_limits(
     limits: Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relaxed, "MOST_GROUPS", 9)
+    monkeypatch.setattr(groups, "MOST_GROUPS", 9)
     monkeypatch.setattr(frontier, "MAX_WEIGHED_CATEGORIES", 17)
     point = frontier.solve(limits)
     assert point.matrix is not None
@@ -252,14 +252,19 @@ def test_in_groups_a_mechanism_is_drawn_that_keeps_the_limits(
     assert 0 <= point.gap < 0.05
 
 
-def test_where_groups_lose_much_more_of_them_prove_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relaxed, "MOST_GROUPS", 4)
-    limits = local_limits(np.logspace(0, -2, 18) / np.logspace(0, -2, 18).sum(), 3.0)
-    monkeypatch.setattr(relaxed, "FINER_GROUPS", 4)
+def test_where_the_means_of_groups_lose_much_their_least_shares_prove_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(groups, "MOST_GROUPS", 4)
+    limits = local_limits(np.logspace(0, -2, 18) / np.logspace(0, -2, 18).sum(), 5.0)
+    monkeypatch.setattr(groups, "LOWERED_GROUPS", 4)
     coarse = frontier.solve(limits)
-    monkeypatch.setattr(relaxed, "FINER_GROUPS", 9)
+    monkeypatch.setattr(groups, "LOWERED_GROUPS", 9)
     finer = frontier.solve(limits)
-    assert coarse.certificate.claim * 1.01 < finer.certificate.claim
+    monkeypatch.setattr(frontier, "_LOST", 1.0)
+    at_means = frontier.solve(limits)
+    assert at_means.certificate.claim * 1.05 < coarse.certificate.claim
+    assert coarse.certificate.claim * 1.05 < finer.certificate.claim
     assert verify(finer.certificate) >= finer.certificate.claim
     assert finer.gap >= 0.0
 

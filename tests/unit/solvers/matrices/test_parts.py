@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.solvers.matrices.certificate import average_limits
+from deniable.solvers.matrices.listed import Listed
 from deniable.solvers.matrices.parts import Parts
 from deniable.solvers.matrices.relaxed import _Relaxed
 
@@ -31,7 +32,7 @@ def of_all_rows(weights: dict[tuple[int, ...], float], whole: int) -> tuple[np.n
 def test_moments_of_rows_keep_what_is_said_of_them(whole: int, delta: float) -> None:
     limits = average_limits(np.full(N, 1 / N), 0.1, delta)
     part = 1.0 / delta - whole
-    program = _Relaxed(limits, DIVIDED, np.empty((0, N)), whole + 1, part)
+    program = _Relaxed(limits, Listed(limits, DIVIDED), np.empty((0, N)), whole + 1, part)
     parts = program.parts
     assert isinstance(parts, Parts)
     generator = np.random.default_rng(whole)
@@ -59,7 +60,7 @@ def test_moments_of_rows_keep_what_is_said_of_them(whole: int, delta: float) -> 
 @pytest.mark.parametrize("whole", [1, 3])
 def test_rows_of_the_same_weight_have_the_moments_of_random_ones(whole: int) -> None:
     limits = average_limits(np.full(N, 1 / N), 0.1, 1.0 / (whole + 0.4))
-    parts = _Relaxed(limits, DIVIDED, np.empty((0, N)), whole + 1, 0.4).parts
+    parts = _Relaxed(limits, Listed(limits, DIVIDED), np.empty((0, N)), whole + 1, 0.4).parts
     assert parts is not None
     unknowns = parts.at_random(2.0)
     assert np.abs(parts.equal @ unknowns).max() < 1e-12

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import certificate, frontier, relaxed
+from deniable.solvers.matrices import certificate, frontier, groups, relaxed
 from deniable.solvers.matrices.certificate import (
     Certificate,
     Limits,
     average_limits,
+    certify,
     closed_form_bound,
-    extreme_rows,
     local_limits,
     most_excess,
     verify,
@@ -24,8 +24,8 @@ from unit.solvers.matrices.priors import any_limits
 
 
 def bound(limits: Limits, most: int = 30) -> Certificate:
-    divided = relaxed.groups(limits.prior, most, local=limits.epsilon is not None)
-    return relaxed.bound(limits, Listed(relaxed.alike(limits, divided), divided))[0]
+    divided = groups.of_like_shares(limits, most)
+    return relaxed.bound(limits, Listed(groups.alike(limits, divided), divided))[0]
 
 
 def listed_and_bounded(limits: Limits) -> tuple[float, float, float]:
@@ -114,9 +114,10 @@ def test_no_bound_is_above_the_least_error(limits: Limits) -> None:
 
 def test_under_ldp_more_in_every_multiplier_is_as_good_as_a_larger_excess() -> None:
     prior = spread(18, 4)
-    divided = relaxed.groups(prior, 6, local=True)
     limits = local_limits(prior, 3.0)
-    program = relaxed._Relaxed(limits, divided, np.empty((0, 18)), 1)
+    divided = groups.of_like_shares(limits, 6)
+    listed = Listed(groups.alike(limits, divided), divided)
+    program = relaxed._Relaxed(limits, listed, np.empty((0, 18)), 1)
     found = program.solve()
     assert found is not None
     for more in (0.0, 0.1, 0.5):
@@ -137,50 +138,70 @@ def test_taking_like_categories_alike_loses_at_most_a_hundredth(limits: Limits) 
     assert 0.99 * exact < merged <= exact * (1 + 1e-8)
 
 
+@pytest.mark.parametrize("level", [1.0, 3.0, 5.0])
+def test_at_the_least_shares_of_groups_a_bound_holds_for_the_true_ones(level: float) -> None:
+    prior = np.logspace(0, -2, 10) / np.logspace(0, -2, 10).sum()
+    limits = local_limits(prior, level)
+    exact = frontier.solve(limits).certificate.claim
+    claims = []
+    for most in (5, 7, 10):
+        divided = groups.with_least_share(limits, most)
+        listed = Listed(groups.lowered(limits, divided), divided)
+        found, (Z, multipliers), error = relaxed.bound(limits, listed)
+        assert verify(found) >= found.claim
+        assert found.claim <= exact * (1 + 1e-8)
+        # Without what is made of larger shares the same Z and λ prove less.
+        ratio = listed.limits.prior / prior
+        plain = certify(limits, ratio[:, None] * Z, ratio * multipliers).claim
+        assert plain < found.claim if most < 10 else plain == pytest.approx(exact, rel=1e-3)
+        assert plain <= error * (1 + 1e-8)
+        claims.append(found.claim)
+    assert 0.9 * exact < claims[0] < claims[1] < claims[2]
+    assert claims[2] == pytest.approx(exact, rel=1e-3)
+
+
+def test_of_shares_that_lack_something_to_one_the_rest_is_of_a_category_in_no_set() -> None:
+    divided = [np.array([0]), np.array([1, 2]), np.array([3, 4, 5])]
+    prior = np.array([0.3, 0.17, 0.13, 0.15, 0.14, 0.11])
+    limits = local_limits(prior, 1.5)
+    least = groups.lowered(limits, divided).prior
+    listed = Listed(replace(limits, prior=least), divided)
+    rows = listed.sets_up_to(1)
+    program = relaxed._Relaxed(limits, listed, rows, 2)
+    # The same weight for all sets that name as many of each group, in listed rows and in moments.
+    sets = np.array(
+        [[x in some for x in range(6)] for k in (1, 2, 3) for some in combinations(range(6), k)]
+    )
+    kinds = [tuple(int(some[members].sum()) for members in divided) for some in sets]
+    generator = np.random.default_rng(0)
+    weight = {kind: generator.random() / kinds.count(kind) for kind in sorted(set(kinds))}
+    gain = np.expm1(1.5)
+    wanted, moments = np.zeros(6), np.zeros((7, 7))
+    one = np.zeros(3)
+    for some, kind in zip(sets, kinds, strict=True):
+        total = 1.0 + gain * (some @ least)
+        wanted += weight[kind] * (1.0 + gain * some) * total
+        if some.sum() == 1:
+            # A listed row stands for every set of its kind, in units of its sum.
+            one[kind.index(1)] += weight[kind] * (least.sum() + gain * (some @ least)) ** 2
+        else:
+            moments += weight[kind] * np.outer(np.append(1.0, some), np.append(1.0, some))
+    first, second = [1, 2, 4], [1, 3, 5]
+    pairs = [
+        moments[first[g], second[h]] if g != h else moments[first[g], first[g]]
+        for g in range(3)
+        for h in range(g, 3)
+    ]
+    y = np.array([*pairs, moments[2, 3], moments[4, 5], moments[0, 0], *one])
+    assert program.equal @ y == pytest.approx(wanted[[0, 1, 3]], rel=1e-12)
+
+
 def test_equal_shares_are_taken_alike_at_no_loss() -> None:
     prior = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
-    divided = relaxed.groups(prior, 3)
-    assert sorted(len(group) for group in divided) == [1, 2, 3]
     for limits in (average_limits(prior, 0.4), local_limits(prior, 1.0)):
+        divided = groups.of_like_shares(limits, 3)
+        assert sorted(len(group) for group in divided) == [1, 2, 3]
         assert bound(limits, 3).claim == pytest.approx(bound(limits).claim, rel=1e-5)
-
-
-@pytest.mark.parametrize("limits", [average_limits(ALIKE, 0.5), local_limits(ALIKE, 2.0)])
-def test_at_the_true_shares_every_excess_is_what_it_was(limits: Limits) -> None:
-    alike = relaxed.alike(limits, relaxed.groups(limits.prior, 5))
-    generator = np.random.default_rng(3)
-    # Z with Zᵀp = 0, as those of a solution.
-    Z = generator.normal(size=(10, 10))
-    Z -= np.outer(np.ones(10), alike.prior @ Z)
-    multipliers = generator.uniform(0.5, 1.0, 10)
-
-    def forms(at: Limits, Z: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-        sets = (extreme_rows(alike) / (alike.prior if at.epsilon is not None else 1.0)) > 0.0
-        if at.epsilon is not None:
-            ratio = extreme_rows(alike) / alike.prior
-            sets = ratio > 0.999 * ratio.max(axis=1, keepdims=True)
-        rows = sets.astype(float)
-        if at.epsilon is not None:
-            rows = (1.0 + np.expm1(at.epsilon) * rows) * at.prior
-        return ((rows @ Z) ** 2).sum(axis=1) - rows.sum(axis=1) * (rows @ multipliers)
-
-    # What the square lacks to be positive semidefinite is small beside a small change of shares.
-    true = relaxed.at_true_shares(limits, alike.prior, Z, multipliers)
-    before, after = forms(alike, Z, multipliers), forms(limits, *true)
-    assert np.abs(after - before).max() <= 1e-8 * np.abs(before).max()
-
-
-def test_groups_are_the_best_cuts_of_the_order_of_shares() -> None:
-    prior = np.array([0.5, 0.2, 0.19, 0.1, 0.01])
-    found = relaxed.groups(prior, 4)
-
-    def loss(cuts: tuple[int, ...]) -> float:
-        parts = np.split(np.sort(prior)[::-1], cuts)
-        return float(sum(((p - p.mean()) ** 2).sum() / p.mean() for p in parts))
-
-    best = min(combinations(range(1, 5), 3), key=loss)
-    sizes = [len(part) for part in np.split(np.arange(5), best)]
-    assert [len(group) for group in found] == sizes
 
 
 def test_a_certificate_beyond_sixteen_categories_is_verified_and_its_defects_are_found() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices import frontier, relaxed, sets
+from deniable.solvers.matrices import frontier, groups, relaxed, sets
 from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
@@ -78,7 +78,7 @@ def test_a_category_that_no_row_names_takes_the_place_of_another() -> None:
     prior = np.array([0.5, 0.499, 0.001])
     limits = average_limits(prior, 0.3)
     listed = Listed(
-        relaxed.alike(limits, [np.array([0]), np.array([1, 2])]),
+        groups.alike(limits, [np.array([0]), np.array([1, 2])]),
         [np.array([0]), np.array([1, 2])],
     )
     row = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
