@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.lifted import LiftedRamp
-from deniable.solvers.patterns import balanced, importance, ramp_landing, totals
+from deniable.solvers.patterns import balanced, importance, ramp_landing, total_ramps, totals
 from deniable.solvers.patterns.ramp_laws import keep_floor
 from unit.solvers.patterns.requests import CAPS, MANY, request, spread
 
@@ -111,7 +111,7 @@ def test_a_total_buys_more_of_a_ramp_that_is_lifted_for_a_pair(
         # A lift that cannot be drawn, or costs more than the total, leaves the ramp as it is.
         for module, name, broken in (
             (ramp_landing, "LiftedRamp", refused),
-            (totals, "_LIFTED_BELOW", -1e-3),
+            (total_ramps, "_LIFTED_BELOW", -1e-3),
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(module, name, broken)
@@ -123,38 +123,6 @@ def test_a_total_buys_more_of_a_ramp_that_is_lifted_for_a_pair(
 
 def refused(*_: object) -> None:
     raise InputError("no such ramp")
-
-
-@pytest.mark.parametrize(
-    ("under", "tried", "best"),
-    [
-        ({2.0: 1.1, 3.0: 1.2}, [2.0, 3.0, 1.9], 1.2),  # stricter ones buy less
-        ({1.9: 1.1, 1.81: 1.3, 1.73: 1.2}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
-        ({1.9: 1.1}, [2.0, 3.0, 1.9, 1.81], 1.1),
-        ({1.9: 1.1, 1.81: 1.2, 1.73: 1.3, 1.64: 1.4}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
-    ],
-)
-def test_lifts_are_tried_under_the_caps_as_they_are_and_under_stricter_ones_while_these_buy_more(
-    under: dict[float, float], tried: list[float], best: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    search = totals._TotalSearch([3] * 12, 2.0, [1.0] * 12, [math.inf] * 12, 3.0, None, 0.5, False)
-    law = totals.spend([3, 4], 1.0, [1.0, 1.0], [math.inf] * 2, 2.0, 0.5).parts[0]
-    caps = []
-
-    def reached(scale: float, cap: float) -> totals._Reached:
-        return totals._Reached(scale, np.full(12, scale), [law], "ramp", None, cap)
-
-    def lifted_for(_: object, cap: float, plain: object) -> totals._Reached | None:
-        caps.append(round(cap, 2))
-        return reached(under[caps[-1]], cap) if caps[-1] in under else None
-
-    def by_ramps(_: float, cap: float, *__: object) -> tuple[totals._Reached | None, bool]:
-        return (None if cap < 1.7 else reached(0.9, cap)), False
-
-    monkeypatch.setattr(search, "_lifted_for", lifted_for)
-    monkeypatch.setattr(search, "_by_ramps", by_ramps)
-    assert search._lifted(reached(1.0, 2.0)).scale == best
-    assert caps == tried
 
 
 @pytest.mark.slow
@@ -365,7 +333,8 @@ def test_where_no_ramp_for_a_total_is_found_designs_at_levels_divide_it(
     def failing(search: Any, *told: Any, **more: Any) -> None:
         return None
 
-    for search in ("_by_ladder", "_program", "_mixed"):
+    monkeypatch.setattr(total_ramps.TotalRamps, "best", failing)
+    for search in ("_program", "_mixed"):
         monkeypatch.setattr(totals._TotalSearch, search, failing)
     counts, ratios = request(5, 6)
     spent = totals.spend(counts, 3.0, ratios, [math.inf] * 6, 2.0, 0.5)
