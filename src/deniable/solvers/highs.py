@@ -66,6 +66,18 @@ class Answer:
     row_basic: npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which variables are basic; the others are at their lower bounds.
+
+    Attributes:
+        columns, rows: whether each is.
+    """
+
+    columns: npt.NDArray[np.bool_]
+    rows: npt.NDArray[np.bool_]
+
+
 def dense_rows(matrix: FloatArray) -> Rows:
     """Take the nonzero entries of a matrix of shape (rows, columns)."""
     row, index = np.nonzero(matrix)
@@ -106,8 +118,13 @@ def optimize(solver: highspy.Highs) -> highspy.HighsModelStatus:
     return solver.getModelStatus()
 
 
-def run(program: Program, method: Method = "simplex") -> Answer:
+def run(program: Program, method: Method = "simplex", start: Basis | None = None) -> Answer:
     """Solve a program on one thread.
+
+    Args:
+        program: the program.
+        method: of solving it.
+        start: a basis to start from, with as many basic variables as there are rows.
 
     >>> import numpy as np
     >>> rows = dense_rows(np.array([[1.0, 1.0]]))  # minimise x + 2y subject to x + y >= 1, x <= 0.6
@@ -118,7 +135,17 @@ def run(program: Program, method: Method = "simplex") -> Answer:
     ('optimal', [0.6, 0.4])
     """
     solver = _loaded(program, method)
+    if start is not None:
+        _set_basis(solver, start)
     return _answer(solver, optimize(solver))
+
+
+def _set_basis(solver: highspy.Highs, start: Basis) -> None:
+    status = highspy.HighsBasisStatus
+    basis = highspy.HighsBasis()
+    basis.col_status = [status.kBasic if one else status.kLower for one in start.columns.tolist()]
+    basis.row_status = [status.kBasic if one else status.kLower for one in start.rows.tolist()]
+    solver.setBasis(basis)
 
 
 class Repeated:

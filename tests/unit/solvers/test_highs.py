@@ -6,7 +6,7 @@ import highspy
 import numpy as np
 import pytest
 
-from deniable.solvers.highs import INFINITY, Method, Program, dense_rows, run, stack
+from deniable.solvers.highs import INFINITY, Basis, Method, Program, dense_rows, run, stack
 from deniable.solvers.patterns.columns import Master
 
 
@@ -38,6 +38,17 @@ def best_corner(of: Program, matrix: np.ndarray) -> float:
         if inside and (matrix @ x >= of.row_lower - 1e-9).all():
             best = min(best, float(of.cost @ x))
     return best
+
+
+def test_from_any_basis_the_point_is_the_same() -> None:
+    for seed in range(25):
+        of, matrix = program(seed)
+        cold = run(of)
+        slack = Basis(np.zeros(len(of.cost), dtype=np.bool_), np.ones(len(matrix), dtype=np.bool_))
+        for start in (slack, Basis(cold.basic, cold.row_basic)):
+            warm = run(of, start=start)
+            assert warm.status == "optimal"
+            assert of.cost @ warm.x == pytest.approx(of.cost @ cold.x, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["simplex", "interior-point"])

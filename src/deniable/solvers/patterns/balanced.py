@@ -71,6 +71,9 @@ _RUNGS = (4.0, 3.0, 2.5, 2.0, 1.5, 1.25, 1.1)
 """Stricter caps that are tried too, as multiples of the levels: the same for every request, so that
 what is found for a stricter one is found for a looser one."""
 
+_BELOW = 0.9999
+"""Part of the tightest cap, as a multiple of the level, below which a rung is stricter."""
+
 _ABOUT_AS_TIGHT = 1.25
 """Times the tightest cap, as a multiple of the level, up to which another goes with it."""
 
@@ -324,8 +327,10 @@ def _under(
         lifted = CommonSearch(problem, limits, floor, optimum.epsilon).lifted(epsilon)
         parts = parts if lifted is None else [lifted]
     tightest = _tightest_of_uneven(problem, limits)
-    mixed = problem.n_attributes <= MOST_BLENDED  # a single ramp has been looked for under these
-    if method in ("optimal", "program") or tightest is None or not mixed:
+    # Beyond tables, what is mixed for uneven caps, or the single ramps that are looked for, have
+    # what is for their tightest multiple.
+    tables = problem.n_attributes <= MOST_IN_TABLE
+    if method in ("optimal", "program") or tightest is None or not tables:
         return parts, method, ramp
     # Of fewer orbits, and of a stricter request: its answer is one here.
     even = _under(problem, tightest, floor, optimum, None, exact)
@@ -471,7 +476,8 @@ class CommonSearch:
         if self._problem.n_attributes > MOST_BLENDED:
             return None
         caps = [self._under(rung) for rung in rungs(self._multiples, None)]
-        return blended(self._problem.counts, self._aimed, caps, self._height, self._floor)
+        counts, floor = self._problem.counts, self._floor
+        return blended(counts, self._aimed, caps, self._height, floor, one_rung=True)
 
     def lifted(self, epsilon: float) -> Part | None:
         """Return the best ramp that is lifted for one pair, under the caps and stricter ones; None
@@ -617,7 +623,7 @@ def rungs(caps: FloatArray, floor: float | None) -> list[float]:
     tightest = float(caps.min())
     near = () if floor is None else _BELOW_CAPS
     stricter = {*_RUNGS, *(part * tightest for part in near)}
-    below = sorted((rung for rung in stricter if 1.02 < rung < 0.98 * tightest), reverse=True)
+    below = sorted((rung for rung in stricter if 1.02 < rung < _BELOW * tightest), reverse=True)
     uneven = [tightest] if float(caps.max()) > tightest * (1 + 1e-9) else []
     return [math.inf, *uneven, *below]
 

@@ -6,7 +6,9 @@ the last digits for those that the program uses, so that the mixture, a blend
 (`deniable.laws.votes.blend`), meets its levels without a further search. A ramp whose top falls is
 two gated sums, which are mixed as one.
 
-What is mixed for stricter caps is among what is mixed for looser ones, whatever the floor.
+What is mixed for stricter caps is among what is mixed for looser ones, whatever the floor: the best
+ramps under each of them, with their neighbours; and what prices ask for (`ramp_pricing`), which is
+looked for under a few caps and floors only, the same for every request, in one order.
 """
 
 import math
@@ -22,7 +24,7 @@ from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.ramp_families import Column, RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
 from deniable.solvers.patterns.ramp_mixtures import FACTORS, Mixing, below_caps
-from deniable.solvers.patterns.ramp_pricing import FallingRamp, PatternSample
+from deniable.solvers.patterns.ramp_pricing import HIGHER, FallingRamp, RampPrices
 from deniable.solvers.patterns.ramp_response import GridRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -45,9 +47,6 @@ _RAISED = 1.4
 _LEAST_FALL = 0.005
 """A ramp falls by more than this part of where it starts to: by a few units of its grid."""
 
-_HIGHER = 25.0
-"""Nats that a ramp's bottom may lie below the record's."""
-
 _HARDLY = 1e-7
 """Slopes of so much of the levels are all but the uniform law."""
 
@@ -66,15 +65,15 @@ _BOUNDS, _ROUNDINGS = 4.0, 1e-12
 """Times the error bounds of its parts' pairs, and what mixing adds, that a blend's pairs may be off
 for certain."""
 
-_DEAR, _GAINED = 0.2, 1e-4
-"""Nats that the floor costs beyond which ramps are looked for by the program's prices, as long as
-that gains."""
+_DEAR, _NEAR, _GAINED = 0.2, 0.02, 1e-3
+"""Nats that the floor costs beyond which ramps are looked for by the program's prices, and under
+each caps as long as it costs so much and that gains."""
 
-_PRICED, _PRICED_AT, _STARTS = 11, 21, 14
+_PRICED, _PRICED_AT, _STARTS = 10, 21, 14
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
-_TOPPED, _STARTS_WITH_TOPS, _GAINED_BY_TOPS = 5, 8, 5e-3
+_TOPPED, _STARTS_WITH_TOPS, _GAINED_BY_TOPS = 4, 8, 5e-3
 """Times that it is done with tops of so many attributes, from how many ramps at most, as long as
 that gains so much."""
 
@@ -85,11 +84,18 @@ _FALLS = 1e-6
 """Where a ramp starts to fall at least, in nats, if it is a part of one whose top falls: on its
 grid one that falls at once has another end."""
 
-_NEW = 0.7
+_NEW = 0.5
 """Part of the newest prices in those that are used: they swing less so."""
 
-_AT_MOST, _FLOORS = 2.01, (0.5, 0.9, 1.0)
-"""Times the levels that caps are at most under which this is done, and for which floors."""
+_CAPS, _FLOORS = (2.0, 1.5, 1.25), (0.5, 0.9, 1.0)
+"""Caps, as multiples of the levels, and floors for which this is done: the same for every request,
+so that what is found for a stricter one is found for a looser one."""
+
+_EVENLY = 2e-3
+"""Part by which caps may differ from these."""
+
+_INEXACT = 1e-12
+"""Relative error of what a part delivers above which it is left out where a mixture fails."""
 
 _LEAST_SHARE = 1e-25
 _ROUNDS = 8
@@ -143,6 +149,8 @@ def blended(
     caps: Sequence[FloatArray],
     height: float,
     floor: float | None,
+    *,
+    one_rung: bool = False,
 ) -> Blend:
     """Return the mixture of least ε that is found.
 
@@ -153,6 +161,7 @@ def blended(
             the levels next; shapes (k,).
         height: about the record's ε, in nats.
         floor: t, or None.
+        one_rung: whether prices are asked for one of the stricter caps only, which takes less time.
     """
     pool = _Pool(checked_problem(counts.tolist(), aimed.tolist()), height, floor)
     # All but the uniform law, and independent responses.
@@ -182,9 +191,12 @@ def blended(
         stage.places, stage.raised = stage.places + about, True
     before, priced = pool.size, False
     if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
-        tight = (one for one in stages if (one.caps <= _AT_MOST * aimed).all())
-        priced = _add_lacking(pool, next(tight, stages[-1]), floor)
+        rungs = [stage for stage in stages if _is_priced(stage.caps / aimed)]
+        rungs = rungs or stages[-1:]
+        priced = _add_lacking(pool, rungs[:1] if one_rung else rungs, floor)
     law = _passing(pool.law(), aimed, caps[0], floor)
+    if priced and law is None:
+        law = _passing(pool.law(exactly=True), aimed, caps[0], floor)
     if priced and (law is None or law.account.epsilon > pool.epsilon(before)):
         other = _passing(pool.law(before), aimed, caps[0], floor)
         law = min(filter(None, (law, other)), key=lambda one: one.account.epsilon, default=None)
@@ -216,21 +228,30 @@ def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
     return bool(met and (law.account.epsilon_given_rest <= caps).all())
 
 
-def _add_lacking(pool: "_Pool", stage: _Stage, floor: float) -> bool:
-    """Add ramps that a mixture for some caps lacks, by its program's prices, if there are any.
+def _is_priced(multiples: FloatArray) -> bool:
+    """Whether caps, as multiples of the levels, are among those for which prices are asked."""
+    return any(bool((np.abs(multiples / one - 1.0) < _EVENLY).all()) for one in _CAPS)
 
-    Not where the floor costs little: then there is little to gain.
+
+def _add_lacking(pool: "_Pool", stages: list[_Stage], floor: float) -> bool:
+    """Add ramps that mixtures for some caps lack, by their programs' prices, if there are any.
+
+    From the strictest caps to the loosest, each with all that was added for stricter ones: what is
+    found for some depends on nothing that is looser, and is the same for every request that has
+    them among its stages. Not where the floor costs little: then there is little to gain.
     """
-    alone = pool.some(stage.places, min(one for one in _FLOORS if one >= floor))
-    ramp = stage.ramp
-    if not stage.raised:
-        search = pool.search(stage.caps)
-        ramp = ramp or search.best(1.0)
-        for one in [] if ramp is None else [ramp, *search.raised(ramp, _RAISED)]:
-            alone.add_about(one, stage.caps)
-    if ramp is None or alone.epsilon() <= ramp.w + _DEAR:
-        return False
-    lacking = alone.price(below_caps(stage.caps))
+    alone = pool.some([], min(one for one in _FLOORS if one >= floor))
+    lacking, taken = list[int](), set[int]()
+    for stage in reversed(stages):
+        alone.take(pool, [place for place in stage.places if place not in taken])
+        taken |= set(stage.places)
+        if stage.ramp is None:
+            continue
+        if not stage.raised:
+            for one in [stage.ramp, *pool.search(stage.caps).raised(stage.ramp, _RAISED)]:
+                alone.add_about(one, stage.caps)
+        if alone.epsilon() > stage.ramp.w + _NEAR:
+            lacking += alone.price(below_caps(stage.caps))
     pool.take(alone, lacking)
     return bool(lacking)
 
@@ -271,6 +292,7 @@ class _Pool:
         self._mixing = Mixing(problem, *self._pairs, about)
         self._held: list[_Held] = []
         self._drawn: dict[int, list[GatedSum]] = {}
+        self._inexact: set[int] = set()
 
     def some(self, places: Iterable[int], floor: float) -> "_Pool":
         """Return a pool of some of what is mixed here, under another floor."""
@@ -315,7 +337,7 @@ class _Pool:
         total = float(slopes.sum())
         if shape.place >= 0:
             total += shape.slope - float(slopes[shape.place])
-        height = min(shape.height, total - shape.fall_from, self._about + _HIGHER)
+        height = min(shape.height, total - shape.fall_from, self._about + HIGHER)
         falls = height > _LEAST_FALL * shape.fall_from
         return replace(shape, height=height) if falls else None
 
@@ -339,6 +361,8 @@ class _Pool:
             return
         shapes = whole, beside
         bottom = max(shape.fall_from + shape.height for shape in shapes)
+        if min(shape.height for shape in shapes) < _LEAST_FALL * bottom:
+            return
         family = RampFamily(self._counts, slopes, bottom)
         parts = np.exp([0.0, -top])
         parts /= parts.sum()
@@ -392,26 +416,26 @@ class _Pool:
     def price(self, steepest: FloatArray) -> list[int]:
         """Add ramps that the program's prices ask for, no steeper than this; return the places of
         those that the mixture uses."""
-        sample, worth, first = PatternSample(self._problem), None, len(self._held)
-        epsilon = self._mixing.epsilon
+        first, rarest = len(self._held), int(np.argmin(self._change))
+        epsilon, prices = self._mixing.epsilon, None
         shares = better = self._mixing.shares(self._floor)
         rounds = _PRICED * _PRICED_AT // len(steepest), _TOPPED * _PRICED_AT // len(steepest)
-        rarest = float(steepest[sample.rarest])
-        for with_tops in (False, True) if rarest > _LEAST_WITH_TOP else (False,):
+        falls = float(steepest[rarest])
+        for with_tops in (False, True) if falls > _LEAST_WITH_TOP else (False,):
             for _ in range(rounds[with_tops]):
                 if better is None or self._mixing.prices is None:
                     break
                 shares = better
-                new = sample.worth(self._mixing.prices, self._mixing.scale)
-                worth = new if worth is None else _NEW * new + (1.0 - _NEW) * worth
                 most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
                 starts = [self._held[place].ramp for place in most[shares[most] > 0.0].tolist()]
+                mass = self._mixing.mass(shares)
+                prices = self._mixing.prices.beside(prices, _NEW)
+                pricing = RampPrices(self._problem, prices, self._mixing.scale, mass)
                 if with_tops:
-                    starts = [sample.topped(one, steepest) for one in starts[:_STARTS_WITH_TOPS]]
-                size = sample.size(self._mixing.mass(shares), self._mixing.scale)
-                for ramp in sample.lacking(starts, worth, size, steepest):
+                    starts = [pricing.topped(one, steepest) for one in starts[:_STARTS_WITH_TOPS]]
+                for ramp in pricing.lacking(starts, steepest):
                     if with_tops:
-                        self.add_topped(ramp, rarest)
+                        self.add_topped(ramp, falls)
                     else:
                         self.add(ramp.slopes, [Shape(ramp.fall_from, ramp.height)])
                 better = self._mixing.shares(self._floor)
@@ -422,16 +446,20 @@ class _Pool:
         used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
         return [place for place in used if place >= first]
 
-    def law(self, first: int | None = None) -> VoteBlend | None:
+    def law(self, first: int | None = None, *, exactly: bool = False) -> VoteBlend | None:
         """Return the best mixture; None if none is found.
 
         What it uses is evaluated as it is drawn, until it uses nothing else.
 
         Args:
             first: how many may be used; all if None.
+            exactly: whether to leave out those that are known to few digits: the largest error of
+                all counts for what is mixed.
         """
         among = np.arange(self.size if first is None else first)
         for left in reversed(range(_ROUNDS)):
+            if exactly:
+                among = np.setdiff1d(among, [*self._inexact])
             shares = self._mixing.shares(self._floor, among)
             if shares is None:
                 return None
@@ -451,6 +479,8 @@ class _Pool:
         sums = np.zeros(1 + len(self._counts) + len(self._pairs[0]))
         for law, part in zip(laws, held.parts, strict=True):
             got = law.moments()
+            if got.relative_error > _INEXACT:
+                self._inexact.add(place)
             pairs, wrong = law.bounded_pair_attenuations()
             sure = pairs[self._pairs] - _BOUNDS * (wrong + law.drawing_slack + _ROUNDINGS)
             mass = part * math.exp(got.log_normalizer - law.height)

@@ -77,6 +77,9 @@ _AT_ONCE, _LEAST_GAIN = 400, 1e-7
 """Densities that the program is first solved for, and the most that are added at a time; what one
 with a share of 1 gains at least, as a part of e^{−ε} or so."""
 
+_KEPT = 200
+"""Densities of the least reduced cost that the next program is solved for first."""
+
 _BROKEN, _EXACT = 1e-10, 2e-10
 """By how much a floor is broken when its row is added, and how many nats a level may miss."""
 
@@ -99,6 +102,17 @@ class Prices:
     changed: FloatArray
     pairs: FloatArray
 
+    def beside(self, other: "Prices | None", part: float) -> "Prices":
+        """Return the mean of so much of these and the rest of others, if there are any."""
+        if other is None:
+            return self
+        return Prices(
+            part * self.top + (1.0 - part) * other.top,
+            part * self.total + (1.0 - part) * other.total,
+            part * self.changed + (1.0 - part) * other.changed,
+            part * self.pairs + (1.0 - part) * other.pairs,
+        )
+
 
 class Mixing:
     """The linear program in the shares of what is mixed.
@@ -116,6 +130,8 @@ class Mixing:
         self._delivered: list[FloatArray] = []
         self._ends: list[float] = []
         self._active = np.empty(0, dtype=np.int64)
+        self._basic: tuple[IntArray, IntArray] | None = None
+        self._seen = 0
         self.meet(problem)
 
     def meet(self, problem: Problem) -> None:
@@ -177,12 +193,16 @@ class Mixing:
             among: places of densities that may be used; all if None.
 
         From then on `prices` are those of its program. Of many densities it is solved for some, and
-        again with those whose reduced cost is below 0; as the shares add up to 1, it is off by no
-        more than the least of these.
+        again with those whose reduced cost is below 0, each time from the last basis; as the shares
+        add up to 1, it is off by no more than the least of these.
         """
         rows, ends = self._rows(), np.array(self._ends)
         every = np.arange(len(ends)) if among is None else among
-        active = np.union1d(every[:_AT_ONCE], np.intersect1d(self._active, every))
+        # Those that are new, and what was used or nearly so.
+        new = every[every >= self._seen][:_AT_ONCE]
+        self._seen = len(ends)
+        active = np.union1d(new, np.intersect1d(self._active, every))
+        active = active if len(active) else every
         scaling = np.full(rows.shape[1], 1.0 / float(np.median(rows[:, 1])))
         m, least = len(self._change), floor or 0.0
         scaling[0] = 1.0
@@ -201,7 +221,8 @@ class Mixing:
             program = highs.Program(
                 -ends[active] / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
             )
-            answer = highs.run(program)
+            names = np.append(np.arange(-len(equal), 0), np.flatnonzero(self._looked_at))
+            answer = highs.run(program, start=self._start(active, names))
             if answer.status == "failed":  # as one that is unbounded, which no share is
                 answer = highs.run(replace(program, upper=scale))
             if answer.status != "optimal":
@@ -209,6 +230,7 @@ class Mixing:
                     return None
                 active = every
                 continue
+            self._basic = active[answer.basic], names[~answer.row_basic]
             of_levels, of_floors = np.split(answer.multipliers, [len(equal)])
             price = np.zeros(rows.shape[1])
             price[0], price[2 : m + 2] = of_levels[0], of_levels[1:]
@@ -232,7 +254,7 @@ class Mixing:
             self._looked_at |= broken
             lacking = lacking[np.argsort(reduced[lacking])[:_AT_ONCE]]
             active = np.union1d(active, lacking)
-        self._active = np.union1d(active[used], np.argsort(reduced)[:_AT_ONCE])
+        self._active = np.union1d(self._basic[0], np.argsort(reduced)[:_KEPT])
         by_level = price[2 : m + 2]
         self.prices = Prices(
             float(price[0]),
@@ -243,6 +265,16 @@ class Mixing:
         result = np.zeros(len(ends))
         result[active] = shares
         return result
+
+    def _start(self, active: IntArray, rows: IntArray) -> highs.Basis | None:
+        """Return the basis that was the last: rows that are new are slack in it; None if not all of
+        its densities may be used."""
+        if self._basic is None:
+            return None
+        densities, held = self._basic
+        columns, slack = np.isin(active, densities), ~np.isin(rows, held)
+        whole = int(columns.sum()) == len(densities) == len(rows) - int(slack.sum())
+        return highs.Basis(columns, slack) if whole else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,15 @@ that hardly fall, of which next to nothing can be mixed.
 Then from the same ramps with a top that falls where one attribute is changed: the one that is
 changed least, to which the caps leave the least of what it would cost without them.
 
-The mean is taken over a sample of patterns, drawn from product laws between the uniform law and one
-steeper than the levels, each weighted by μ over the chance that it had of being drawn. What comes
-out is a suggestion: it is evaluated before it is mixed, so that an error of the sample spoils no
-law. The sample is the same for the same request; nobody's data are drawn.
+Both sums are by frequencies, as in `ramp_families`, for ramps whose slopes fall on a grid by
+dither. With z_i the factor by which the tilted law's transform changes where i is changed,
+φ_i = r_i + (1 − r_i) z_i, c_i = (1 − r_i) z_i/φ_i and s_i = r_i (1 − z_i)/φ_i, a frequency adds
+
+    ∏ φ_i (total + Σ_i changed_i c_i + ½ s'Ps),    P_ij = pairs_ij,
+
+of which the derivatives by every z_i take one product P s: all derivatives cost about as much as
+the sum. (A sample of patterns told the cost of the ramps that it was drawn for, but not of those
+that a search by it ends at: these were the sample's mistakes.)
 """
 
 import math
@@ -31,20 +36,32 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.laws.votes.sums import saddle_tilt
 from deniable.solvers.patterns.ramp_mixtures import Prices
+from deniable.solvers.patterns.ramp_response import ComplexArray
 from deniable.solvers.problem import Problem
 
-_TILTS = (0.0, 0.3, 0.6, 1.0, 1.6)
-"""Parts of the levels at which the product laws lie that patterns are drawn from."""
+_STATES, _TRANSFORMED = 192, 512
+"""Units of the grid up to the lowest bottom that a search may come to, and sums told apart."""
 
-_DRAWN = 2048
-"""Patterns drawn from each."""
+_FREQUENCIES = np.arange(_TRANSFORMED // 2 + 1)
+_TURNS = np.exp((-2j * math.pi / _TRANSFORMED) * np.arange(_TRANSFORMED))
+_WEIGHT = np.where(_FREQUENCIES % (_TRANSFORMED // 2) == 0, 1.0, 2.0) / _TRANSFORMED
+"""The other frequencies count twice: n and −n."""
 
-_LEAST_KEPT = 0.1
-"""How often an attribute is kept in them at least: floors on pairs with one of 10,000 categories
-are settled by the few patterns that keep it."""
+_LEAST_TILT, _STEEPEST_TILT = 20.0 / _TRANSFORMED, 0.97
+"""In nats of a unit, so that sums beyond are damped; and of the ramp's own slope, the most."""
 
-_STEPS, _GAINED = 8, 1e-4
+_NOTHING = 1e-100
+"""In place of a factor of 0, by which is divided again."""
+
+_FURTHER = 2.5
+"""Times the bottom of the ramp where a search starts that it may come to."""
+
+HIGHER = 25.0
+"""Nats that a ramp's bottom may lie below the record's."""
+
+_STEPS, _GAINED = 4, 1e-4
 """Steps of a search, and what a ramp must gain for what it takes up."""
 
 _TOP = 0.4
@@ -68,82 +85,40 @@ class FallingRamp(NamedTuple):
     top: float = 0.0
 
 
-class PatternSample:
-    """Patterns to sum over instead of all.
-
-    Each once, however often it was drawn. The last two, with weights of their own, are those where
-    nothing and where all is changed.
+class RampPrices:
+    """What ramps would bring to a mixture.
 
     Args:
         problem: the attributes and their levels.
+        prices: of the mixture's program.
+        scale: what a density of 1 where all is changed is worth.
+        mass: the mixture's E_μ[f].
 
     Attributes:
-        changed: 1 where an attribute is changed, shape (n, k).
-        weight: Σ_S weight F(S) estimates E_μ[F], shape (n,); 0 for the last two.
+        keep: r_i = 1/a_i, shape (k,).
+        top, total, changed: the prices; see :class:`~.ramp_mixtures.Prices`.
+        pairs: those of the pairs, shape (k, k), both ways round.
+        scale, mass: as given.
         rarest: place of the attribute that is changed least.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        a, level = problem.n_categories, problem.attribute_epsilon
-        generator = np.random.default_rng(0)  # for a search: nobody's data are drawn
-        odds = np.exp(np.outer(_TILTS, level)) / (a - 1.0)
-        keep = np.maximum(odds / (1.0 + odds), _LEAST_KEPT)
-        draws = [generator.random((_DRAWN, len(a))) >= kept for kept in keep]
-        drawn_ones = np.packbits(np.vstack(draws), axis=1)
-        _, first, times = np.unique(drawn_ones, axis=0, return_index=True, return_counts=True)
-        none, everything = np.zeros((1, len(a))), np.ones((1, len(a)))
-        self.changed = np.vstack([np.vstack(draws)[first], none, everything])
-        self._sign = 1.0 - self.changed * (a / (a - 1.0))
-        kept_odds = np.log(np.vstack([keep, 1.0 / a]))
-        logs = kept_odds.sum(axis=1) + self.changed @ (np.log1p(-np.exp(kept_odds)) - kept_odds).T
-        drawn, uniform = logs[:, :-1], logs[:, -1]
-        most = drawn.max(axis=1)
-        mean = most + np.log(np.exp(drawn - most[:, None]).mean(axis=1))
-        self.weight = np.exp(uniform - mean) * np.append(times, [0, 0]) / times.sum()
-        self._pairs = np.triu_indices(len(a), 1)
+    def __init__(self, problem: Problem, prices: Prices, scale: float, mass: float) -> None:
+        k = problem.n_attributes
+        self.keep, self.scale, self.mass = 1.0 / problem.n_categories, scale, mass
+        self.top, self.total, self.changed = prices.top, prices.total, prices.changed
+        self.pairs = np.zeros((k, k))
+        self.pairs[np.triu_indices(k, 1)] = prices.pairs
+        self.pairs += self.pairs.T
         self.rarest = int(np.argmin(problem.change_probability))
 
-    def worth(self, prices: Prices, scale: float) -> FloatArray:
-        """Return what a unit of density at each pattern adds to the reduced cost, shape (n,).
-
-        Args:
-            prices: the program's.
-            scale: what a density of 1 where all is changed is worth.
-        """
-        of_pairs = np.zeros((self.changed.shape[1],) * 2)
-        of_pairs[self._pairs] = prices.pairs
-        worth = prices.total + self.changed @ prices.changed
-        worth += ((self._sign @ of_pairs) * self._sign).sum(axis=1)
-        worth *= -self.weight
-        worth[-2:] = -prices.top, -scale
-        return np.asarray(worth)
-
-    def size(self, mass: float, scale: float) -> FloatArray:
-        """Return what a unit of density at each pattern takes up of the mixture, shape (n,).
-
-        Args:
-            mass: the mixture's E_μ[f].
-            scale: what a density of 1 where all is changed is worth.
-        """
-        size = self.weight / mass
-        size[-2:] = 1.0, scale
-        return np.asarray(size)
-
-    def lacking(
-        self,
-        ramps: Iterable[FallingRamp],
-        worth: FloatArray,
-        size: FloatArray,
-        steepest: FloatArray,
-    ) -> list[FallingRamp]:
+    def lacking(self, ramps: Iterable[FallingRamp], steepest: FloatArray) -> list[FallingRamp]:
         """Return ramps that the mixture gains by, one near each of some at most.
 
         Args:
             ramps: to start from.
-            worth, size: of a density at each pattern, shapes (n,).
             steepest: slopes that keep the caps, shape (k,).
         """
-        found = [self._lowered(ramp, worth, size, steepest) for ramp in ramps]
+        found = [self._lowered(ramp, steepest) for ramp in ramps]
         return [ramp for ramp in found if ramp is not None]
 
     def topped(self, ramp: FallingRamp, steepest: FloatArray) -> FallingRamp:
@@ -152,45 +127,32 @@ class PatternSample:
             return ramp
         return ramp._replace(place=self.rarest, top=_TOP * float(steepest[self.rarest]))
 
-    def reduced_cost(
-        self, at: FloatArray, worth: FloatArray, size: FloatArray, place: int = -1
-    ) -> tuple[float, FloatArray]:
-        """Return the reduced cost of a ramp over what it takes up, and the derivatives.
+    def reduced_cost(self, ramp: FallingRamp) -> tuple[float, FloatArray]:
+        """Return the reduced cost of a ramp over what it takes up, and the derivatives by slopes,
+        where it starts to fall, its height, and by how much its top falls; shape (k + 3,)."""
+        at = np.append(ramp.slopes, [ramp.fall_from, ramp.height, ramp.top])
+        place = ramp.place if ramp.place >= 0 else self.rarest
+        return _ReducedCost(self, at, place, max(ramp.fall_from + ramp.height, 1.0))(at)
 
-        Args:
-            at: slopes, where it starts to fall, its height, and by how much its top falls; shape
-                (k + 3,).
-            worth, size: of a density at each pattern, shapes (n,).
-            place: of the attribute where the top falls; −1 if it does nowhere.
-        """
-        slopes, (fall_from, height, top) = at[:-3], at[-3:].tolist()
-        falls = self.changed[:, place] if place >= 0 else np.zeros(len(worth))
-        below, on_top = fall_from - self.changed @ slopes, -top * falls
-        exponent = np.minimum(below, on_top)
-        density = np.exp(np.maximum(exponent, -height))
-        takes_up = float(density @ size)
-        cost = float(density @ worth) / takes_up
-        each = density * ((worth - cost * size) / takes_up)
-        on_bottom = exponent <= -height
-        falling = np.where(on_bottom | (below >= on_top), 0.0, each)
-        on_top = np.where(on_bottom | (below < on_top), 0.0, each)
-        by_rest = [falling.sum(), -each[on_bottom].sum(), -(on_top @ falls)]
-        return cost, np.concatenate([-(falling @ self.changed), by_rest])
-
-    def _lowered(
-        self, ramp: FallingRamp, worth: FloatArray, size: FloatArray, steepest: FloatArray
-    ) -> FallingRamp | None:
+    def _lowered(self, ramp: FallingRamp, steepest: FloatArray) -> FallingRamp | None:
         """Return a ramp of less reduced cost near another; None if that is not below 0."""
         from scipy.optimize import minimize
 
-        highest = math.fsum(steepest.tolist())
-        falls = float(steepest[ramp.place]) if ramp.place >= 0 else 0.0
-        most = np.append(steepest, [highest, highest, falls])
-        start = np.append(ramp.slopes, [ramp.fall_from, ramp.height, ramp.top])
+        slopes = np.minimum(ramp.slopes, steepest)
+        total = math.fsum(slopes.tolist())
+        fall_from = min(ramp.fall_from, total)
+        height = min(ramp.height, total - fall_from, math.log(self.scale) + HIGHER)
+        place = ramp.place if ramp.place >= 0 else self.rarest
+        top = ramp.top if ramp.place >= 0 else 0.0
+        room = (_FURTHER - 1.0) / 2.0 * max(fall_from + height, 1.0)
+        most = np.append(steepest, [fall_from + room, height + room, 0.0])
+        if ramp.place >= 0:
+            most[-1] = steepest[place]
+        start = np.minimum(np.append(slopes, [fall_from, height, top]), most)
+        cost = _ReducedCost(self, start, place, float(most[-3] + most[-2]))
         found = minimize(
-            self.reduced_cost,
-            np.minimum(start, most),
-            args=(worth, size, ramp.place),
+            cost,
+            start,
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, float(one)) for one in most],
@@ -200,3 +162,122 @@ class PatternSample:
             return None
         fall_from, height, top = found.x[-3:].tolist()
         return FallingRamp(found.x[:-3], fall_from, height, ramp.place, top)
+
+
+class _ReducedCost:
+    """The reduced cost of a ramp over what it takes up, and its derivatives.
+
+    Args:
+        of: the prices.
+        about: slopes, where the ramp starts to fall, its height, and by how much its top falls,
+            where evaluated first; shape (k + 3,).
+        place: of the attribute where the top may fall.
+        bottom: nats that the ramp starts to fall at and falls by, together, at most.
+    """
+
+    def __init__(self, of: RampPrices, about: FloatArray, place: int, bottom: float) -> None:
+        self._of, self._place, self._unit = of, place, bottom / _STATES
+        self._others = np.delete(np.arange(len(of.keep)), place)
+        self._keep = of.keep[self._others]
+        self._among = np.ascontiguousarray(of.pairs[np.ix_(self._others, self._others)])
+        self._beside = of.pairs[place, self._others]
+        tilt = max(self._saddle(about), _LEAST_TILT)
+        self._tilt = min(tilt, max(_STEEPEST_TILT * self._unit, _LEAST_TILT))
+        self._one = math.exp(-self._tilt) * _TURNS[: len(_FREQUENCIES)]
+        units = np.arange(_STATES + 2)
+        self._t, self._grown = self._unit * units, np.exp(self._tilt * units)
+
+    def _saddle(self, about: FloatArray) -> float:
+        """Return β for one unit, where sums are about as large as the plateau is wide."""
+        cost = np.minimum(about[self._others] / self._unit, _STATES + 1.0)
+        live = cost > 0.0
+        total = float(cost[live].sum())
+        if total <= 0.0:
+            return 0.0
+        kept = total - min(max(float(about[-3]) / self._unit, 1e-3 * total), 0.999 * total)
+        return saddle_tilt(self._keep[live], cost[live], kept)
+
+    def _factors(self, slopes: FloatArray) -> tuple[ComplexArray, ComplexArray]:
+        """Return z and its derivative by the slope of every other attribute, shapes (k − 1, n)."""
+        units = np.minimum(slopes / self._unit, _STATES + 1.0)
+        whole = np.floor(units).astype(np.int64)
+        # The dither that falls by the rest: 1 − θ + θ e^−unit = e^−rest.
+        rest, step = (units - whole) * self._unit, -math.expm1(-self._unit)
+        z = _TURNS[np.outer(whole, _FREQUENCIES) % _TRANSFORMED]
+        z *= np.exp(-self._tilt * whole)[:, None]
+        falls = z * (self._one - 1.0)
+        z += (-np.expm1(-rest) / step)[:, None] * falls
+        falls *= (np.exp(-rest) / step)[:, None]
+        return z, falls
+
+    def __call__(self, at: FloatArray) -> tuple[float, FloatArray]:
+        """Return both.
+
+        Args:
+            at: slopes, where the ramp starts to fall, its height, and by how much its top falls;
+                shape (k + 3,).
+        """
+        of, place = self._of, self._place
+        slopes, (fall_from, height, top) = at[:-3], at[-3:].tolist()
+        kept, own = float(of.keep[place]), float(of.changed[place])
+        r, price = self._keep[:, None], of.changed[self._others, None]
+        z, by_slope = self._factors(slopes[self._others])
+        phi = r + (1.0 - r) * z
+        phi[phi == 0.0] = _NOTHING
+        share = r / phi
+        law = np.prod(phi, axis=0)
+        signed = share * (1.0 - z)
+        among = (self._among @ signed.view(np.float64)).view(np.complex128)
+        beside = (self._beside @ signed.view(np.float64)).view(np.complex128)
+        worth = of.total + (price * (1.0 - share)).sum(axis=0)
+        worth += 0.5 * np.einsum("in,in->n", signed, among)
+        # Where attribute j is kept, and where it is changed.
+        worths = np.stack([kept * (worth + beside), (1.0 - kept) * (worth + own) - kept * beside])
+        chances = np.array([[kept], [1.0 - kept]])
+        # The ramp over its bottom by the others' sum, in both cases.
+        end, tops = math.exp(-height), np.array([[0.0], [-top]])
+        below = fall_from - self._t - np.array([[0.0], [slopes[place]]])
+        over = np.maximum(np.minimum(below, tops), -height)
+        ramp = np.exp(over) * self._grown
+        above = over > -height
+        high = np.where(above, end * self._grown, 0.0)
+        excess = np.where(above, ramp, high) - high
+        excess[~above] = 0.0
+        falling = np.where(above & (below < tops), ramp, 0.0)
+        on_top = np.where(above & (below >= tops), ramp, 0.0)[1]
+        # By states: E_μ[F W] and E_μ[F] are sums over these.
+        states = np.fft.irfft(law * np.concatenate([worths, [np.ones_like(worth)]]), _TRANSFORMED)
+        states = states[:, : len(self._t)]
+        worth_at, chance_at = states[:2], chances * states[2]
+        everywhere = of.total + float(of.changed @ (1.0 - of.keep))
+        mass = float((excess * chance_at).sum()) + end
+        total = math.fsum(slopes.tolist())
+        all_changed = math.exp(max(min(fall_from - total, -top), -height))
+        takes_up = 1.0 + mass / of.mass + of.scale * all_changed
+        cost = -float((excess * worth_at).sum()) - end * everywhere
+        cost = (cost - of.top - of.scale * all_changed) / takes_up
+        # d(cost) takes_up = −d E_μ[F (W + cost/mass)] − (1 + cost) scale d F(all changed).
+        more = cost / of.mass
+        worth_at = worth_at + more * chance_at
+        spectra = np.conj(np.fft.rfft(excess, _TRANSFORMED)) * law * _WEIGHT
+        both = (spectra * (worths + more * chances)).sum(axis=0)
+        plain, crossed = (chances * spectra).sum(axis=0), kept * (spectra[0] - spectra[1])
+        # ∂c_i/∂z_i = (1 − r_i) r_i/φ_i² and ∂s_i/∂z_i = −r_i/φ_i².
+        inner = plain * (price * (1.0 - r) - among) - np.outer(self._beside, crossed)
+        inner = (inner * share + (1.0 - r) * both) * (by_slope / phi)
+        derivative = np.empty_like(at)
+        derivative[self._others] = inner.real.sum(axis=1)
+        by_fall = (falling * worth_at).sum(axis=1)
+        derivative[place] = -by_fall[1]
+        derivative[-3] = by_fall.sum()
+        derivative[-2] = float((high * worth_at).sum()) - end * (everywhere + more)
+        derivative[-1] = -float(on_top @ worth_at[1])
+        weight = of.scale * all_changed * (1.0 + cost)
+        if all_changed == end:
+            derivative[-2] -= weight
+        elif fall_from - total < -top:
+            derivative[-3] += weight
+            derivative[:-3] -= weight
+        else:
+            derivative[-1] -= weight
+        return cost, -derivative / takes_up

@@ -136,6 +136,63 @@ def test_where_pricing_ends_higher_what_was_found_before_is_the_answer(
     assert part.account.epsilon < stricter.account.epsilon
 
 
+def test_what_is_known_to_few_digits_is_left_out_where_a_mixture_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels, law, passing = spread(4), ramp_blends._Pool.law, ramp_blends._passing
+    found: list[VoteBlend | None] = []
+
+    def told(pool: ramp_blends._Pool, first: int | None = None, **how: bool) -> VoteBlend | None:
+        if how:  # all but one may be used
+            worst = max(pool._drawn, key=lambda one: pool._drawn[one][0].moments().relative_error)
+            pool._inexact = {worst}
+            left_out.extend(pool._drawn[worst])
+        found.append(law(pool, first, **how))
+        return found[-1]
+
+    left_out: list[GatedSum] = []
+    monkeypatch.setattr(ramp_blends._Pool, "law", told)
+    monkeypatch.setattr(
+        ramp_blends, "_passing", lambda law, *of: passing(law, *of) if left_out else None
+    )
+    given = COUNTS, levels, [2.0 * levels], float(0.5 * levels.sum()), FLOOR
+    part = blended(*given).part
+    first, second = found[:2]
+    assert first is not None
+    assert second is not None
+    assert part is not None
+    assert set(left_out) <= set(first.parts)
+    assert set(left_out).isdisjoint(second.parts)
+    assert part.account.epsilon == second.account.epsilon > first.account.epsilon
+
+
+def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels, price = spread(4), ramp_blends._Pool.price
+    asked: list[list[tuple[float, float]]] = []
+
+    def told(pool: ramp_blends._Pool, steepest: FloatArray) -> list[int]:
+        found = price(pool, steepest)
+        asked[-1].append((float((steepest / levels).max()), pool.epsilon()))
+        return found
+
+    monkeypatch.setattr(ramp_blends._Pool, "price", told)
+    costs = []
+    monkeypatch.setattr(ramp_blends, "_PRICED", 1)
+    for multiples in ((2.0, 1.5, 1.25), (1.7, 1.5, 1.25)):
+        asked.append([])
+        caps = [one * levels for one in multiples]
+        part = blended(COUNTS, levels, caps, float(0.5 * levels.sum()), FLOOR).part
+        assert part is not None
+        costs.append(part.account.epsilon)
+    rungs = [[round(one, 3) for one, _ in found] for found in asked]
+    assert rungs == [[1.25, 1.5, 2.0], [1.25, 1.5]]
+    for (_, here), (_, there) in zip(asked[1], asked[0], strict=False):
+        assert here == pytest.approx(there, abs=1e-9)  # nothing that is looser changes it
+    assert all(loose <= strict + 1e-3 for loose, strict in itertools.pairwise(costs))
+
+
 def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
     levels = np.linspace(0.5, 1.0, 17)
     uneven = 1.5 * levels
@@ -238,6 +295,6 @@ def test_a_ramp_whose_top_falls_is_two_that_keep_the_caps_together(ramp: Falling
 def test_a_top_is_not_mixed_where_nothing_falls_below_it() -> None:
     pool = ramp_blends._Pool(checked_problem([3, 5, 2], [1.0, 1.0, 2.0]), 5.0, FLOOR)
     slopes = np.array([1.5, 2.0, 3.0])
-    for start, height in ((1.0, 1e-3), (8.0, 6.0)):
+    for start, height in ((1.0, 1e-3), (8.0, 6.0), (2.0, 1.005)):
         pool.add_topped(FallingRamp(slopes, start, height, 2, 1.0), 4.0)
     assert pool.size == 0

@@ -138,7 +138,7 @@ def test_a_program_that_is_not_solved_or_a_level_that_is_missed_gives_no_mixture
         assert mixture(*given) is None
     run = highs.run
 
-    def failing(program: highs.Program) -> highs.Answer:
+    def failing(program: highs.Program, **_: Any) -> highs.Answer:
         answer = run(program)
         return highs.Answer("failed", *[getattr(answer, f) for f in FIELDS])
 
@@ -212,7 +212,7 @@ def test_a_program_that_is_said_to_be_unbounded_is_solved_with_shares_of_at_most
     problem, run, bounded = request(0, 6), highs.run, list[bool]()
     right = best(problem, 0.5).epsilon
 
-    def unbounded(program: highs.Program) -> highs.Answer:
+    def unbounded(program: highs.Program, **_: Any) -> highs.Answer:
         bounded.append(bool((program.upper < highs.INFINITY).all()))
         answer = run(program)
         return answer if bounded[-1] else replace(answer, status="failed")
