@@ -56,8 +56,9 @@ of so many slopes blurs."""
 _ORDINARY = 4.0
 """Levels up to which there is one best top, wherever the search starts."""
 
-_GIANT = 0.55
-"""Part of E from which on an ordinary level takes most of it."""
+_GIANT, _OTHERS = 0.55, 16
+"""Part of E from which on an ordinary level takes most of it, and of how many attributes: beside
+fewer others looser caps do lead on."""
 
 _LOOSER = (1.3, 1.8, 3.0)
 """How many times looser caps are that a ramp is found for, and followed from, where no start
@@ -454,7 +455,8 @@ class RampSearch:
         self._target, self._w, asked = target, w, target.at(w)
         # Where one level takes most of E, the mass is below the ramp under looser caps too.
         largest = float(asked.problem.attribute_epsilon.max())
-        self._loosened = not _GIANT * asked.height < largest <= _ORDINARY
+        giant = _GIANT * asked.height < largest <= _ORDINARY
+        self._loosened = not (giant and sums.size.sum() > _OTHERS)
 
     def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
