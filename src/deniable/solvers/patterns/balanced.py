@@ -92,6 +92,9 @@ _LIFTED_TO, _LIFTED_BY = 6.0, 0.08
 """Nats of a record up to which a ramp is lifted for a pair, and the largest part of them by which
 one without a lift may cost more: beyond, none was better than a mixture."""
 
+_LANDED_BELOW = 2e-3
+"""Part of ε by which a ramp as drawn may cost less than on the coarse grid of the search."""
+
 _SAME = 1e-6
 """Part of ε by which the same ramp may differ under other caps."""
 
@@ -592,14 +595,17 @@ class CommonSearch:
             limits = self._caps[places]
             ramps = at_levels(counts, aimed, caps, height, self._floor, limits=limits)
             free = together.ramps.get(rung)
-            found, near = ramps.best(near, together.least, free=free, up=up), None
+            worst = (1.0 + _LANDED_BELOW) * together.least
+            found, near = ramps.best(near, worst, free=free, up=up), None
             together.cover = together.cover or ramps.broken
             together.broken |= ramps.floor_broken
             if found is not None:
                 part = ramps.part(*found)
                 used = float((part.account.epsilon_given_rest / self._level[places]).max())
                 together.take(part, found[1], found[1].w)
-            close = whole and together.least <= _CLOSE * self._without
+            # Of uneven caps the tightest multiple for all is tried whatever the others gave.
+            first = tightest not in self._rungs or rung <= tightest
+            close = whole and first and together.least <= _CLOSE * self._without
             if together.best and (ramps.beaten or close):
                 break  # without the floor stricter caps cost more, and with it no less
             if ramps.ends_unchanged and self._floor == 1.0:
