@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg, special
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.certificate import Limits, shape_of_rows, sum_bound
@@ -455,24 +455,34 @@ def drawn(
 ) -> tuple[FloatArray, FloatArray]:
     """About so many rows at the true shares, and weights: those found, categories at random.
 
-    Which categories of a group a row names is drawn, for each of as many copies as it has weight;
-    for average privacy those of larger shares are named more often.
+    Which categories of a group a row names is drawn, for each of as many copies as it has weight.
+    For average privacy those of larger shares are named more often. Under ε-LDP the copies of a row
+    name all of a group in turn, in random orders, and there are no more copies than choices.
     """
     generator = np.random.default_rng(0)
-    weights = found.weights / found.weights.sum()
-    heavy = weights > 1e-2 / number
-    copies = np.ceil(number * weights[heavy]).astype(np.intp)
-    weights = (found.weights[heavy] / copies).repeat(copies)
-    ratio = found.rows[heavy]
+    heavy = found.weights > 1e-2 / number * found.weights.sum()
+    weights, ratio = found.weights[heavy], found.rows[heavy]
+    choices = np.full(len(ratio), np.inf)
     if limits.epsilon is not None:
         ratio = _members(found.limits, ratio).astype(float)
-    ratio = ratio.repeat(copies, axis=0)
+        choices = _choices(listed, ratio)
+    copies = _copies(weights / weights.sum(), choices, number)
+    weights = (weights / copies).repeat(copies)
+    kind = np.arange(len(copies)).repeat(copies)
+    copy = np.arange(len(kind)) - (np.cumsum(copies) - copies)[kind]
+    ratio = ratio[kind]
     for members in listed.divided:
-        # The first of them with the largest keys: the likelier, the larger, so that sums come out.
-        share = np.ones(len(members)) if limits.epsilon is not None else limits.prior[members]
-        keys = np.log(generator.random((len(ratio), len(members)))) / share
-        ranks = (-keys).argsort(axis=1).argsort(axis=1)
-        ratio[:, members] = np.take_along_axis(ratio[:, members], ranks, axis=1)
+        some, size = ratio[:, members], len(members)
+        if limits.epsilon is None:
+            # The first with the largest keys: the likelier, the larger, so that sums come out.
+            keys = np.log(generator.random(some.shape)) / limits.prior[members]
+            ranks = (-keys).argsort(axis=1).argsort(axis=1)
+        else:
+            turn, at = np.divmod(copy * some.sum(axis=1).astype(np.intp), size)
+            order = np.unique(np.column_stack([kind, turn]), axis=0, return_inverse=True)[1]
+            orders = generator.random((order.max() + 1, size)).argsort(axis=1)
+            ranks = (orders[order] - at[:, None]) % size
+        ratio[:, members] = np.take_along_axis(some, ranks, axis=1)
     for x in np.flatnonzero(ratio.max(axis=0) == 0.0):
         # In a copy of a row let it take the place of another of its group.
         group = listed.divided[listed.group[x]]
@@ -485,6 +495,24 @@ def drawn(
     ratio, kind = np.unique(ratio, axis=0, return_inverse=True)
     rows = ratio if limits.epsilon is None else _as_rows(limits, ratio > 0.0)
     return np.asarray(rows), np.asarray(np.bincount(kind, weights), dtype=float)
+
+
+def _choices(listed: Listed, ratio: FloatArray) -> FloatArray:
+    """How many sets name as many categories of each group, for each row of 0 and 1."""
+    member = np.equal.outer(listed.group, np.arange(len(listed.count))).astype(float)
+    with np.errstate(over="ignore"):  # more than can be counted: infinitely many
+        return np.asarray(special.binom(listed.count, ratio @ member).prod(axis=1))
+
+
+def _copies(weights: FloatArray, choices: FloatArray, number: int) -> npt.NDArray[np.intp]:
+    """About so many in all, in proportion to the weights as far as there are choices."""
+    each = float(number)
+    for _ in range(20):
+        all_ = choices <= each * weights
+        if all_.all():
+            break
+        each = max(each, (number - choices[all_].sum()) / weights[~all_].sum())
+    return np.ceil(np.minimum(each * weights, choices * (1.0 - 1e-9))).astype(np.intp)
 
 
 def weigh(limits: Limits, listed: Listed, rows: FloatArray, tolerance: float) -> Weighted | None:

@@ -89,6 +89,44 @@ def test_a_category_that_no_row_names_takes_the_place_of_another() -> None:
     assert weights.sum() == pytest.approx(1.0)
 
 
+def test_under_ldp_copies_of_a_row_name_all_of_a_group_in_turn() -> None:
+    limits = local_limits(np.full(9, 1 / 9), 2.0)
+    listed = Listed(limits, [np.array([0, 2, 4, 6]), np.array([1, 3, 5, 7, 8])])
+    named = np.zeros((3, 9))
+    named[0, 0] = named[1, [0, 2, 1]] = named[2, [0, 1, 3]] = 1.0
+    nothing = np.zeros((9, 9)), np.zeros(9)
+    rows = sets._as_rows(limits, named > 0)
+    found = sets.Weighted(limits, rows, np.array([0.3, 0.4, 0.3]), *nothing, 0.0, 1.0)
+    rows, weights = sets.drawn(limits, listed, found, 200)
+    assert weights.sum() == pytest.approx(1.0)
+    ratio = rows / limits.prior
+    named = ratio > 0.999 * ratio.max(axis=1, keepdims=True)
+    single = named.sum(axis=1) == 1
+    # Each of the four sets of one, once.
+    assert single.sum() == 4
+    assert weights[single] == pytest.approx(np.full(4, 0.075))
+    two = named[:, listed.divided[0]].sum(axis=1) == 2
+    # Each in half of the copies that name two of four, and not all copies name the same two.
+    assert len(weights[two]) > 10
+    assert weights[two] @ named[two][:, listed.divided[0]] == pytest.approx(np.full(4, 0.2))
+
+
+def test_there_are_no_more_copies_of_a_row_than_choices() -> None:
+    limits = local_limits(np.full(7, 1 / 7), 2.0)
+    listed = Listed(limits, [np.array([0, 1, 2]), np.array([3, 4, 5, 6])])
+    ratio = np.array([[1, 0, 0, 0, 0, 0, 0], [1, 1, 0, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 0]], float)
+    choices = sets._choices(listed, ratio)
+    every = extreme_rows(limits) / limits.prior
+    every = every > 0.999 * every.max(axis=1, keepdims=True)
+    for row, number in zip(ratio, choices, strict=True):
+        same = [(every[:, some].sum(axis=1) == row[some].sum()) for some in listed.divided]
+        assert number == (same[0] & same[1]).sum()
+    weights = np.array([0.5, 0.3, 0.2])
+    assert sets._copies(weights, choices, 10).tolist() == [3, 5, 3]
+    assert sets._copies(weights, choices, 1000).tolist() == [3, 18, 4]
+    assert sets._copies(weights, np.full(3, np.inf), 10).tolist() == [5, 3, 2]
+
+
 def test_rows_that_make_no_mechanism_leave_none(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = average_limits(SKEWED, 0.3)
     monkeypatch.setattr(sets, "_first", lambda *_: np.eye(4))
