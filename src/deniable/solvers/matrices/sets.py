@@ -36,7 +36,7 @@ _TO_BOUNDARY = 0.95
 _MOST_STEPS = 60
 # Weights nearer the least error have multipliers that prove less: they are further from the centre.
 _TOLERANCE = 3e-6
-_STALL = 4
+_STALL = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def mechanism(
         if found is None:
             break
         stalled += 1
-        if best is None or found.error < best.error * (1.0 - 0.1 * close):
+        if best is None or found.error < best.error * (1.0 - 0.3 * close):
             stalled = 0
         if best is None or found.error < best.error:
             best = found
@@ -117,7 +117,7 @@ def mechanism(
             new.append(priced)
             value = _worth(limits, *dual, largest)
             if value > proven:
-                stalled = 0 if value > proven * (1.0 + close) else stalled
+                stalled = 0 if value > max(least, proven) * (1.0 + close) else stalled
                 centre, proven = dual, value
         if best.error <= max(least, proven) * (1.0 + close) or stalled >= _STALL:
             break
@@ -580,7 +580,7 @@ class _Weights:
         self.equal = np.append(
             0.5 * self.value * count * share, [] if self.budget is None else 0.5 * self.value
         )
-        self.z = np.maximum(self.equal @ self.sums - self.slope, 0.1 * self.value)
+        self.z = np.maximum(self.equal @ self.sums - self.slope, self.value)
         self.infeasible = np.inf
 
     def _evaluate(self) -> None:
