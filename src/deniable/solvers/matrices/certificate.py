@@ -197,18 +197,11 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
     return whole, part
 
 
-def shape_of_rows(limits: Limits, *, inside: bool = False) -> tuple[int, float]:
-    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0).
-
-    Where rows with a part are too many to be compared one by one, sets of ⌊1/δ⌋ take their place:
-    such a row is a mixture of two sets, so that no excess is lost (docs/proofs/frontier.md, 5).
-    They are above δ: a mechanism is made of rows as they are, which `inside` returns.
-    """
+def shape_of_rows(limits: Limits) -> tuple[int, float]:
+    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0)."""
     if limits.most_posterior is None:
         return 1, 0.0
     whole, part = sum_bound(limits.most_posterior)
-    if part > 0.0 and not (inside or parts_are_listed(limits.n_categories, whole)):
-        return whole, 0.0
     return whole + (part > 0), part
 
 
@@ -295,8 +288,7 @@ class Certificate:
         splits: beyond `MAX_EXACT_CATEGORIES`, what helps to bound the excess of all rows at once,
             shape (n, n); any numbers do, and None stands for zeros.
         squares: further help there, shape (any, n + 1): ‖R (1, 1_B)‖² is added; None for none.
-        part_splits: as `splits`, for the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋; with None these are
-            compared one by one, or where they are too many, sets take their place.
+        part_splits: as `splits`, for the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋.
         outside: as the splits, for the categories that a set leaves out, shape (n,).
     """
 
@@ -465,7 +457,7 @@ def most_excess(
         splits: S is half of what these differ from their transpose, and half of their sum with it
             V, but for `outside`; None for none.
         squares: R of the square ‖R (1, 1_B)‖² that is added for sets, shape (any, n + 1).
-        part_splits: as `splits`, for rows 1_S + φ 1_j; None to compare these one by one.
+        part_splits: as `splits`, for rows 1_S + φ 1_j.
         outside: h, shape (n,): (h(x') − h(x))/2 is added to V(x, x').
 
     Raises:
@@ -482,7 +474,7 @@ def most_excess(
     P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
     R = _table(squares, None, n + 1, "squares")
     more = R.T @ R + theta * (1.0 + len(R)) * (np.abs(R).T @ np.abs(R))
-    least, part = shape_of_rows(limits, inside=part_splits is not None)
+    least, part = shape_of_rows(limits)
     largest = listed_sizes(n)[-1]
     if limits.epsilon is not None:
         # Rows p∘(1 + E 1_B), E at least e^ε − 1; of cost 1 they are divided by 1·q.
@@ -509,20 +501,13 @@ def most_excess(
     rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, left_out, apart, sizes, theta)
     rest = _up(constant + more[0, 0] + rest, theta)
     best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
-    if part_splits is not None and part > 0.0:
+    if part > 0.0:
         halves = _halves(part_splits, n, "part_splits")
-        return max(best, _most_of_parts(P, *halves, least - 1, part, theta))
-    return max(best, _most_of_listed_parts(P, least - 1, part, theta))
+        best = max(best, _most_of_parts(P, *halves, least - 1, part, theta))
+    return best
 
 
 _MAX_SETS = 1_000_000
-_MAX_PARTS = 40_000_000
-
-
-def parts_are_listed(n_categories: int, whole: int) -> bool:
-    """Whether the rows 1_S + φ 1_x with |S| = `whole` are few enough to be compared one by one."""
-    number = n_categories * math.comb(n_categories - 1, whole)
-    return number <= (_MAX_PARTS if whole <= 4 else _MAX_PARTS // 10)
 
 
 def listed_sizes(n_categories: int) -> range:
@@ -568,22 +553,6 @@ def _most_listed(
         entry = pairs[members[:, a], members[:, b]]
         some, size = some + 2.0 * entry, size + 2.0 * np.abs(entry)
     return np.asarray(some + theta * size)
-
-
-def _most_of_listed_parts(P: FloatArray, whole: int, part: float, theta: float) -> float:
-    """The most of qᵀPq/(1·q) over the rows 1_S + φ 1_x with |S| = ⌊1/δ⌋, rounded up."""
-    n = len(P)
-    if part == 0.0:
-        return 0.0
-    members = sets_of(n - 1, whole)
-    best = 0.0
-    for x in range(n):
-        rest = np.flatnonzero(np.arange(n) != x)
-        linear = _up(np.diag(P)[rest] + _up(2.0 * part * P[rest, x], theta), theta)
-        some = _most_listed(linear, P[np.ix_(rest, rest)], members, theta).max()
-        some = _up(some + _up(part**2 * P[x, x], theta), theta)
-        best = max(best, float(_up(some / (whole + part), theta)))
-    return best
 
 
 def _most_of_parts(

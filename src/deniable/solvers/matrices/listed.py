@@ -43,7 +43,7 @@ class Listed:
         self.count = np.array([len(members) for members in divided], dtype=float)
         self.local = limits.epsilon is not None
         self.gain = math.expm1(limits.epsilon) if limits.epsilon is not None else 0.0
-        least = shape_of_rows(limits, inside=True)[0]
+        least = shape_of_rows(limits)[0]
         sizes = [k for k in listed_sizes(n) if k >= least]
         self.sets = [self._sets(k) for k in sizes]
 

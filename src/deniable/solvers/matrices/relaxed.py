@@ -80,7 +80,7 @@ def bound(
     (0.346306, True)
     """
     simple = in_closed_form(limits)
-    least, part = shape_of_rows(limits, inside=True)
+    least, part = shape_of_rows(limits)
     rows = listed.sets_up_to(0)
     if limits.epsilon is not None:
         # Moments say enough of larger sets; those of two are worth 0.1 %.

@@ -178,7 +178,7 @@ def _joined(listed: Listed, *some: FloatArray) -> FloatArray:
 def _first(limits: Limits, generator: np.random.Generator) -> FloatArray:
     """Rows that some mechanism within the limits is made of, and enough others."""
     n = limits.n_categories
-    least = shape_of_rows(limits, inside=True)[0]
+    least = shape_of_rows(limits)[0]
     if limits.epsilon is not None:
         size = max(1, min(n - 1, round(n / (1.0 + np.exp(limits.epsilon)))))
         sets = [np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)]
@@ -210,7 +210,7 @@ def _pieces(limits: Limits, generator: np.random.Generator) -> FloatArray:
     """
     assert limits.success is not None
     assert limits.most_posterior is not None
-    least, part = shape_of_rows(limits, inside=True)
+    least, part = shape_of_rows(limits)
     left = limits.prior / min(limits.success, limits.most_posterior)
     total = left.sum()
     whole = int(total * (1.0 + 1e-9))
@@ -295,7 +295,7 @@ def _search(
     """
     local = limits.epsilon is not None
     n, divided = limits.n_categories, listed.divided
-    least = shape_of_rows(limits, inside=True)[0]
+    least = shape_of_rows(limits)[0]
     most = n - 1 if local else n
     drawn = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
     named = np.concatenate([_members(limits, known[:_STARTS]), drawn])
@@ -361,7 +361,7 @@ def _search_parts(
     A row is how many of each group S names, and then the group of j.
     """
     n, n_groups = limits.n_categories, len(listed.count)
-    least, part = shape_of_rows(limits, inside=True)
+    least, part = shape_of_rows(limits)
     if part == 0.0:
         return np.empty((0, n)), np.empty(0)
     member = np.equal.outer(listed.group, np.arange(n_groups)).astype(np.intp)

@@ -28,7 +28,7 @@ SEVEN = np.array([0.36, 0.2, 0.16, 0.12, 0.08, 0.05, 0.03])
 def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
     limits: Limits, seed: int
 ) -> None:
-    """Whatever Z, λ, splits and squares are, and whether rows with a part are listed or not."""
+    """Whatever Z, λ, splits and squares are."""
     n, generator = limits.n_categories, np.random.default_rng(seed)
     Z, multipliers = generator.normal(size=(n, n)), generator.normal(size=n)
     splits, squares = generator.normal(size=(n, n)), 0.3 * generator.normal(size=(2, n + 1))
@@ -36,7 +36,6 @@ def test_no_excess_of_any_row_is_above_its_bound_in_exact_arithmetic(
     outside = generator.normal(size=n)
     with pytest.MonkeyPatch.context() as few:
         few.setattr(certificate, "_MAX_SETS", 0)
-        few.setattr(certificate, "_MAX_PARTS", seed % 2 * 4_000_000)
         bounded = most_excess(limits, Z, multipliers, splits, squares, part_splits, outside)
     rows = extreme_rows(limits)
     excess = ((rows @ Z) ** 2).sum(axis=1) / rows.sum(axis=1) - rows @ multipliers
@@ -68,14 +67,23 @@ def test_a_worst_posterior_that_is_rounded_up_from_a_fifth_is_a_fifth(seed: int)
     assert Fraction(bounded) * 2 / 3 < largest <= Fraction(bounded)
 
 
-def test_sets_take_the_place_of_rows_with_a_part_that_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("delta", [0.6, 0.75, 0.95])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_excess_of_one_category_with_a_part_of_another_needs_no_splits(
+    delta: float, seed: int
 ) -> None:
-    limits = average_limits(SEVEN, 0.5, 0.45)
-    assert shape_of_rows(limits) == (3, pytest.approx(2 / 9))
-    monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
-    assert shape_of_rows(limits) == (2, 0.0)
-    assert shape_of_rows(limits, inside=True) == (3, pytest.approx(2 / 9))
+    limits, generator = average_limits(SEVEN, 0.1, delta), np.random.default_rng(seed)
+    assert shape_of_rows(limits) == (2, pytest.approx(1 / delta - 1))
+    Z, multipliers = generator.normal(size=(7, 7)), generator.normal(size=7)
+    rows = extreme_rows(limits)
+    rows = rows[rows.sum(axis=1) < 2.0]
+    P = Z @ Z.T - (multipliers[:, None] + multipliers) / 2.0
+    excess = (rows @ P * rows).sum(axis=1) / rows.sum(axis=1)
+    theta = certificate._theta(limits)
+    none = np.zeros((7, 7))
+    found = certificate._most_of_parts(P, none, none, 1, 1 / delta - 1, theta)
+    assert found == pytest.approx(excess.max(), rel=1e-11)
+    assert found >= excess.max()
 
 
 @pytest.mark.parametrize(

@@ -239,10 +239,7 @@ def test_where_both_bind_a_bound_needs_its_splits_within_sets_and_outside(
         verify(replace(found, outside=np.full(18, np.nan)))
 
 
-def test_without_the_splits_of_its_rows_with_a_part_a_bound_proves_less(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(certificate, "_MAX_PARTS", 0)
+def test_without_the_splits_of_its_rows_with_a_part_a_bound_proves_less() -> None:
     prior = 0.3 * spread(18, 4) + 0.7 / 18
     found = bound(average_limits(prior, 0.2, 0.19))
     assert found.part_splits is not None
