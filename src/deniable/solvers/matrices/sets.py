@@ -144,14 +144,10 @@ def _priced(
 ) -> tuple[FloatArray, float]:
     """Rows of large excess, listed and as far as a search finds them, and the largest."""
     some, excess = listed.largest(*dual, 0.0, 8 * _MOST_ROWS)
-    half = _MOST_ROWS // 2
-    # Rows of largest excess are much alike: as many others are drawn.
-    others = half + generator.permutation(max(0, len(some) - half))[:half]
-    some = some[np.concatenate([np.arange(min(half, len(some))), others])]
+    some = _inside(limits, some[_best_and_others(excess, generator)])
     searched, values = _search(limits, listed, *dual, known, generator)
-    with_part, more = _search_parts(limits, listed, *dual, known, generator)
-    largest = max(part.max(initial=-np.inf) for part in (excess, values, more))
-    return np.concatenate([_inside(limits, some), searched, with_part]), float(largest)
+    largest = max(excess.max(initial=-np.inf), values.max())
+    return np.concatenate([some, searched]), float(largest)
 
 
 def _inside(limits: Limits, rows: FloatArray) -> FloatArray:
@@ -291,129 +287,105 @@ def _search(
     """Rows passed by steepest ascents of the excess, those of largest excess first, and what it is.
 
     Times 1·q the excess is qᵀPq (`most_excess`); the budget's multiplier is the same for every row.
-    A row is how many of each group it names.
+    A row is how many of each group it names, and the group of which it names one in part, or the
+    number of groups. Sets change by a category more or less; every row by exchanging one; rows with
+    a part by taking that of another, of one outside or of one named, which is exchanged for it.
     """
-    local = limits.epsilon is not None
-    n, divided = limits.n_categories, listed.divided
-    least = shape_of_rows(limits)[0]
-    most = n - 1 if local else n
-    drawn = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
-    named = np.concatenate([_members(limits, known[:_STARTS]), drawn])
-    named = _filled(named, least, most, generator)
-    count = np.array([named[:, members].sum(axis=1) for members in divided]).T
-    count = np.unique(count, axis=0)
-    first = listed.first
+    n_groups, local = len(listed.count), limits.epsilon is not None
+    least, part = shape_of_rows(limits)
+    most = limits.n_categories - local
     between, own, each = _of_groups(listed, Z, multipliers)
     low = np.exp(-limits.epsilon) if limits.epsilon is not None else 0.0
-    scale = limits.prior[first] if local else np.ones(len(first))
+    scale = limits.prior[listed.first] if local else np.ones(n_groups)
     base, step = low * scale, (1.0 - low) * scale
-    seen, values = [], []
     power = 2 if local else 1
-    for _ in range(_MOST_FLIPS):
-        sums = listed.count * base + count * step
-        image = sums @ between
-        inside, outside = image + each * (base + step), image + each * base
-        squares = (listed.count - count) * base**2 + count * (base + step) ** 2
-        form, total = (sums * image + each * squares).sum(axis=1), sums.sum(axis=1)
-        now = form / total**power
-        up = form[:, None] + 2.0 * step * outside + step**2 * own
-        down = form[:, None] - 2.0 * step * inside + step**2 * own
-        can_up, can_down = count < listed.count, count > 0
-        size = count.sum(axis=1)[:, None]
-        more = np.where(can_up & (size < most), up / (total[:, None] + step) ** power, -np.inf)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fewer = down / (total[:, None] - step) ** power
-        fewer = np.where(can_down & (size > least), fewer, -np.inf)
-        both = down[:, :, None] + up[:, None, :] - form[:, None, None]
-        both -= 2.0 * step[:, None] * step * between
-        both /= (total[:, None, None] - step[:, None] + step) ** power
-        both = np.where(can_down[:, :, None] & can_up[:, None, :], both, -np.inf)
-        both[:, np.arange(len(first)), np.arange(len(first))] = -np.inf
-        seen.append(count)
-        values.append(now)
-        moves = np.concatenate([more, fewer, both.reshape(len(count), -1)], axis=1)
-        best = moves.argmax(axis=1)
-        at = np.flatnonzero(moves.max(axis=1) > now + 1e-12 * np.abs(now))
-        if not len(at):
-            break
-        g, rows = len(first), np.arange(len(at))
-        moved, best = count[at].copy(), best[at]
-        pair = best - 2 * g
-        moved[rows, np.where(best < g, best, np.where(pair < 0, 0, pair % g))] += (best < g) | (
-            pair >= 0
-        )
-        moved[rows, np.where(pair < 0, best % g, pair // g)] -= best >= g
-        count = np.unique(moved, axis=0)
-    every, value = _best_and_others(seen, values, generator)
-    return _as_rows(limits, _first_of_groups(listed, every) > 0.0), value
-
-
-def _search_parts(
-    limits: Limits,
-    listed: Listed,
-    Z: FloatArray,
-    multipliers: FloatArray,
-    known: FloatArray,
-    generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:
-    """As `_search`, rows 1_S + φ 1_j: exchanging a category, taking another part, or both at once.
-
-    A row is how many of each group S names, and then the group of j.
-    """
-    n, n_groups = limits.n_categories, len(listed.count)
-    least, part = shape_of_rows(limits)
-    if part == 0.0:
-        return np.empty((0, n)), np.empty(0)
-    member = np.equal.outer(listed.group, np.arange(n_groups)).astype(np.intp)
-    some = known[((known > 0.0) & (known < 1.0)).any(axis=1)][:_STARTS]
-    parts = np.where(some < 1.0, some, 0.0).argmax(axis=1)
-    # Drawn with and without regard to the shares.
-    lean = limits.prior ** generator.random((_STARTS, 1))
-    ranks = (np.log(generator.random((_STARTS, n))) / lean).argsort(axis=1)[:, ::-1]
-    drawn = np.zeros((_STARTS, n), dtype=bool)
-    np.put_along_axis(drawn, ranks[:, : least - 1], True, axis=1)
-    count = np.concatenate([some == 1.0, drawn]) @ member
-    part_of = listed.group[np.concatenate([parts, ranks[:, least - 1]])]
-    state = np.unique(np.column_stack([count, part_of]), axis=0)
-    between, own, each = _of_groups(listed, Z, multipliers)
-    unit = np.eye(n_groups, dtype=np.intp)
-    rest = 1.0 - part
+    one = np.eye(n_groups, dtype=np.intp)
+    unit, rest = np.vstack([one, 0 * one[:1]]), 1.0 - part
+    pairs = one - one[:, None]  # entry (g, h): g less, h more
+    changes = np.vstack([one, -one, pairs.reshape(-1, n_groups), 0 * one, -one])
+    of_part = len(changes) - 2 * n_groups
+    apart = np.vstack([own[:, None] + own - 2.0 * between, own])
+    on = np.arange(n_groups)
+    state = _starts(limits, listed, known, generator)
     seen, values = [], []
     for _ in range(_MOST_FLIPS):
         count, at = state[:, :-1], state[:, -1]
-        rows = np.arange(len(state))
-        ratio = count + part * unit[at]
-        image = ratio @ between
-        inside, here = image + each, image[rows, at] + part * each[at]
-        form = (ratio * image + each * count).sum(axis=1) + part**2 * each[at]
-        leaves, joins = count > 0, count + unit[at] < listed.count
-        both = own[:, None] + own - 2.0 * between
-        exchanged = 2.0 * (image[:, None, :] - inside[:, :, None]) + both
-        exchanged = np.where(leaves[:, :, None] & joins[:, None, :], exchanged, -np.inf)
-        exchanged[:, np.arange(n_groups), np.arange(n_groups)] = -np.inf
-        other = 2.0 * part * (image - here[:, None]) + part**2 * both[at]
-        other = np.where(joins & (unit[at] == 0), other, -np.inf)
-        swapped = 2.0 * rest * (here[:, None] - inside) + rest**2 * both[at]
-        swapped = np.where(leaves & (unit[at] == 0), swapped, -np.inf)
+        units, whole = unit[at], (at == n_groups)[:, None]
+        sums = listed.count * base + count * step + part * units
+        image = sums @ between
+        inside, outside = image + each * (base + step), image + each * base
+        squares = (listed.count - count) * base**2 + count * (base + step) ** 2 + part**2 * units
+        form, total = (sums * image + each * squares).sum(axis=1), sums.sum(axis=1)[:, None]
+        now = form / total[:, 0] ** power
+        up = form[:, None] + 2.0 * step * outside + step**2 * own
+        down = form[:, None] - 2.0 * step * inside + step**2 * own
+        joins, leaves = count + units < listed.count, count > 0
+        size = count.sum(axis=1)[:, None]
+        more = np.where(joins & whole & (size < most), up / (total + step) ** power, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fewer = down / (total - step) ** power
+        fewer = np.where(leaves & whole & (size > least), fewer, -np.inf)
+        both = down[:, :, None] + up[:, None, :] - form[:, None, None]
+        both -= 2.0 * step[:, None] * step * between
+        both /= (total[:, :, None] - step[:, None] + step) ** power
+        both = np.where(leaves[:, :, None] & joins[:, None, :], both, -np.inf)
+        both[:, on, on] = -np.inf
+        moves = [more, fewer, both.reshape(len(count), -1)]
+        if part > 0.0:
+            here = (units * (image + part * each)).sum(axis=1)[:, None]
+            other = form[:, None] + 2.0 * part * (image - here) + part**2 * apart[at]
+            swapped = form[:, None] + 2.0 * rest * (here - inside) + rest**2 * apart[at]
+            elsewhere = ~whole & (units == 0)
+            moves.append(np.where(joins & elsewhere, other / total, -np.inf))
+            moves.append(np.where(leaves & elsewhere, swapped / total, -np.inf))
         seen.append(state)
-        values.append(form / (least - 1 + part))
-        moves = np.concatenate([exchanged.reshape(len(state), -1), other, swapped], axis=1)
-        best, gained = moves.argmax(axis=1), moves.max(axis=1) > 1e-12 * np.abs(form)
-        if not gained.any():
+        values.append(now)
+        gains = np.concatenate(moves, axis=1)
+        rises = gains.max(axis=1) > now + 1e-12 * np.abs(now)
+        if not rises.any():
             break
-        moved, best, at = state[gained], best[gained], at[gained]
-        out, into = np.divmod(best, n_groups)
-        pair, to_set = out < n_groups, out == n_groups + 1
-        moved[:, :-1] += np.where(pair[:, None], unit[into] - unit[np.where(pair, out, 0)], 0)
-        moved[:, :-1] += np.where(to_set[:, None], unit[at] - unit[into], 0)
-        moved[:, -1] = np.where(pair, at, into)
-        state = np.unique(moved, axis=0)
-    every, value = _best_and_others(seen, values, generator)
+        best, at = gains[rises].argmax(axis=1), at[rises]
+        count = count[rises] + changes[best] + unit[at] * (best >= of_part + n_groups)[:, None]
+        at = np.where(best < of_part, at, (best - of_part) % n_groups)
+        state = np.unique(np.column_stack([count, at]), axis=0)
+    every, first = np.unique(np.concatenate(seen), axis=0, return_index=True)
+    value = np.concatenate(values)[first]
+    kinds = [np.flatnonzero(some) for some in (every[:, -1] == n_groups, every[:, -1] < n_groups)]
+    chosen = np.concatenate([some[_best_and_others(value[some], generator)] for some in kinds])
+    every, value = every[chosen], value[chosen]
     found = _first_of_groups(listed, every[:, :-1])
+    if local:
+        return _as_rows(limits, found > 0.0), value
     for number, members in enumerate(listed.divided):
-        own_part = np.flatnonzero(every[:, -1] == number)
-        found[own_part, members[every[own_part, number]]] = part
+        in_part = np.flatnonzero(every[:, -1] == number)
+        found[in_part, members[every[in_part, number]]] = part
     return found, value
+
+
+def _starts(
+    limits: Limits, listed: Listed, known: FloatArray, generator: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """Rows to search from, as `_search` has them: some that are known, and some at random."""
+    n, n_groups = limits.n_categories, len(listed.count)
+    least, part = shape_of_rows(limits)
+    most = n if limits.epsilon is None else n - 1
+    member = np.equal.outer(listed.group, np.arange(n_groups)).astype(np.intp)
+    coins = generator.random((_STARTS, n)) < generator.random((_STARTS, 1))
+    named = np.concatenate([_members(limits, known[:_STARTS]), coins])
+    count = _filled(named, least, most, generator) @ member
+    state = np.column_stack([count, np.full(len(count), n_groups)])
+    if part > 0.0:
+        some = known[((known > 0.0) & (known < 1.0)).any(axis=1)][:_STARTS]
+        parts = np.where(some < 1.0, some, 0.0).argmax(axis=1)
+        # Drawn with and without regard to the shares.
+        lean = limits.prior ** generator.random((_STARTS, 1))
+        ranks = (np.log(generator.random((_STARTS, n))) / lean).argsort(axis=1)[:, ::-1]
+        drawn = np.zeros((_STARTS, n), dtype=bool)
+        np.put_along_axis(drawn, ranks[:, : least - 1], True, axis=1)
+        count = np.concatenate([some == 1.0, drawn]) @ member
+        at = listed.group[np.concatenate([parts, ranks[:, least - 1]])]
+        state = np.concatenate([state, np.column_stack([count, at])])
+    return np.unique(state, axis=0)
 
 
 def _of_groups(
@@ -429,17 +401,11 @@ def _of_groups(
     return between, own, own - np.diag(between)
 
 
-def _best_and_others(
-    seen: list[npt.NDArray[np.intp]], values: list[FloatArray], generator: np.random.Generator
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Those of largest value, and as many of the next at random."""
-    every, first = np.unique(np.concatenate(seen), axis=0, return_index=True)
-    value = np.concatenate(values)[first]
+def _best_and_others(value: FloatArray, generator: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Those of largest value, in order, and as many of the next at random."""
     order = np.argsort(-value, kind="stable")
     half = _MOST_ROWS // 2
-    others = generator.permutation(order[half : 8 * half])[:half]
-    some = np.concatenate([order[:half], others])
-    return every[some], value[some]
+    return np.concatenate([order[:half], generator.permutation(order[half : 8 * half])[:half]])
 
 
 def _first_of_groups(listed: Listed, count: npt.NDArray[np.intp]) -> FloatArray:

@@ -190,21 +190,24 @@ def test_the_search_finds_the_row_of_largest_excess(limits: Limits) -> None:
 
 
 @pytest.mark.parametrize("delta", [0.7, 0.28])
-def test_the_search_finds_the_row_with_a_part_of_largest_excess(delta: float) -> None:
+def test_the_search_finds_the_set_and_the_row_with_a_part_of_largest_excess(delta: float) -> None:
     """With groups, too."""
     generator = np.random.default_rng(1)
     limits = average_limits(NORMAL_TEN, 0.5, delta)
     rows = extreme_rows(limits)
-    rows = rows[((rows > 0) & (rows < 1)).any(axis=1)]
+    with_part = ((rows > 0) & (rows < 1)).any(axis=1)
+    rows, whole = rows[with_part], rows[~with_part]
     for number in range(6):
         listed, Z, multipliers = drawn_dual(limits, generator, in_pairs=number % 2 == 1)
         excess = excess_of(rows, Z, multipliers)
         args = limits, listed, Z, multipliers, rows[:5], generator
-        found, values = sets._search_parts(*args)
+        found, values = sets._search(*args)
         best = excess_of(found, Z, multipliers)
         assert np.allclose(best, values, rtol=1e-9)
-        assert best[0] == pytest.approx(excess.max(), rel=1e-9)
-        assert all(np.abs(rows - row).max(axis=1).min() < 1e-12 for row in found)
+        in_part = ((found > 0) & (found < 1)).any(axis=1)
+        assert best[in_part][0] == pytest.approx(excess.max(), rel=1e-9)
+        assert best[~in_part][0] == pytest.approx(excess_of(whole, Z, multipliers).max(), rel=1e-9)
+        assert all(np.abs(rows - row).max(axis=1).min() < 1e-12 for row in found[in_part])
 
 
 @pytest.mark.parametrize("delta", [0.42, 0.5, 0.6])
