@@ -150,7 +150,8 @@ def solve(
     if problem.attribute_epsilon.min() < FAINT:
         return _beside_faint(problem, gap)
     if problem.n_attributes <= MAX_EXACT:
-        return _exactly(problem, gap)
+        with suppress(SolverError):  # beside a level of many nats no law of many votes is drawn
+            return _exactly(problem, gap)
     return _by_search(problem, gap)
 
 

@@ -378,6 +378,14 @@ def test_several_levels_of_many_nats_are_met_to_the_last_digit(
     assert solution.gap < 1e-3
 
 
+def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_them() -> None:
+    # Beside 10,000 categories at 20 nats they were refused, and answered apart 25.8 nats higher.
+    levels = np.random.default_rng(2).uniform(8.0, 20.0, 5).tolist()
+    solution = optimal.solve([10_000, 7, 2, 41, 19], levels)
+    assert len(solution.parts) == 1
+    assert solution.gap < 1e-3
+
+
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
     # Beside 20 nats the others' levels rise by a part in 10^9 with the height: votes aimed at
     # another place than the landing's cost 0.09 nats.
