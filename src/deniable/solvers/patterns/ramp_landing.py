@@ -68,15 +68,15 @@ def gated_sum_of(
         tolerance: the most that a level may miss, in nats.
         alike: whether all attributes are.
         lift: of the ramp, if it has one.
-        limits: the caps that are kept where the steps to its share of its own do not settle,
-            shape (k,); its own if None.
+        limits: caps, shape (k,), that are kept by steps at its w where those to its share of its
+            own do not settle.
 
     Returns:
         The law and its ramp; None if the steps do not settle.
     """
-    shares = [fit.share * (1.0 - _DITHERED), None]
-    if limits is not None and (limits > fit.asked.caps).all():
-        shares.reverse()
+    shares: list[float | None] = [fit.share * (1.0 - _DITHERED)]
+    if limits is not None:
+        shares.insert(0 if (limits > fit.asked.caps).all() else 1, None)
     for states in (COARSE, FINE):
         too_steep = False
         for raised, share in itertools.product(
@@ -93,9 +93,10 @@ def gated_sum_of(
                 continue
             # Where no w has slopes of that share of the caps, there are still some that deliver
             # what is asked.
-            caps = settled.asked.caps if limits is None else limits
-            too_steep = share is None and bool((settled.ramp.slopes > caps).any())
-            if not too_steep:
+            slopes = settled.ramp.slopes
+            if share is None and limits is not None and (slopes > limits).any():
+                too_steep = True
+            else:
                 return sums.law(settled.ramp, settled.asked.problem.change_probability), settled
         if too_steep:
             break  # no finer derivatives change that
