@@ -530,7 +530,10 @@ class CommonSearch:
         rest = Problem(
             np.delete(self._problem.n_categories, largest), np.delete(self._level, largest)
         )
-        without = self._common([largest], 1.1 * limit_epsilon(rest), None)
+        about, left = limit_epsilon(rest), record_level(best.parts) - float(self._level[largest])
+        if about >= left and near_optimum(rest, self._caps, self._floor).lower_bound >= left:
+            return best  # whatever the law of the others
+        without = self._common([largest], 1.1 * about, None)
         return min(best, without, key=lambda one: record_level(one.parts))
 
     def _common(self, apart: list[int], height: float, near: Fit | None) -> _Common:

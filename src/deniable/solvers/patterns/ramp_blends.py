@@ -69,7 +69,7 @@ _DEAR, _NEAR, _GAINED = 0.2, 0.02, 1e-3
 """Nats that the floor costs beyond which ramps are looked for by the program's prices, and under
 each caps as long as it costs so much and that gains."""
 
-_PRICED, _PRICED_AT, _STARTS = 10, 21, 14
+_PRICED, _PRICED_AT, _STARTS = 10, 21, 12
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
@@ -87,9 +87,10 @@ grid one that falls at once has another end."""
 _NEW = 0.5
 """Part of the newest prices in those that are used: they swing less so."""
 
-_CAPS, _FLOORS = (2.0, 1.5, 1.25), (0.5, 0.9, 1.0)
-"""Caps, as multiples of the levels, and floors for which this is done: the same for every request,
-so that what is found for a stricter one is found for a looser one."""
+_CAPS, _STRICT, _FLOORS = {2.0: 1.0, 1.5: 0.8}, 1.25, (0.5, 0.9, 1.0)
+"""Caps, as multiples of the levels, and floors for which this is done, for caps with the part of
+the times: the same for every request, so that what is found for a stricter one is found for a
+looser one. And those that it is done for where all of these are looser."""
 
 _EVENLY = 2e-3
 """Part by which caps may differ from these."""
@@ -134,12 +135,14 @@ class _Stage:
         caps: γ in nats, shape (k,).
         places: of ramps in the pool.
         ramp: the best under these caps, once it is known.
+        looked_at: whether it has been looked for.
         raised: whether those with its top moved up are in the pool.
     """
 
     caps: FloatArray
     places: list[int]
     ramp: Fit | None = None
+    looked_at: bool = False
     raised: bool = False
 
 
@@ -173,6 +176,7 @@ def blended(
     for number, stage in enumerate(stages):
         search = pool.search(stage.caps)
         fit = stage.ramp = search.best(1.0, afar=best is None or number <= uneven)
+        stage.looked_at = True
         if fit is None:
             continue
         best = best or fit
@@ -191,9 +195,15 @@ def blended(
         stage.places, stage.raised = stage.places + about, True
     before, priced = pool.size, False
     if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
-        rungs = [stage for stage in stages if _is_priced(stage.caps / aimed)]
-        rungs = rungs or stages[-1:]
-        priced = _add_lacking(pool, rungs[:1] if one_rung else rungs, floor)
+        rungs = [
+            (stage, part)
+            for stage in stages
+            for one, part in _CAPS.items()
+            if _is_multiple(stage.caps, one * aimed)
+        ]
+        strict = (stage for stage in stages if _is_multiple(stage.caps, _STRICT * aimed))
+        rungs = rungs or [(next(strict, stages[-1]), 1.0)]
+        priced = _add_lacking(pool, [(rungs[0][0], 1.0)] if one_rung else rungs, floor)
     law = _passing(pool.law(), aimed, caps[0], floor)
     if priced and law is None:
         law = _passing(pool.law(exactly=True), aimed, caps[0], floor)
@@ -228,12 +238,11 @@ def _keeps(law: VoteBlend, aimed: FloatArray, caps: FloatArray) -> bool:
     return bool(met and (law.account.epsilon_given_rest <= caps).all())
 
 
-def _is_priced(multiples: FloatArray) -> bool:
-    """Whether caps, as multiples of the levels, are among those for which prices are asked."""
-    return any(bool((np.abs(multiples / one - 1.0) < _EVENLY).all()) for one in _CAPS)
+def _is_multiple(caps: FloatArray, of: FloatArray) -> bool:
+    return bool((np.abs(caps / of - 1.0) < _EVENLY).all())
 
 
-def _add_lacking(pool: "_Pool", stages: list[_Stage], floor: float) -> bool:
+def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float) -> bool:
     """Add ramps that mixtures for some caps lack, by their programs' prices, if there are any.
 
     From the strictest caps to the loosest, each with all that was added for stricter ones: what is
@@ -241,19 +250,23 @@ def _add_lacking(pool: "_Pool", stages: list[_Stage], floor: float) -> bool:
     them among its stages. Not where the floor costs little: then there is little to gain.
     """
     alone = pool.some([], min(one for one in _FLOORS if one >= floor))
-    lacking, taken = list[int](), set[int]()
-    for stage in reversed(stages):
+    lacking, taken, known = set[int](), set[int](), set[int]()
+    for stage, part in reversed(stages):
+        first = alone.size
         alone.take(pool, [place for place in stage.places if place not in taken])
         taken |= set(stage.places)
-        if stage.ramp is None:
+        known |= set(range(first, alone.size))
+        if not stage.looked_at:
             continue
-        if not stage.raised:
-            for one in [stage.ramp, *pool.search(stage.caps).raised(stage.ramp, _RAISED)]:
+        search = pool.search(stage.caps)
+        ramp = stage.ramp or search.best(1.0)
+        if ramp is not None and not stage.raised:
+            for one in [ramp, *search.raised(ramp, _RAISED)]:
                 alone.add_about(one, stage.caps)
-        if alone.epsilon() > stage.ramp.w + _NEAR:
-            lacking += alone.price(below_caps(stage.caps))
-    pool.take(alone, lacking)
-    return bool(lacking)
+        if ramp is None or alone.epsilon() > ramp.w + _NEAR:
+            lacking |= set(alone.price(below_caps(stage.caps), part))
+    pool.take(alone, sorted(lacking - known))
+    return not lacking <= known
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,13 +426,13 @@ class _Pool:
         shares = self._mixing.shares(self._floor, None if first is None else np.arange(first))
         return math.inf if shares is None else self._mixing.epsilon(shares)
 
-    def price(self, steepest: FloatArray) -> list[int]:
-        """Add ramps that the program's prices ask for, no steeper than this; return the places of
-        those that the mixture uses."""
-        first, rarest = len(self._held), int(np.argmin(self._change))
+    def price(self, steepest: FloatArray, part: float) -> list[int]:
+        """Add ramps that the program's prices ask for, no steeper than this, in such a part of the
+        rounds; return the places of all that the mixture uses."""
+        rarest = int(np.argmin(self._change))
         epsilon, prices = self._mixing.epsilon, None
         shares = better = self._mixing.shares(self._floor)
-        rounds = _PRICED * _PRICED_AT // len(steepest), _TOPPED * _PRICED_AT // len(steepest)
+        rounds = [math.ceil(part * n * _PRICED_AT / len(steepest)) for n in (_PRICED, _TOPPED)]
         falls = float(steepest[rarest])
         for with_tops in (False, True) if falls > _LEAST_WITH_TOP else (False,):
             for _ in range(rounds[with_tops]):
@@ -443,8 +456,8 @@ class _Pool:
                 if better is None or epsilon(shares) - epsilon(better) < least:
                     break
         last = shares if better is None else better
-        used = [] if last is None else np.flatnonzero(last > 0.0).tolist()
-        return [place for place in used if place >= first]
+        used: list[int] = [] if last is None else np.flatnonzero(last > 0.0).tolist()
+        return used
 
     def law(self, first: int | None = None, *, exactly: bool = False) -> VoteBlend | None:
         """Return the best mixture; None if none is found.

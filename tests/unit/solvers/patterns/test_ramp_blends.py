@@ -172,22 +172,22 @@ def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_r
     levels, price = spread(4), ramp_blends._Pool.price
     asked: list[list[tuple[float, float]]] = []
 
-    def told(pool: ramp_blends._Pool, steepest: FloatArray) -> list[int]:
-        found = price(pool, steepest)
+    def told(pool: ramp_blends._Pool, steepest: FloatArray, *rest: Any) -> list[int]:
+        found = price(pool, steepest, *rest)
         asked[-1].append((float((steepest / levels).max()), pool.epsilon()))
         return found
 
     monkeypatch.setattr(ramp_blends._Pool, "price", told)
     costs = []
     monkeypatch.setattr(ramp_blends, "_PRICED", 1)
-    for multiples in ((2.0, 1.5, 1.25), (1.7, 1.5, 1.25)):
+    for multiples in ((2.0, 1.5, 1.25), (1.7, 1.5, 1.25), (1.3, 1.25, 1.1)):
         asked.append([])
         caps = [one * levels for one in multiples]
         part = blended(COUNTS, levels, caps, float(0.5 * levels.sum()), FLOOR).part
         assert part is not None
         costs.append(part.account.epsilon)
     rungs = [[round(one, 3) for one, _ in found] for found in asked]
-    assert rungs == [[1.25, 1.5, 2.0], [1.25, 1.5]]
+    assert rungs == [[1.5, 2.0], [1.5], [1.25]]
     for (_, here), (_, there) in zip(asked[1], asked[0], strict=False):
         assert here == pytest.approx(there, abs=1e-9)  # nothing that is looser changes it
     assert all(loose <= strict + 1e-3 for loose, strict in itertools.pairwise(costs))
@@ -226,7 +226,7 @@ def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     assert blend.part is not None
     assert blend.best is None
     assert blend.ramp is None
-    for name, value in (("AIM", -1e-6), ("keep_floor", lambda *_: False), ("_ROUNDS", 1)):
+    for name, value in (("AIM", -1e-6), ("keep_floor", lambda *_: False), ("_ROUNDS", 0)):
         with monkeypatch.context() as patch:
             patch.setattr(ramp_blends, name, value)
             assert blended(*given).part is None
