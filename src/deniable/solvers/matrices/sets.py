@@ -143,7 +143,7 @@ def _priced(
     limits: Limits, listed: Listed, dual: Dual, known: FloatArray, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
     """Rows of large excess, listed and as far as a search finds them, and the largest."""
-    some, excess = listed.largest(*dual, 0.0, 8 * _MOST_ROWS)
+    some, excess = listed.largest(*dual, 0.0, 4 * _MOST_ROWS)
     some = _inside(limits, some[_best_and_others(excess, generator)])
     searched, values = _search(limits, listed, *dual, known, generator)
     largest = max(excess.max(initial=-np.inf), values.max())

@@ -268,7 +268,7 @@ def test_a_program_that_cannot_be_solved_leaves_the_closed_form(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["average", "worst", "local", "sharp", "many", "far"])
-def test_from_forty_one_categories_to_two_hundred(kind: str) -> None:
+def test_forty_one_categories_and_a_hundred(kind: str) -> None:
     prior = spread(41, 5)
     room = 1 - prior.max()
     limits = {
@@ -277,7 +277,7 @@ def test_from_forty_one_categories_to_two_hundred(kind: str) -> None:
         "local": lambda: local_limits(prior, 1.0),
         "sharp": lambda: average_limits(prior, 0.5 * room, 0.3),
         "many": lambda: local_limits(spread(100, 5), 3.0),
-        "far": lambda: local_limits(np.logspace(0, -3, 200) / np.logspace(0, -3, 200).sum(), 5.0),
+        "far": lambda: local_limits(np.logspace(0, -3, 100) / np.logspace(0, -3, 100).sum(), 5.0),
     }[kind]()
     point = frontier.solve(limits)
     assert verify(point.certificate) >= point.certificate.claim
