@@ -29,6 +29,7 @@ _STARTS = 300
 _DIVISIONS = 20
 _AT_THE_EDGE = 4000
 _LIGHT = 1e-7
+_LEAST_NAMED = 20
 _MOST_ROWS = 900
 _MOST_KEPT = 6000
 _MOST_FLIPS = 80
@@ -422,17 +423,24 @@ def drawn(
     """About so many rows at the true shares, and weights: those found, categories at random.
 
     Which categories of a group a row names is drawn, for each of as many copies as it has weight.
-    For average privacy those of larger shares are named more often. Under ε-LDP the copies of a row
-    name all of a group in turn, in random orders, and there are no more copies than choices.
+    For average privacy those of larger shares are named more often, and all in some twenty rows.
+    Under ε-LDP the copies of a row name all of a group in turn, in random orders, and there are no
+    more copies than choices.
     """
     generator = np.random.default_rng(0)
     heavy = found.weights > 1e-2 / number * found.weights.sum()
     weights, ratio = found.weights[heavy], found.rows[heavy]
-    choices = np.full(len(ratio), np.inf)
+    portion, choices = weights / weights.sum(), np.full(len(ratio), np.inf)
     if limits.epsilon is not None:
         ratio = _members(found.limits, ratio).astype(float)
         choices = _choices(listed, ratio)
-    copies = _copies(weights / weights.sum(), choices, number)
+    else:
+        # More copies of rows that name rare categories, or some would be in hardly any.
+        member = np.equal.outer(listed.group, np.arange(len(listed.count)))
+        named = (ratio > 0.0) @ member.astype(float)
+        lacking = _LEAST_NAMED * listed.count / np.maximum(number * portion @ named, 1e-300)
+        portion = portion * np.where(named > 0.0, lacking, 0.0).max(axis=1).clip(1.0)
+    copies = _copies(portion, choices, number)
     weights = (weights / copies).repeat(copies)
     kind = np.arange(len(copies)).repeat(copies)
     copy = np.arange(len(kind)) - (np.cumsum(copies) - copies)[kind]

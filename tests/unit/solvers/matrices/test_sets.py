@@ -89,6 +89,20 @@ def test_a_category_that_no_row_names_takes_the_place_of_another() -> None:
     assert weights.sum() == pytest.approx(1.0)
 
 
+def test_rare_categories_are_named_in_many_rows_for_average_privacy() -> None:
+    prior = np.append(0.99, np.full(9, 0.01 / 9))
+    limits = average_limits(prior, 0.005)
+    listed = Listed(limits, [np.array([0]), np.arange(1, 10)])
+    rows = np.zeros((2, 10))
+    rows[0, 0] = rows[1, 1:4] = 1.0
+    nothing = np.zeros((10, 10)), np.zeros(10)
+    found = sets.Weighted(limits, rows, np.array([0.99, 0.01 / 3]), *nothing, 0.0, 1.0)
+    rows, weights = sets.drawn(limits, listed, found, 100)
+    assert weights.sum() == pytest.approx(0.99 + 0.01 / 3)
+    # By their weight alone they would be in one row.
+    assert (rows > 0.0).sum(axis=0)[1:].min() > 5
+
+
 def test_under_ldp_copies_of_a_row_name_all_of_a_group_in_turn() -> None:
     limits = local_limits(np.full(9, 1 / 9), 2.0)
     listed = Listed(limits, [np.array([0, 2, 4, 6]), np.array([1, 3, 5, 7, 8])])
