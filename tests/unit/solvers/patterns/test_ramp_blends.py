@@ -78,8 +78,9 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
 ) -> None:
     levels = spread(2)
     caps = [times * levels for times in (6.0, 3.0, 2.0, 1.5, 1.1)]
-    # Without ramps that meet the levels, some of which are left out: then it is exact.
+    # Without ramps that meet the levels, some of which are left out, and prices: then it is exact.
     monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
+    monkeypatch.setattr(ramp_blends, "_add_lacking", lambda *_: False)
     found = [blended(COUNTS, levels, caps[first:], 8.0, FLOOR).part for first in range(5)]
     costs = [part.account.epsilon for part in found if part is not None]
     assert len(costs) == 5
@@ -179,7 +180,8 @@ def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_r
 
     monkeypatch.setattr(ramp_blends._Pool, "price", told)
     costs = []
-    monkeypatch.setattr(ramp_blends, "_PRICED", 1)
+    for rounds in ("_PRICED", "_TOPPED"):
+        monkeypatch.setattr(ramp_blends, rounds, 0.3)
     for multiples in ((2.0, 1.5, 1.25), (1.7, 1.5, 1.25), (1.3, 1.25, 1.1)):
         asked.append([])
         caps = [one * levels for one in multiples]
@@ -222,6 +224,8 @@ def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     levels = spread(2)
     given = COUNTS, levels, [2.0 * levels], float(0.5 * levels.sum()), FLOOR
     monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
+    for rounds in ("_PRICED", "_TOPPED"):
+        monkeypatch.setattr(ramp_blends, rounds, 0)
     blend = blended(*given)
     assert blend.part is not None
     assert blend.best is None
