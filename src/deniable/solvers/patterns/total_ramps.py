@@ -49,6 +49,10 @@ _CELL, _STRIDES, _LEAST_CAP = 0.01, 8, 1.02
 """Steps between caps that are tried about stricter ones that are best, in the logarithm of the
 multiple of the levels, how many of them are taken at once at first, and where they end."""
 
+_HALFWAY = (5.0, 3.5, 2.25, 1.75, 1.35, 1.17)
+"""Multiples of the levels that are tried beside those of `rungs` where there is a floor: the best
+ramp under looser caps may break it, or be another that buys less."""
+
 _RISE, _RISES = 2e-3, 2
 """Part of ε by which stricter caps cost more than the last ones, and how often, after which none
 are tried."""
@@ -225,7 +229,7 @@ class TotalRamps:
         about = self._division.levels(scale)
         multiples = np.minimum(self._division.caps(about), LOOSEST * about) / about
         best, tried, cost, rises = None, list[float](), self._total, 0
-        for rung in rungs(multiples, self._division.floor):
+        for rung in self._rungs(multiples):
             multiple = min(self._loosest, rung)
             tried.append(multiple)
             found = look(multiple, best)
@@ -239,6 +243,14 @@ class TotalRamps:
                 if rises == _RISES:
                     break
         return best, tried
+
+    def _rungs(self, multiples: FloatArray) -> list[float]:
+        """Return the caps that are tried, the loosest first: the same below every request's."""
+        looks = rungs(multiples, None)
+        if self._division.floor is None:
+            return looks
+        least = float(multiples.min())
+        return sorted({*looks, *(one for one in _HALFWAY if one < 0.98 * least)}, reverse=True)
 
     def _between(
         self, best: Reached, tried: list[float], look: Callable[[float, Reached], _Found]
