@@ -87,7 +87,7 @@ that is one, and from where it is looked at, as parts of the way."""
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
-_FLOOR_ROOM = 1e-3
+_FLOOR_ROOM = 3e-4
 """How far above its floor the least ratio may end."""
 
 _SAME_RATIO = 1e-6
