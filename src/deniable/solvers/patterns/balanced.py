@@ -82,8 +82,8 @@ _NEXT_TO_NOTHING = 1e-3
 few digits, are not worth it if they stand in the others' way."""
 
 _CLOSE = 1.02
-"""Times the optimum without caps up to which a law is taken without a look at stricter caps:
-searches that failed ended 2 % above and more."""
+"""Times the optimum without caps up to which a law is taken without a look below its own caps, but
+at those that are the same for every request."""
 
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
@@ -587,12 +587,14 @@ class CommonSearch:
     def _try_ramps(self, together: _Together, height: float, near: Fit | None) -> None:
         """Try the ramp of one rung after the other."""
         places = together.places
-        whole = len(places) == self._problem.n_attributes
         used, tightest = math.inf, float(self._multiples.min())
         unchanged, up = math.inf, True
+        below = {part * tightest for part in _BELOW_CAPS}
         for rung in self._rungs:
             if used <= rung < tightest:
                 continue  # what was found last keeps these caps too
+            if rung in below and together.least <= _CLOSE * self._without:
+                continue
             caps = self._under(rung)[places]
             counts, aimed = self._problem.counts[places], self._aimed[places]
             limits = self._caps[places]
@@ -606,10 +608,7 @@ class CommonSearch:
                 part = ramps.part(*found)
                 used = float((part.account.epsilon_given_rest / self._level[places]).max())
                 together.take(part, found[1], found[1].w)
-            # Of uneven caps the tightest multiple for all is tried whatever the others gave.
-            first = tightest not in self._rungs or rung <= tightest
-            close = whole and first and together.least <= _CLOSE * self._without
-            if together.best and (ramps.beaten or close):
+            if together.best and ramps.beaten:
                 break  # without the floor stricter caps cost more, and with it no less
             if ramps.ends_unchanged and self._floor == 1.0:
                 break  # of ramps that end so stricter caps cost more, and only they keep this floor
