@@ -589,11 +589,12 @@ class CommonSearch:
         places = together.places
         used, tightest = math.inf, float(self._multiples.min())
         unchanged, up = math.inf, True
+        whole = len(places) == self._problem.n_attributes
         below = {part * tightest for part in _BELOW_CAPS}
         for rung in self._rungs:
             if used <= rung < tightest:
                 continue  # what was found last keeps these caps too
-            if rung in below and together.least <= _CLOSE * self._without:
+            if whole and rung in below and together.least <= _CLOSE * self._without:
                 continue
             caps = self._under(rung)[places]
             counts, aimed = self._problem.counts[places], self._aimed[places]
