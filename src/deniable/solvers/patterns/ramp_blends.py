@@ -153,7 +153,7 @@ def blended(
     height: float,
     floor: float | None,
     *,
-    one_rung: bool = False,
+    times: float = 1.0,
 ) -> Blend:
     """Return the mixture of least ε that is found.
 
@@ -164,7 +164,7 @@ def blended(
             the levels next; shapes (k,).
         height: about the record's ε, in nats.
         floor: t, or None.
-        one_rung: whether prices are asked for one of the stricter caps only, which takes less time.
+        times: part of the rounds in which prices are asked for, each of which takes its time.
     """
     pool = _Pool(checked_problem(counts.tolist(), aimed.tolist()), height, floor)
     # All but the uniform law, and independent responses.
@@ -203,7 +203,8 @@ def blended(
         ]
         strict = (stage for stage in stages if _is_multiple(stage.caps, _STRICT * aimed))
         rungs = rungs or [(next(strict, stages[-1]), 1.0)]
-        priced = _add_lacking(pool, [(rungs[0][0], 1.0)] if one_rung else rungs, floor)
+        rungs = [(stage, times * part) for stage, part in rungs]
+        priced = _add_lacking(pool, rungs, floor)
     law = _passing(pool.law(), aimed, caps[0], floor)
     if priced and law is None:
         law = _passing(pool.law(exactly=True), aimed, caps[0], floor)
