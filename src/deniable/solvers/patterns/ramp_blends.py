@@ -260,7 +260,7 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
         if not stage.looked_at:
             continue
         search = pool.search(stage.caps)
-        ramp = stage.ramp or search.best(1.0)
+        ramp = stage.ramp or search.best(1.0, afar=False)
         if ramp is not None and not stage.raised:
             for one in [ramp, *search.raised(ramp, _RAISED)]:
                 alone.add_about(one, stage.caps)
