@@ -85,8 +85,9 @@ _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look below its own caps, but
 at those that are the same for every request."""
 
-_IN_A_SEARCH = 0.7
-"""Part of the rounds of prices that are asked for where mixtures are looked for several times."""
+_IN_A_SEARCH, _ROUNDS_OF = 0.7, 29
+"""Part of the rounds of prices that are asked for where mixtures are looked for several times; of
+fewer attributes, for each of which there are more rounds, no more than of twenty."""
 
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
@@ -483,7 +484,8 @@ class CommonSearch:
             return None
         caps = [self._under(rung) for rung in rungs(self._multiples, None)]
         counts, floor = self._problem.counts, self._floor
-        return blended(counts, self._aimed, caps, self._height, floor, times=_IN_A_SEARCH)
+        times = min(len(counts) / _ROUNDS_OF, _IN_A_SEARCH)
+        return blended(counts, self._aimed, caps, self._height, floor, times=times)
 
     def lifted(self, epsilon: float) -> Part | None:
         """Return the best ramp that is lifted for one pair, under the caps and stricter ones; None
