@@ -177,7 +177,7 @@ def optimum_cases(seeds: Iterable[int]) -> Iterator[tuple[Any, ...]]:
         for k, levels, categories, seed in itertools.product(sizes, classes, CATEGORIES, seeds):
             yield levels, categories, k, seed, most
     for seed in seeds:
-        yield "large", "2", 1000, seed, 15.0  # as far as no design may take longer
+        yield "large", "2", 1000, seed, 15.0  # no design may take longer
 
 
 def optimum(levels: str, categories: str, k: int, seed: int, most: float) -> Iterator[Line]:

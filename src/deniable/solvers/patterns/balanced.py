@@ -85,9 +85,9 @@ _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look below its own caps, but
 at those that are the same for every request."""
 
-_IN_A_SEARCH, _ROUNDS_OF = 0.7, 29
-"""Part of the rounds of prices that are asked for where mixtures are looked for several times; of
-fewer attributes, for each of which there are more rounds, no more than of twenty."""
+_IN_A_SEARCH, _AS_OF = 0.7, 20
+"""Part of the rounds of prices that are asked for where mixtures are looked for several times, and
+of how many attributes: fewer have more rounds, and there only as many."""
 
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
@@ -484,7 +484,7 @@ class CommonSearch:
             return None
         caps = [self._under(rung) for rung in rungs(self._multiples, None)]
         counts, floor = self._problem.counts, self._floor
-        times = min(len(counts) / _ROUNDS_OF, _IN_A_SEARCH)
+        times = _IN_A_SEARCH * min(len(counts) / _AS_OF, 1.0)
         return blended(counts, self._aimed, caps, self._height, floor, times=times)
 
     def lifted(self, epsilon: float) -> Part | None:

@@ -342,9 +342,8 @@ class TotalRamps:
         found = [self._lifted_for(pair, cap, plain) for cap in {plain.multiple, self._loosest}]
         best = max((plain, *(lifted for lifted in found if lifted)), key=worth)
         cap = plain.multiple
-        for _ in range(
-            _STRICTER if cap < self._loosest else 0
-        ):  # another pair may be the worst there
+        # Under stricter caps another pair may be the worst.
+        for _ in range(_STRICTER if cap < self._loosest else 0):
             cap /= _STRICTER_BY
             beside = self._by_ramps(plain.scale, cap, None, plain.ramp).reached
             if beside is None:
