@@ -52,20 +52,29 @@ likeliest takes what is left over from all others, and may be one that a cap hol
 MOST_ORBITS = 4096
 """Orbits up to which ramps are mixed over all of them: twelve different attributes."""
 
-_DEAR, _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 0.2, 16, 20, 25, 1e-4
-"""Nats that the floor costs beyond which this is done, so many times (of fewer orbits more), in so
-many steps of a search each, as long as it gains."""
+_DEAR, _DEAR_PART = 0.2, 0.01
+"""Nats, or part of ε, that the floor costs beyond which this is done."""
 
-_IDLE = 3
-"""Rounds in a row that may gain nothing: at a corner where many rows meet, what is added changes
-the prices first."""
+_ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 24, 40, 25, 1e-4
+"""So many times (of fewer orbits more), in so many steps of a search each, for ramps that gain."""
+
+_STARTS = 4
+"""Ramps of the program that a round's searches start from, and as many of all that were there
+before the first round: from the program's alone all may end at the same one."""
+
+_ASIDE, _FADED, _GOLDEN = 0.05, 0.75, 0.618
+"""Part by which levels are less for which prices are asked at first, the part of the rounds in
+which that fades, and steps that spread what differs over all places."""
+
+_NEW = 0.5
+"""Part of the newest prices in those that are used: they swing less so."""
+
+_SAME = 1e-3
+"""Part by which the reduced costs of two ramps differ at least that are added in a round."""
 
 _ABOVE = 0.01
 """Part of ε by which the best ramp under some caps lies above one that keeps the floor where
 stricter ones are left: a search may end that much above the best."""
-
-_EVEN = 1e-9
-"""Part by which caps may differ as multiples of the levels and count as the same."""
 
 _TOPS = 0.02
 """Part of the caps that slopes of a top start at: at 0 nothing says where to."""
@@ -171,6 +180,11 @@ class Mixing:
         levels = changed / self._change - total
         ratios = (pairs - _ROUNDED * total) / self._product
         return np.hstack([np.ones_like(total), total, levels, ratios])
+
+    @property
+    def corner(self) -> IntArray:
+        """Places of the densities in the basis of the program that was solved last."""
+        return np.empty(0, dtype=np.int64) if self._basic is None else self._basic[0]
 
     @property
     def scale(self) -> float:
@@ -295,23 +309,6 @@ class Mixture:
     meeting: Callable[[FloatArray], "Mixture | None"]
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """What is mixed up to some caps.
-
-    Attributes:
-        fit: the best ramp under them.
-        steepest: slopes that they allow, shape (m,).
-        end: how many ramps are mixed with those for stricter caps.
-        priced: whether to look at the program's prices.
-    """
-
-    fit: Fit | None
-    steepest: FloatArray
-    end: int
-    priced: bool
-
-
 def mixed(
     sums: OrbitRamps,
     caps: Sequence[FloatArray],
@@ -333,23 +330,18 @@ def mixed(
     pool = _OrbitPool(sums, height)
     pool.add(np.zeros_like(caps[0]), 0.0)
     pool.add(orbits.groups.attribute_epsilon, 0.0)
-    multiples = caps[0] / orbits.groups.attribute_epsilon
-    uneven = bool(np.ptp(multiples) > _EVEN * multiples.min())
     found = list(_searched(sums, caps, height, floor, near))
-    stages = []
     # From the strictest, so that what is done for them is done first for every looser request.
     for place in range(len(caps) - 1, -1, -1):
         steepest = below_caps(caps[place])
         pool.add_steepest(steepest)
-        fit = None
         if place < len(found) and found[place]:
             fit, *others = found[place]
             pool.add_about(fit, steepest)
             for other in others:
                 pool.add_fit(other, steepest)
-        # If caps differ, the next are the tightest for all, as though that were the request.
-        stages.append(Stage(fit, steepest, pool.size, place <= uneven))
-    return pool.mixture(floor, stages)
+    loosest = next((fits[0] for fits in found if fits), None)
+    return pool.mixture(floor, loosest, below_caps(caps[0]))
 
 
 def _searched(
@@ -482,23 +474,17 @@ class _OrbitPool:
         """How many are mixed so far."""
         return len(self._ramps)
 
-    def mixture(self, floor: float | None, stages: Sequence[Stage]) -> Mixture | None:
+    def mixture(self, floor: float | None, fit: Fit | None, steepest: FloatArray) -> Mixture | None:
         """Return the best mixture; None if none is found that meets the levels.
 
         Args:
             floor: t, or None.
-            stages: of caps, the strictest first.
+            fit: the best ramp under the loosest caps that has one.
+            steepest: slopes that the loosest caps allow, shape (m,).
         """
         shares = self._mixing.shares(floor)
-        fit = next((stage.fit for stage in reversed(stages) if stage.fit), None)
-        if shares is not None:
-            whole, priced = self.size, list[int]()
-            for stage in stages:
-                if stage.priced and stage.fit is not None:
-                    better = self._priced(stage, floor, priced)
-                    if better is not None:
-                        shares = min(shares, better, key=self._mixing.epsilon)
-                    priced = [*range(whole, self.size)]
+        if shares is not None and fit is not None:
+            shares = self._priced(shares, fit, steepest, floor)
         return self._met(shares, floor, fit)
 
     def _met(
@@ -524,44 +510,57 @@ class _OrbitPool:
 
         return Mixture(density, math.log(float(density.max() / density.min())), fit, meeting)
 
-    def _priced(self, stage: Stage, floor: float | None, priced: list[int]) -> FloatArray | None:
+    def _priced(
+        self, shares: FloatArray, fit: Fit, steepest: FloatArray, floor: float | None
+    ) -> FloatArray:
         """Return the shares after adding what the program's prices say it lacks.
 
-        From every ramp that is used, slopes of ramp and top are moved to where the reduced cost is
-        least. Only where the floor costs much: elsewhere there is little to gain.
+        From ramps of the program, and from others, slopes of ramp and top are moved to where the
+        reduced cost is least. Only where the floor costs much: elsewhere there is little to gain.
 
         Args:
-            stage: of what is mixed up to it, with slopes no steeper.
-            floor: t, or None.
-            priced: places of what was added for stricter caps.
+            shares: before.
+            fit, steepest, floor: see :meth:`mixture`.
         """
-        fit = stage.fit
-        assert fit is not None
-        first = self.size
-
-        def shares_of_stage() -> FloatArray | None:
-            among = [*range(stage.end), *priced, *range(first, self.size)]
-            return self._mixing.shares(floor, np.array(among))
-
-        shares, idle = shares_of_stage(), 0
-        for _ in range(min(_ROUNDS * MOST_ORBITS // len(self._chance), _MOST_ROUNDS)):
-            if shares is None or self._mixing.epsilon(shares) < fit.w + _DEAR:
+        enough = fit.w + min(_DEAR, _DEAR_PART * fit.w)
+        if self._mixing.epsilon(shares) < enough:
+            return shares
+        # Of levels aside of these no ramp alone meets all, in whose corner nothing would gain.
+        asked, first, worth = self._problem, self.size, None
+        aside = _ASIDE * (np.arange(len(asked.attribute_epsilon)) * _GOLDEN % 1.0)
+        rounds = min(_ROUNDS * MOST_ORBITS // len(self._chance), _MOST_ROUNDS)
+        for turn in range(rounds):
+            left = max(1.0 - turn / (_FADED * rounds), 0.0)
+            level = asked.attribute_epsilon * (1.0 - left * aside)
+            self._mixing.meet(replace(asked, attribute_epsilon=level))
+            now = self._mixing.shares(floor)
+            if now is None or (not left and self._mixing.epsilon(now) < enough):
                 break
-            worth = self._worth()
-            used = np.flatnonzero(shares)
-            before = self.size
-            for place in used[np.argsort(-shares[used])]:
-                ramp = self._moved(self._ramps[place], worth, stage.steepest)
-                if ramp is not None:
+            newest = self._worth()
+            worth = newest if worth is None else _NEW * newest + (1.0 - _NEW) * worth
+            # Where few are used, others are in the corner with a share of 0.
+            used = np.union1d(np.flatnonzero(now), self._mixing.corner)
+            spread = (turn * _STARTS + np.arange(_STARTS)) * _GOLDEN % 1.0
+            starts = [*used[np.argsort(-now[used])][:_STARTS], *(first * spread).astype(int)]
+            if not self._add_lacking(starts, worth, steepest):
+                if worth is newest:
+                    break
+                worth = None
+        self._mixing.meet(asked)
+        better = self._mixing.shares(floor)
+        return shares if better is None else better
+
+    def _add_lacking(self, starts: Sequence[int], worth: FloatArray, steepest: FloatArray) -> bool:
+        """Add ramps of least reduced cost near these, each once; return whether there are any."""
+        costs: list[float] = []
+        for place in starts:
+            ramp = self._moved(self._ramps[place], worth, steepest)
+            if ramp is not None:
+                cost = float(self._density(ramp) @ worth)
+                if all(abs(cost - other) > _SAME * abs(other) for other in costs):
+                    costs.append(cost)
                     self._add_one(ramp)
-            better = shares_of_stage() if self.size > before else None
-            if better is None:
-                break
-            gained = self._mixing.epsilon(shares) - self._mixing.epsilon(better)
-            shares, idle = better, idle + 1 if gained < _GAINED else 0
-            if idle == _IDLE:
-                break
-        return shares
+        return bool(costs)
 
     def _worth(self) -> FloatArray:
         """Return the reduced cost of a unit of density in every orbit, shape (n,)."""

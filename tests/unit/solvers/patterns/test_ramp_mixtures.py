@@ -65,7 +65,7 @@ def test_the_law_as_drawn_keeps_levels_caps_and_floor(floor: float | None) -> No
 
 
 def test_what_is_asked_for_less_never_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ramp_mixtures, "_DEAR", math.inf)
+    monkeypatch.setattr(ramp_mixtures, "_MOST_ROUNDS", 0)
     problem = request(1, 7)
     by_floor = [best(problem, floor).epsilon for floor in (None, 0.3, 0.6, 0.9, 1.0)]
     assert by_floor == sorted(by_floor)
@@ -172,7 +172,7 @@ def test_where_the_floor_costs_much_prices_tell_what_else_to_mix(
     level = problem.attribute_epsilon
     given = problem.counts, level - 4e-10, [2.0 * level], 4.0, 0.9, None
     with monkeypatch.context() as patch:
-        patch.setattr(ramp_mixtures, "_DEAR", math.inf)
+        patch.setattr(ramp_mixtures, "_MOST_ROUNDS", 0)
         before = mixture(*given)
     found = mixture(*given)
     assert before is not None
@@ -190,6 +190,16 @@ def test_where_the_floor_costs_much_prices_tell_what_else_to_mix(
     assert keep_floor([law], 0.9)
 
 
+def test_searches_start_from_other_ramps_than_those_of_the_program() -> None:
+    # From the program's alone each round ended at one ramp, and nothing was gained: 1.106 times.
+    counts = [2] * 3 + [5] * 3 + [16] * 3
+    level = np.log1p(0.1 * np.sqrt(counts))
+    found = mixture(np.array(counts), level, [2.0 * level, 1.5 * level], 0.8, 0.9, None)
+    optimum = linear.solve(counts, level.tolist(), given_rest_cap=2.0 * level, pair_floor=0.9)
+    assert found is not None
+    assert optimum.epsilon <= found.part.account.epsilon <= 1.08 * optimum.epsilon
+
+
 def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -203,7 +213,7 @@ def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
 
     monkeypatch.setattr(ramp_mixtures.Mixing, "shares", failing)
     assert best(problem, 0.9).epsilon < problem.attribute_epsilon.sum()
-    assert len(asked) == 2
+    assert len(asked) > 1
 
 
 def test_a_program_that_is_said_to_be_unbounded_is_solved_with_shares_of_at_most_one(
