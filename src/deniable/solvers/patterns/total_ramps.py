@@ -121,16 +121,22 @@ def worth(reached: Reached) -> float:
 
 
 class Secant:
-    """Steps to where ln ε is that of the total, over the logarithm of the scale."""
+    """Steps to where ln ε is that of the total, over the logarithm of the scale.
 
-    def __init__(self, slope: float) -> None:
+    Args:
+        slope: of ln ε, before two of them are known.
+        least, most: between which it is taken to be.
+    """
+
+    def __init__(self, slope: float, least: float = 0.3, most: float = 5.0) -> None:
         self._slope, self._last = slope, (math.nan, math.nan)
+        self._least, self._most = least, most
 
     def next(self, at: float, over: float) -> float:
         """Return where to look next, from where ln ε is so much over."""
         moved, rose = at - self._last[0], over - self._last[1]
         if moved * rose > 0.0:
-            self._slope = min(max(rose / moved, 0.3), 5.0)
+            self._slope = min(max(rose / moved, self._least), self._most)
         self._last = at, over
         return at - over / self._slope
 

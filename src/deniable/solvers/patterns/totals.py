@@ -42,6 +42,9 @@ _PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
 """Levels at most that are tried by secants for which a program is solved, or a design found: of
 more attributes than a table holds each takes seconds."""
 
+_SLOPES = 0.02, 20.0
+"""Least and most of d ln ε / d ln scale, where programs and mixtures are solved by secants."""
+
 _MUCH = 1.1
 """Times the scale that independent responses reach, from which on the optimum's without caps shows
 that something better may be found."""
@@ -55,9 +58,10 @@ _MIXED_TO, _MIXED_GAINS = 20, 1e-3
 little. And what is gained at least, in the sum of the levels' logarithms: mixtures take longer to
 draw."""
 
-_BELOW_LIMIT = 0.9
-"""Part of a cap in nats up to which a total's division raises a level: at the cap itself only an
-independent response keeps it."""
+_BELOW_LIMIT, _BELOW_LIMITS = 0.9, 10
+"""Part of a cap in nats up to which a total's division raises a level, at the cap itself only an
+independent response keeps it; and parts of all caps at most that are tried where that leaves some
+of the total."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,12 +172,10 @@ class _TotalSearch:
         """Return the levels at the largest scale that was found, and their laws."""
         scale = min(scale, float((self._at_most / self._ratios).max()))  # beyond, none rises
         most, product = self._at_most, self._independent()
-        binding = math.fsum(self._alone.tolist()) > self._total > float(most.max())
-        if binding and float(np.log(most).sum()) > worth(product):
-            counts, caps = self._problem.counts.tolist(), self._division.caps(most).tolist()
-            whole = balanced.solve(counts, most.tolist(), caps, self._floor_at(most))
-            if whole.epsilon <= self._total:
-                return Spent(most, whole.parts, lambda: whole)
+        if math.fsum(self._alone.tolist()) > self._total > float(most.max()):
+            whole = self._all_below_limits(most)
+            if whole is not None:
+                return self._spent(max(product, whole, key=worth))
         best = product
         ramps = None if self._fair else self._ramps.best(scale, worth(product))
         if ramps is not None and self._ramps.liftable:
@@ -226,13 +228,29 @@ class _TotalSearch:
         optimum = near_optimum(problem, self._division.caps(levels), self._floor)
         return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
 
+    def _all_below_limits(self, most: FloatArray) -> Reached | None:
+        """Return what the total buys where every level may be as large as a division makes it: the
+        same part of all caps; None if these levels cost more than the total."""
+
+        def levels(part: float) -> FloatArray:
+            return np.minimum(part * self._limits, self._alone)
+
+        def look(levels: FloatArray) -> _Laws | None:
+            counts, caps = self._problem.counts.tolist(), self._division.caps(levels).tolist()
+            whole = balanced.solve(counts, levels.tolist(), caps, self._floor_at(levels))
+            over = whole.epsilon > self._total
+            return None if over and (levels <= most).all() else (list(whole.parts), whole.method)
+
+        times = 1 if (most == self._alone).all() else _BELOW_LIMITS
+        return self._by_secants(_BELOW_LIMIT, look, times, levels, 1.0)
+
     def _apart(self, scale: float) -> FloatArray:
         """Return the levels of independent responses: these may be at their caps."""
         return np.minimum(scale * self._ratios, self._alone)
 
     def _independent(self) -> Reached:
         """Independent responses: their levels add up to the total."""
-        low, high = 0.0, self._total / float(self._ratios.max()) * len(self._ratios)
+        low, high = 0.0, self._total / float(self._ratios.min())
         for _ in range(200):
             middle = 0.5 * (low + high)
             spends = math.fsum(self._apart(middle).tolist()) > self._total * (1 - 1e-14)
@@ -281,7 +299,12 @@ class _TotalSearch:
         return None if part is None else ([part], "ramp")
 
     def _by_secants(
-        self, scale: float, look: Callable[[FloatArray], _Laws | None], times: int
+        self,
+        scale: float,
+        look: Callable[[FloatArray], _Laws | None],
+        times: int,
+        levels_at: Callable[[float], FloatArray] | None = None,
+        below: float = math.inf,
     ) -> Reached | None:
         """Return the best of laws at levels, by secants of ln ε over ln scale.
 
@@ -289,12 +312,15 @@ class _TotalSearch:
             scale: where to begin.
             look: returns the laws at levels, and how they were found, if they were.
             times: that this is done at most.
+            levels_at: returns the levels at a scale, if they are not the division's.
+            below: scales are less than this.
         """
         best: Reached | None = None
-        low, high = -math.inf, math.inf
-        at, secant = math.log(scale), Secant(1.1)
+        low, high = -math.inf, math.log(below)
+        # Where levels are at their largest, or near their caps, ε rises slowly or steeply.
+        at, secant = math.log(scale), Secant(1.1, *_SLOPES)
         for _ in range(times):
-            levels = self._division.levels(math.exp(at))
+            levels = (levels_at or self._division.levels)(math.exp(at))
             laws = look(levels)
             if laws is None and best is None:
                 return None

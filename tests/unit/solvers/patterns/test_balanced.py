@@ -191,8 +191,11 @@ def test_caps_that_differ_never_cost_more_than_the_tightest_of_them_for_all(exac
     assert uneven.epsilon == pytest.approx(even.epsilon, abs=1e-3)
 
 
-def test_caps_that_differ_by_a_rounding_are_the_same_request() -> None:
+def test_caps_that_differ_by_a_rounding_are_the_same_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Mixtures once moved by up to 0.1 nats.
+    monkeypatch.setattr(ramp_mixtures, "_MOST_ROUNDS", 4)
     counts, levels = request(3, 7)
     caps = 1.881 * np.array(levels)
     found = [

@@ -124,6 +124,7 @@ def test_where_no_ramp_is_found_steep_ones_are_mixed_with_the_product_law(
 def test_a_program_that_is_not_solved_or_a_level_that_is_missed_gives_no_mixture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(ramp_mixtures, "_MOST_ROUNDS", 4)
     problem = request(4, 5)
     level = problem.attribute_epsilon
     sums, caps = OrbitRamps(orbits(problem)), [2.0 * level]

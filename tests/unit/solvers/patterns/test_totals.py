@@ -50,6 +50,34 @@ def test_a_total_that_pays_for_all_that_levels_may_be_is_not_spent() -> None:
     assert spent.solution.epsilon == pytest.approx(0.83183, abs=1e-5)
 
 
+@pytest.mark.parametrize("total", [1.45, 1.569])
+def test_a_total_that_pays_for_nearly_all_caps_is_spent_at_a_part_of_them(total: float) -> None:
+    # Levels ended at nine tenths of their caps, with 0.14 and 0.26 nats left over; the latter
+    # total bought less than of independent responses.
+    ratios, limits = [0.0983, 2.2209, 2.3755], [0.53] * 3
+    spent = totals.spend([8, 20, 5], total, ratios, [math.inf] * 3, math.inf, 0.7, limits=limits)
+    assert spent.levels.sum() > total
+    assert total * (1 - 1e-6) <= spent.solution.epsilon <= total
+    for part in spent.solution.parts:
+        assert (part.account.epsilon_given_rest <= 0.53).all()
+        assert keep_floor([part.law], 0.7)
+
+
+def test_a_total_beyond_all_caps_buys_levels_at_the_caps() -> None:
+    # The search for independent responses' scale ended before the smallest ratio's cap.
+    spent = totals.spend(
+        [8, 20, 5], 1.7, [0.0983, 2.2, 2.4], [math.inf] * 3, math.inf, 0.7, limits=[0.53] * 3
+    )
+    np.testing.assert_allclose(spent.levels, 0.53, rtol=1e-12)
+
+
+def test_a_total_most_of_whose_levels_are_at_their_largest_is_spent() -> None:
+    # ε rises slowly with the scale there; fourteen secants left 6e-6 of the total.
+    ratios, limits = [0.41266575, 15.0, 20.0], [3.899] * 3
+    spent = totals.spend([14, 7, 43], 8.568, ratios, [math.inf] * 3, math.inf, 0.5, limits=limits)
+    assert 8.568 * (1 - 1e-6) <= spent.solution.epsilon <= 8.568
+
+
 @pytest.mark.parametrize("counts", [[2, 3, 4, 5], [10, 20, 3]])
 def test_a_fair_division_leaves_every_table_of_two_what_independent_responses_would(
     counts: list[int],
