@@ -35,9 +35,8 @@ MOST_ON_A_GRID = 30
 all but normal, and a few dozen frequencies hold all of its law."""
 
 _MOST_FREQUENCIES = 320
-_LONGEST, _LARGEST = 3000, 1e5
-"""States up to which sums on a grid are taken by Fourier inversion, and how large the ramp's
-functions may be under the tilt: what is added up is right to 10^-16 of the largest."""
+_LONGEST = 3000
+"""States up to which sums on a grid are taken by Fourier inversion."""
 
 _LOST = math.log(1e-14)
 """ln of the mass that may lie beyond those states, as a part of the rarest change's: it is counted
@@ -49,11 +48,9 @@ _RATES = np.array([1.0, 2.0, 3.0, 4.5, 6.0, 9.0])
 _NOTHING = 1e-100
 """In place of a factor of 0, by which is divided again."""
 
-_STEEPEST = 600.0
-"""Nats by which a tilt may change a law from one end of the grid to the other."""
-
-_HIGH = 8.0
-"""Nats above which a ramp without a plateau is summed under a tilt as steep as itself."""
+_STEEPEST, _OF_RAMP = 600.0, 0.97
+"""Nats by which a tilt may change a law from one end of the grid to the other, and how steep it may
+be beside the ramp: under a steeper one the ramp's lower parts are lost to rounding."""
 
 COARSE = 700
 """States of the grid on which a ramp is searched for."""
@@ -187,8 +184,9 @@ class GridRamps:
 
         E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i].
 
-    The sums are taken under a law ν tilted to where the plateau ends. Every attribute is a group of
-    its own, shapes (k,).
+    The sums are taken under a law ν tilted to where the plateau ends, but no more than the ramp:
+    then no sum is larger than one, and none of what counts is small beside what is lost. Every
+    attribute is a group of its own, shapes (k,).
     """
 
     def __init__(self, n_categories: FloatArray, states: int = COARSE) -> None:
@@ -295,10 +293,7 @@ class _CostSums:
         keep = 1.0 / a
         mean = total - min(max(spent, 1e-3 * total), (1.0 - 1e-3) * total)
         tilt = saddle_tilt(keep[live], cost[live], mean) if total > 0.0 else 0.0
-        steepest = _STEEPEST / states
-        if spent <= 1e-3 * total and ramp.height > _HIGH:  # or the ramp's lower parts are lost
-            steepest = min(steepest, 0.97 * unit)
-        tilt = min(tilt, float(np.float32(steepest)))
+        tilt = min(tilt, float(np.float32(min(_STEEPEST / states, _OF_RAMP * unit))))
         self.steps = changed_sum(keep, whole, cost - whole, tilt, states)
         log_factor = self.steps.log_scale + tilt * spent
         largest = max(-ramp.height, log_factor)
@@ -356,8 +351,7 @@ class _LatticeSums:
         steps, states = costs.steps, len(costs.above)
         change = steps.low + steps.high
         live = change > 0.0
-        largest = max(1.0, float(costs.above.max()), float(np.abs(costs.excess).max()))
-        if not live.any() or largest > _LARGEST:
+        if not live.any():
             return None
         n = steps.weights[live]
         all_changed = float(n.sum()) + len(n) + 1.0
@@ -367,7 +361,7 @@ class _LatticeSums:
             lost = _LOST + math.log(float(change[live].min()))
             with np.errstate(over="ignore"):
                 grown = np.expm1(np.outer(rates, n + 1.0)) * change[live]
-                ends = (np.log1p(grown).sum(axis=1) + math.log(largest) - lost) / rates
+                ends = (np.log1p(grown).sum(axis=1) - lost) / rates
             all_changed = min(all_changed, float(ends.min()))
         if all_changed > _LONGEST:
             return None

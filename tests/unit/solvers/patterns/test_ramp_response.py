@@ -121,10 +121,19 @@ def test_sums_on_a_grid_by_inversion_are_those_by_recursion(k: int, top: float) 
     np.testing.assert_allclose(sums.pairs(values[1]), costs.pairs(values[1]), rtol=0, atol=1e-12)
 
 
-def test_a_steep_tilt_is_left_to_the_recursion() -> None:
-    # Numbers of 10^-16 of the largest would be lost in the others' roundings.
-    ramp = Ramp(np.array([20.0, 0.5, 0.5, 0.5]), 10.45, 25.0)
-    assert _LatticeSums.of(_CostSums(ramp, np.full(4, 0.5), np.full(4, 2.0), 700)) is None
+def test_a_coarse_grid_tells_levels_wherever_the_mass_is() -> None:
+    # On the plateau, on the ramp or below it, with slopes of less than a state.
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        a, level = random.integers(2, 30, 8), np.exp(random.uniform(-4.6, 2.5, 8))
+        problem = checked_problem(a.tolist(), level.tolist())
+        change = problem.change_probability
+        slopes = level * random.uniform(1.0, 2.0, 8)
+        top = random.uniform(0.1, 1.0) * float(slopes @ change)
+        ramp = Ramp(slopes, top, random.uniform(0.4, 1.0) * float(level.sum()))
+        got = GridRamps(problem.n_categories).response(ramp, change).level
+        right = OrbitRamps(orbits(problem)).response(ramp, change).level
+        np.testing.assert_allclose(got, right, rtol=0, atol=1e-2)
 
 
 def test_a_rare_change_is_right_to_parts_of_itself() -> None:
