@@ -179,8 +179,10 @@ class OrbitRamps:
 class GridRamps:
     """Sums over t = Σ_{changed} c_i, on a grid of states from 0 to where the ramp's bottom is, b.
 
-    A cost between two states is rounded to one of them at random ("dither"): right on average. With
-    F = f e^{−E}, F − e^{−E} vanishes from b on, so states beyond are left out without loss:
+    A cost between two states is rounded to one of them at random ("dither"), so that e^{−cost} is
+    right on average: what a change is worth on the ramp. (Where the cost itself is, slopes of less
+    than a state come out up to half a state, in nats, too small.) With F = f e^{−E}, F − e^{−E}
+    vanishes from b on, so states beyond are left out without loss:
 
         E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i].
 
@@ -294,7 +296,8 @@ class _CostSums:
         mean = total - min(max(spent, 1e-3 * total), (1.0 - 1e-3) * total)
         tilt = saddle_tilt(keep[live], cost[live], mean) if total > 0.0 else 0.0
         tilt = min(tilt, float(np.float32(min(_STEEPEST / states, _OF_RAMP * unit))))
-        self.steps = changed_sum(keep, whole, cost - whole, tilt, states)
+        dither = np.expm1(-unit * (cost - whole)) / math.expm1(-unit)
+        self.steps = changed_sum(keep, whole, dither, tilt, states)
         log_factor = self.steps.log_scale + tilt * spent
         largest = max(-ramp.height, log_factor)
         self.base, factor = math.exp(-ramp.height - largest), math.exp(log_factor - largest)

@@ -136,6 +136,16 @@ def test_a_coarse_grid_tells_levels_wherever_the_mass_is() -> None:
         np.testing.assert_allclose(got, right, rtol=0, atol=1e-2)
 
 
+def test_the_least_slope_is_told_between_two_states() -> None:
+    # One of 0.001 where a state is 0.07: rounded at random by its part of a state, it would be
+    # worth 3 % less on the ramp, and no cap 1 % above the level could be kept.
+    problem = checked_problem([2] * 7, [8.0] * 6 + [1e-3])
+    ramp, change = Ramp(np.append(np.full(6, 9.0), 1e-3), 2.0, 50.0), problem.change_probability
+    got = GridRamps(problem.n_categories).response(ramp, change).level
+    right = OrbitRamps(orbits(problem)).response(Ramp(np.array([9.0, 1e-3]), 2.0, 50.0), change[5:])
+    assert got[-1] == pytest.approx(right.level[-1], rel=2e-3)
+
+
 def test_a_rare_change_is_right_to_parts_of_itself() -> None:
     # Sums beyond the states that are told apart are few, but not beside a change of 10^-14.
     ramp, a = Ramp(np.append(np.linspace(0.25, 1.4, 29), 35.0), 20.0, 41.0), np.full(30, 10.0)
