@@ -41,7 +41,9 @@ _VETO = 0.003
 _ROUNDING = 1e-10
 """Part of a cap that is left to rounding."""
 
-_STEPS = 24
+_STEPS, _STEPS_NEAR = 24, 12
+"""Steps that are taken at most, and from the ramp for a share of the caps close by: where there is
+one it takes about five."""
 _STALLED = 5
 _FASTEST = 0.8
 """Largest move of ln c in a step."""
@@ -269,6 +271,7 @@ class RampFit:
         share: float | None,
         *,
         veto: bool = True,
+        steps: int | None = None,
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope keeps this share of its cap.
 
@@ -278,13 +281,14 @@ class RampFit:
             share: of the caps, above 0; None to leave w where it is, whatever the caps are.
             veto: whether a slope may rest just above b, instead of a cap being reached: the case
                 of one level far above the others, which then decides E by itself.
+            steps: the most that are taken, if not those of all.
 
         Returns:
             None if the steps do not settle.
         """
         now = _Step(self, slopes, w, top, share, veto)
         stalled, best = 0, now
-        for _ in range(self._steps):
+        for _ in range(steps or self._steps):
             if now.miss <= self.tolerance:
                 return now.resting().fit()
             move = None if stalled > _STALLED else now.newton()
@@ -457,6 +461,7 @@ class RampSearch:
         largest = float(asked.problem.attribute_epsilon.max())
         giant = _GIANT * asked.height < largest <= _ORDINARY
         self._loosened = not (giant and sums.size.sum() > _OTHERS)
+        self._unchanged: Fit | None = None  # the ramp without a plateau found on the way
 
     def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
@@ -484,6 +489,7 @@ class RampSearch:
         """Return a ramp where no start settles: from the product law, from looser caps, or one
         below which the mass is."""
         without = self._from_independent(share)
+        self._unchanged = without if without is not None and without.ends_unchanged else None
         if without is not None and abs(without.by_top) < _STEEP:
             return without
         result = None
@@ -502,7 +508,7 @@ class RampSearch:
         settles.
 
         One that ends where nothing is changed keeps every floor (docs/proofs/clipped.md,
-        Proposition 6): the last resort.
+        Proposition 6): the last resort, and where the search came by one it is no worse than that.
 
         Args:
             floor: t.
@@ -541,7 +547,9 @@ class RampSearch:
                 break  # nothing lies where the top is: it is a vote
             else:
                 low, below, step = new, ratio, 1.5 * step
-        return kept or next(_settled(self._ending_unchanged(low)), None)
+        if kept is None:
+            kept = next(_settled(self._ending_unchanged(low)), None)
+        return min(_settled([kept, self._unchanged]), key=self._cost, default=None)
 
     def still_keeping(self, floor: float, fit: Fit, *, up: bool = True) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, from one that keeps it or nearly does;
@@ -575,7 +583,7 @@ class RampSearch:
     def _ending_unchanged(self, fit: Fit) -> Iterator[Fit | None]:
         """Yield ramps without a plateau: from the one that was found, and from the product law."""
         yield self._fit.at(fit.ramp.slopes, fit.w, None, fit.share)
-        yield self._from_independent(fit.share)
+        yield self._unchanged or self._from_independent(1.0)
 
     def _from_independent(self, share: float) -> Fit | None:
         """Go from the product law to a ramp without a plateau: w gets better in steps, the slopes
@@ -655,7 +663,7 @@ class RampSearch:
                 lifted = self._moved(now, _LIFT * now.ramp.top) if lifts else None
                 if lifted is None:
                     return None
-                now, step, lifts = lifted, _STRIDE, lifts - 1
+                now, step, lifts = lifted, 2.0 * _SHORTEST, lifts - 1
             left = math.log(share / used)
             next_share = share if abs(left) <= step else used * math.exp(math.copysign(step, left))
             new = self._with_share(now, next_share)
@@ -668,7 +676,8 @@ class RampSearch:
         return now
 
     def _with_share(self, fit: Fit, share: float) -> Fit | None:
-        return self._again(fit, fit.w, None if fit.ends_unchanged else fit.ramp.top, share)
+        top = None if fit.ends_unchanged else fit.ramp.top
+        return self._fit.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto, steps=_STEPS_NEAR)
 
     def _moved(self, fit: Fit, top: float) -> Fit | None:
         slopes, w, move = fit.ramp.slopes, fit.w, top - fit.ramp.top

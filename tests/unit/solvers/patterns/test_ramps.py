@@ -159,6 +159,23 @@ def test_a_total_that_pays_for_the_largest_levels_ends_at_these() -> None:
     assert (best.ramp.slopes <= 1.05 * most).all()
 
 
+def test_a_ramp_without_a_plateau_that_was_found_on_the_way_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, sums, least = request(2, 7)
+    caps = 1.1 * problem.attribute_epsilon
+    search = RampSearch(sums, AtLevels(problem, caps), least + 0.3, 1e-12)
+    for name in ("_starts", "_ending_unchanged"):  # as where levels are far apart
+        monkeypatch.setattr(search, name, lambda *_: iter(()))
+    best = search.best(1.0)
+    assert best is not None
+    assert search.least_ratio(best) < 1.0
+    monkeypatch.setattr(search, "_moved", lambda *_: None)
+    kept = search.keeping(1.0, best)
+    assert kept is not None
+    assert kept.ends_unchanged
+
+
 def test_where_no_top_keeps_a_floor_the_ramp_without_a_plateau_does() -> None:
     problem, sums, least = request(2, 7)
     search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
