@@ -8,12 +8,15 @@ two gated sums, which are mixed as one.
 
 What is mixed for stricter caps is among what is mixed for looser ones, whatever the floor: the best
 ramps under each of them, with their neighbours; and what prices ask for (`ramp_pricing`), which is
-looked for under a few caps and floors only, the same for every request, in one order.
+looked for under a few caps and floors only, the same for every request, in one order: the caps
+from the strictest on, and of stricter floors those that cost about as much.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -87,10 +90,14 @@ grid one that falls at once has another end."""
 _NEW = 0.5
 """Part of the newest prices in those that are used: they swing less so."""
 
-_CAPS, _STRICT, _FLOORS = {2.0: 1.0, 1.5: 0.8}, 1.25, (0.5, 0.9, 1.0)
+_CAPS, _FLOORS = {2.0: 1.0, 1.5: 0.8, 1.25: 1.0}, (0.5, 0.9, 1.0)
 """Caps, as multiples of the levels, and floors for which this is done, for caps with the part of
 the times: the same for every request, so that what is found for a stricter one is found for a
-looser one. And those that it is done for where all of these are looser."""
+looser one."""
+
+_CLOSE = 0.01
+"""Part of ε up to which a mixture may cost more under a stricter floor for this to be done for that
+one too: beyond, nothing that is found there costs less than what is found here."""
 
 _EVENLY = 2e-3
 """Part by which caps may differ from these."""
@@ -135,6 +142,7 @@ class _Stage:
         caps: γ in nats, shape (k,).
         places: of ramps in the pool.
         ramp: the best under these caps, once it is known.
+        ratio: the least ratio of a pair in it.
         looked_at: whether it has been looked for.
         raised: whether those with its top moved up are in the pool.
     """
@@ -142,6 +150,7 @@ class _Stage:
     caps: FloatArray
     places: list[int]
     ramp: Fit | None = None
+    ratio: float = 0.0
     looked_at: bool = False
     raised: bool = False
 
@@ -153,7 +162,7 @@ def blended(
     height: float,
     floor: float | None,
     *,
-    times: float = 1.0,
+    times: float | None = None,
 ) -> Blend:
     """Return the mixture of least ε that is found.
 
@@ -164,7 +173,8 @@ def blended(
             the levels next; shapes (k,).
         height: about the record's ε, in nats.
         floor: t, or None.
-        times: part of the rounds in which prices are asked for, each of which takes its time.
+        times: where mixtures are looked for several times, the part of the rounds in which prices
+            are asked for, and then for the loosest two of the caps and one floor; all if None.
     """
     pool = _Pool(checked_problem(counts.tolist(), aimed.tolist()), height, floor)
     # All but the uniform law, and independent responses.
@@ -180,6 +190,7 @@ def blended(
         if fit is None:
             continue
         best = best or fit
+        stage.ratio = search.least_ratio(fit)
         held = min(pool.epsilon(), math.inf if keeping is None else keeping.w)
         if fit.w >= held:
             if gained and fit.w >= (1.0 + _ABOVE) * held:
@@ -187,24 +198,18 @@ def blended(
             continue
         gained = True
         about = pool.add_about(fit, stage.caps)
-        if floor is None or search.least_ratio(fit) >= floor + _SURELY:
+        if floor is None or stage.ratio >= floor + _SURELY:
             keeping = fit
             continue
         for ramp in search.raised(fit, _RAISED):
             about += pool.add_about(ramp, stage.caps)
         stage.places, stage.raised = stage.places + about, True
     before, priced = pool.size, False
-    if floor is not None and (keeping is None or best is None or keeping.w > best.w + _DEAR):
-        rungs = [
-            (stage, part)
-            for stage in stages
-            for one, part in _CAPS.items()
-            if _is_multiple(stage.caps, one * aimed)
-        ]
-        strict = (stage for stage in stages if _is_multiple(stage.caps, _STRICT * aimed))
-        rungs = rungs or [(next(strict, stages[-1]), 1.0)]
-        rungs = [(stage, times * part) for stage, part in rungs]
-        priced = _add_lacking(pool, rungs, floor)
+    rungs, floors = _to_price(stages, aimed), _floors_to_price(pool, stages, floor, keeping)
+    if times is not None:
+        rungs, floors = [(stage, times * part) for stage, part in rungs[:2]], islice(floors, 1)
+    for least in floors:
+        priced |= _add_lacking(pool, rungs, least)
     law = _passing(pool.law(), aimed, caps[0], floor)
     if priced and law is None:
         law = _passing(pool.law(exactly=True), aimed, caps[0], floor)
@@ -243,6 +248,44 @@ def _is_multiple(caps: FloatArray, of: FloatArray) -> bool:
     return bool((np.abs(caps / of - 1.0) < _EVENLY).all())
 
 
+def _floors_to_price(
+    pool: "_Pool", stages: list[_Stage], floor: float | None, keeping: Fit | None
+) -> Iterator[float]:
+    """Yield the floors for which prices are asked, the lowest first: of the request, and stricter
+    ones that mixtures keep for little more. None that costs little: then there is little to gain.
+
+    Args:
+        pool: what is mixed so far.
+        stages: of the request.
+        floor: t, or None.
+        keeping: the best ramp that keeps it, if one does.
+    """
+    found = [(stage.ramp.w, stage.ratio) for stage in stages if stage.ramp is not None]
+    best = found[0][0] if found else -math.inf
+    held = min(pool.epsilon(), math.inf if keeping is None else keeping.w)
+    asked = floor is not None and (keeping is None or keeping.w > best + _DEAR)
+    for one in _FLOORS:
+        if floor is not None and one < floor:
+            continue
+        keeps = (epsilon for epsilon, ratio in found if ratio >= one + _SURELY)
+        if min(keeps, default=math.inf) > best + _DEAR:
+            if not asked and pool.epsilon_above(one) > (1.0 + _CLOSE) * held:
+                return
+            yield one
+        asked = False
+
+
+def _to_price(stages: list[_Stage], aimed: FloatArray) -> list[tuple[_Stage, float]]:
+    """Return those for whose caps prices are asked, the loosest first, with the part of the times;
+    where all of these are looser, the strictest there is."""
+    return [
+        (stage, part)
+        for stage in stages
+        for one, part in _CAPS.items()
+        if _is_multiple(stage.caps, one * aimed)
+    ] or [(stages[-1], 1.0)]
+
+
 def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float) -> bool:
     """Add ramps that mixtures for some caps lack, by their programs' prices, if there are any.
 
@@ -250,7 +293,7 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
     found for some depends on nothing that is looser, and is the same for every request that has
     them among its stages. Not where the floor costs little: then there is little to gain.
     """
-    alone = pool.some([], min(one for one in _FLOORS if one >= floor))
+    alone = pool.some([], floor)
     lacking, taken, known = set[int](), set[int](), set[int]()
     for stage, part in reversed(stages):
         first = alone.size
@@ -426,6 +469,12 @@ class _Pool:
         """
         shares = self._mixing.shares(self._floor, None if first is None else np.arange(first))
         return math.inf if shares is None else self._mixing.epsilon(shares)
+
+    def epsilon_above(self, floor: float) -> float:
+        """Return the same under another floor, of which the program knows nothing afterwards."""
+        mixing = copy(self._mixing)
+        shares = mixing.shares(floor + 2.0 * FLOOR_MARGIN)
+        return math.inf if shares is None else mixing.epsilon(shares)
 
     def price(self, steepest: FloatArray, part: float) -> list[int]:
         """Add ramps that the program's prices ask for, no steeper than this, in such a part of the

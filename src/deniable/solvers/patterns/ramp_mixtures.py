@@ -222,11 +222,13 @@ class Mixing:
         scaling[0] = 1.0
         largest = np.abs(rows[:, 2 : m + 2]).max(axis=0)  # small where the level is faint
         scaling[2 : m + 2] = np.maximum(scaling[2 : m + 2], 1.0 / largest)
+        none = np.zeros_like(self._looked_at)
         while True:
+            looked_at = none if floor is None else self._looked_at
             here = (rows[active] * scaling).T
             total, ratios = here[1], here[m + 2 :]
             equal = np.concatenate([here[:1], here[2 : m + 2]])
-            matrix = np.vstack([equal, ratios[self._looked_at] - least * total])
+            matrix = np.vstack([equal, ratios[looked_at] - least * total])
             scale = np.maximum(np.abs(matrix).max(axis=0), ends[active])
             lower = np.zeros(len(matrix))
             lower[0] = 1.0
@@ -235,7 +237,7 @@ class Mixing:
             program = highs.Program(
                 -ends[active] / scale, zero, most, highs.dense_rows(matrix / scale), lower, upper
             )
-            names = np.append(np.arange(-len(equal), 0), np.flatnonzero(self._looked_at))
+            names = np.append(np.arange(-len(equal), 0), np.flatnonzero(looked_at))
             answer = highs.run(program, start=self._start(active, names))
             if answer.status == "failed":  # as one that is unbounded, which no share is
                 answer = highs.run(replace(program, upper=scale))
@@ -249,7 +251,7 @@ class Mixing:
             price = np.zeros(rows.shape[1])
             price[0], price[2 : m + 2] = of_levels[0], of_levels[1:]
             price[1] = -least * of_floors.sum()
-            price[m + 2 :][self._looked_at] = of_floors
+            price[m + 2 :][looked_at] = of_floors
             price *= scaling
             reduced = -ends - rows @ price
             # Once more without the solver's tolerances.
@@ -261,11 +263,11 @@ class Mixing:
             shares[used] += np.linalg.lstsq(scaled, left, rcond=_DEPENDENT)[0]
             shares = np.asarray(np.maximum(shares, 0.0) / scale)
             broken = ratios @ shares < (least - _BROKEN) * (total @ shares)
-            broken &= ~self._looked_at & (floor is not None)
+            broken &= ~looked_at & (floor is not None)
             lacking = np.setdiff1d(every[reduced[every] < -_LEAST_GAIN], active)
             if not broken.any() and not len(lacking):
                 break
-            self._looked_at |= broken
+            self._looked_at = self._looked_at | broken
             lacking = lacking[np.argsort(reduced[lacking])[:_AT_ONCE]]
             active = np.union1d(active, lacking)
         self._active = np.union1d(self._basic[0], np.argsort(reduced)[:_KEPT])

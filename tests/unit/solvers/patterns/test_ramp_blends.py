@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
     assert costs[0] < costs[-1] - 0.1
 
 
-def test_what_is_mixed_is_mixed_anew_for_larger_levels() -> None:
+def test_what_is_mixed_is_mixed_anew_for_larger_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ramp_blends, "_PRICED", 1)
     levels = spread(2)
     blend = blended(COUNTS, levels, [2.0 * levels], 8.0, FLOOR)
     assert blend.part is not None
@@ -122,6 +124,7 @@ def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPa
 def test_where_pricing_ends_higher_what_was_found_before_is_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(ramp_blends, "_PRICED", 1)
     levels = spread(4)
     height = float(0.5 * levels.sum())
     stricter = blended(COUNTS, levels, [1.5 * levels], height, FLOOR).part
@@ -167,32 +170,61 @@ def test_what_is_known_to_few_digits_is_left_out_where_a_mixture_fails(
     assert part.account.epsilon == second.account.epsilon > first.account.epsilon
 
 
+def asked(
+    monkeypatch: pytest.MonkeyPatch, levels: FloatArray, *requests: tuple[Sequence[float], float]
+) -> Iterator[tuple[list[tuple[float, float, float]], float]]:
+    """Yield what prices were asked for, and the ε of the law, for multiples of the levels and
+    floors: multiple, floor and ε of every mixture that was added to."""
+    price, told = ramp_blends._Pool.price, list[tuple[float, float, float]]()
+
+    def listening(pool: ramp_blends._Pool, steepest: FloatArray, *rest: Any) -> list[int]:
+        found = price(pool, steepest, *rest)
+        assert pool._floor is not None
+        multiple = float((steepest / levels).max())
+        told.append((round(multiple, 3), round(pool._floor, 3), pool.epsilon()))
+        return found
+
+    monkeypatch.setattr(ramp_blends._Pool, "price", listening)
+    for name, few in (("_PRICED", 0.1), ("_TOPPED", 0.1), ("_STARTS", 3)):
+        monkeypatch.setattr(ramp_blends, name, few)
+    for multiples, floor in requests:
+        told.clear()
+        caps = [one * levels for one in multiples]
+        part = blended(COUNTS, levels, caps, float(0.5 * levels.sum()), floor).part
+        assert part is not None
+        yield [*told], part.account.epsilon
+
+
 def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    levels, price = spread(4), ramp_blends._Pool.price
-    asked: list[list[tuple[float, float]]] = []
-
-    def told(pool: ramp_blends._Pool, steepest: FloatArray, *rest: Any) -> list[int]:
-        found = price(pool, steepest, *rest)
-        asked[-1].append((float((steepest / levels).max()), pool.epsilon()))
-        return found
-
-    monkeypatch.setattr(ramp_blends._Pool, "price", told)
-    costs = []
-    for rounds in ("_PRICED", "_TOPPED"):
-        monkeypatch.setattr(ramp_blends, rounds, 0.3)
-    for multiples in ((2.0, 1.5, 1.25), (1.7, 1.5, 1.25), (1.3, 1.25, 1.1)):
-        asked.append([])
-        caps = [one * levels for one in multiples]
-        part = blended(COUNTS, levels, caps, float(0.5 * levels.sum()), FLOOR).part
-        assert part is not None
-        costs.append(part.account.epsilon)
-    rungs = [[round(one, 3) for one, _ in found] for found in asked]
-    assert rungs == [[1.5, 2.0], [1.5], [1.25]]
-    for (_, here), (_, there) in zip(asked[1], asked[0], strict=False):
-        assert here == pytest.approx(there, abs=1e-9)  # nothing that is looser changes it
+    monkeypatch.setattr(ramp_blends, "_CLOSE", -1.0)  # no stricter floor
+    strict = [((1.7, 1.5, 1.25), FLOOR), ((1.3, 1.25, 1.1), FLOOR), ((1.2, 1.1), FLOOR)]
+    found, costs = zip(
+        *asked(monkeypatch, spread(4), ((2.0, 1.5, 1.25), FLOOR), *strict), strict=True
+    )
+    rungs = [[multiple for multiple, _, _ in one] for one in found]
+    assert rungs == [[1.25, 1.5, 2.0], [1.25, 1.5], [1.25], [1.1]]
+    for one in found[1:3]:
+        for (_, _, here), (_, _, there) in zip(one, found[0], strict=False):
+            assert here == pytest.approx(there, abs=1e-9)  # nothing that is looser changes it
     assert all(loose <= strict + 1e-3 for loose, strict in itertools.pairwise(costs))
+
+
+def test_prices_are_asked_for_stricter_floors_too_that_cost_about_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = [((2.0,), floor) for floor in (0.0, 0.7, 1.0)]
+    monkeypatch.setattr(ramp_blends, "_CLOSE", math.inf)
+    found, costs = zip(*asked(monkeypatch, spread(4), *requests), strict=True)
+    floors = [sorted({floor for _, floor, _ in one}) for one in found]
+    assert floors == [[0.5, 0.9, 1.0], [0.9, 1.0], [1.0]]
+    for one in found[:2]:
+        np.testing.assert_allclose(one[-1:], found[2], atol=1e-9)
+    assert all(loose <= strict + 1e-9 for loose, strict in itertools.pairwise(costs))
+    monkeypatch.setattr(ramp_blends, "_CLOSE", -1.0)
+    found, _ = zip(*asked(monkeypatch, spread(4), *requests[:2]), strict=True)
+    assert [sorted({floor for _, floor, _ in one}) for one in found] == [[0.5], [0.9]]
 
 
 def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
