@@ -73,8 +73,8 @@ def test_a_total_beyond_all_caps_buys_levels_at_the_caps() -> None:
 
 def test_a_total_most_of_whose_levels_are_at_their_largest_is_spent() -> None:
     # ε rises slowly with the scale there; fourteen secants left 6e-6 of the total.
-    ratios, limits = [0.41266575, 15.0, 20.0], [3.899] * 3
-    spent = totals.spend([14, 7, 43], 8.568, ratios, [math.inf] * 3, math.inf, 0.5, limits=limits)
+    asked = [14, 7, 43], 8.568, [0.41266575, 15.0, 20.0], [math.inf] * 3, math.inf, None
+    spent = totals.spend(*asked, limits=[3.899] * 3, fair=True)
     assert 8.568 * (1 - 1e-6) <= spent.solution.epsilon <= 8.568
 
 
