@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels
-from deniable.design.account import CapCost, Design
+from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
 from deniable.design.methods import (
     DEFAULT_METHOD,
@@ -199,13 +199,20 @@ def design(
             at_most or {},
             allow_changed_levels=allow_changed_levels,
         )
-        if not at_most and result.epsilon < epsilon * (1 - _UNSPENT):
+        if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, at_most or {}):
             left = f"Of the total of {nats_text(f'{epsilon:g}')} {result.epsilon:.6g} are spent"
             note = f"{left}: no larger levels were found for it."
             result = replace(result, notes=(*result.notes, note))
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
+    """Whether every level is the largest that it may be."""
+    mechanism = result.mechanism
+    levels = zip(mechanism.schema.names, mechanism.attribute_epsilon, strict=True)
+    return all(level >= at_most.get(name, math.inf) - EXACT_WITHIN for name, level in levels)
 
 
 @_one_thread()

@@ -354,6 +354,13 @@ def test_a_total_that_cannot_be_spent_is_told_of() -> None:
     words = r"Of the total of 40 nats 3[78]\.\d+ are spent: no larger levels were found for it\."
     assert re.fullmatch(words, note)
     assert design(Schema.anonymous((2, 2)), epsilon=4).notes == ()
+    # Unless it is the request that keeps all levels down, and not of one attribute alone.
+    three = Schema.anonymous((5, 5, 5))
+    names = ("a1", "a2", "a3")
+    (note,) = design(three, epsilon=1.6, at_most=dict.fromkeys(names, 0.3)).notes
+    assert "answer independently" in note
+    notes = design(three, epsilon=1.6, given_rest=0.4, at_most={"a1": 0.3}).notes
+    assert any("no larger levels were found" in note for note in notes)
 
 
 def test_solvers_compute_on_one_thread_whatever_the_processors(monkeypatch):

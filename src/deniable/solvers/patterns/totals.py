@@ -58,10 +58,9 @@ _MIXED_TO, _MIXED_GAINS = 20, 1e-3
 little. And what is gained at least, in the sum of the levels' logarithms: mixtures take longer to
 draw."""
 
-_BELOW_LIMIT, _BELOW_LIMITS = 0.9, 10
-"""Part of a cap in nats up to which a total's division raises a level, at the cap itself only an
-independent response keeps it; and parts of all caps at most that are tried where that leaves some
-of the total."""
+_BELOW_LIMIT = 0.9
+"""Part of a cap in nats up to which a total's division raises a level, while others can rise: at
+the cap itself only an independent response keeps it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +231,9 @@ class _TotalSearch:
         """Return what the total buys where every level may be as large as a division makes it: the
         same part of all caps; None if these levels cost more than the total."""
 
-        def levels(part: float) -> FloatArray:
-            return np.minimum(part * self._limits, self._alone)
+        def levels(nearness: float) -> FloatArray:
+            # The part by which levels are below caps halves where ε rises by about as much.
+            return np.minimum((1.0 - 1.0 / nearness) * self._limits, self._alone)
 
         def look(levels: FloatArray) -> _Laws | None:
             counts, caps = self._problem.counts.tolist(), self._division.caps(levels).tolist()
@@ -241,8 +241,11 @@ class _TotalSearch:
             over = whole.epsilon > self._total
             return None if over and (levels <= most).all() else (list(whole.parts), whole.method)
 
-        times = 1 if (most == self._alone).all() else _BELOW_LIMITS
-        return self._by_secants(_BELOW_LIMIT, look, times, levels, 1.0)
+        grouped = orbits(self._problem, most.tolist()) if len(most) <= MOST_IN_TABLE else None
+        quick = grouped is not None and len(grouped.chance) <= EXACT_IN_A_SEARCH
+        times = _PROGRAMS if quick else _SOLVED
+        top = math.fsum(self._alone.tolist())
+        return self._by_secants(1.0 / (1.0 - _BELOW_LIMIT), look, times, levels, top)
 
     def _apart(self, scale: float) -> FloatArray:
         """Return the levels of independent responses: these may be at their caps."""
@@ -304,34 +307,43 @@ class _TotalSearch:
         look: Callable[[FloatArray], _Laws | None],
         times: int,
         levels_at: Callable[[float], FloatArray] | None = None,
-        below: float = math.inf,
+        top: float = math.inf,
     ) -> Reached | None:
-        """Return the best of laws at levels, by secants of ln ε over ln scale.
+        """Return the best of laws at levels, by secants of ln ε over ln scale; of −ln(top − ε), if
+        no scale costs as much as a top.
 
         Args:
             scale: where to begin.
             look: returns the laws at levels, and how they were found, if they were.
             times: that this is done at most.
             levels_at: returns the levels at a scale, if they are not the division's.
-            below: scales are less than this.
+            top: as said, in nats.
         """
+        aim = (1.0 - 0.4 * UNSPENT) * self._total
         best: Reached | None = None
-        low, high = -math.inf, math.log(below)
+        levels = np.empty(0)
+        low, high = -math.inf, math.inf
         # Where levels are at their largest, or near their caps, ε rises slowly or steeply.
-        at, secant = math.log(scale), Secant(1.1, *_SLOPES)
+        at, secant = math.log(scale), Secant(1.1 if math.isinf(top) else 0.3, *_SLOPES)
         for _ in range(times):
-            levels = (levels_at or self._division.levels)(math.exp(at))
+            last, levels = levels, (levels_at or self._division.levels)(math.exp(at))
+            if best is not None and np.array_equal(levels, last):
+                break  # all are the largest they may be
             laws = look(levels)
             if laws is None and best is None:
                 return None
-            over = math.log(record_level(laws[0]) / self._total) if laws else math.inf
-            if laws and over <= 0.0:
+            spent = record_level(laws[0]) if laws else math.inf
+            if laws and spent <= self._total:
                 low, best = max(low, at), Reached(math.exp(at), levels, *laws, None)
-                if over > -UNSPENT:
+                if spent > (1.0 - UNSPENT) * self._total:
                     return best
             else:
                 high = min(high, at)
-            at = secant.next(at, over + 0.4 * UNSPENT) if laws else math.inf
+            if spent >= top or not laws:
+                at = math.inf
+            else:
+                left = math.log((top - aim) / (top - spent)) if top < math.inf else 0.0
+                at = secant.next(at, left or math.log(spent / aim))
             if not low < at < high:
                 at = 0.5 * (low + high)
         return best

@@ -63,6 +63,15 @@ def test_a_total_that_pays_for_nearly_all_caps_is_spent_at_a_part_of_them(total:
         assert keep_floor([part.law], 0.7)
 
 
+def test_a_total_is_spent_at_a_hair_below_caps_of_many_nats() -> None:
+    # The record's level rises by as much wherever what is left to the caps halves.
+    spent = totals.spend(
+        [4, 4, 2, 4], 16.0, [1.4, 1.4, 1.0, 2.8], [math.inf] * 4, math.inf, 0.5, limits=[6.4] * 4
+    )
+    assert 6.39 < spent.levels.min() <= spent.levels.max() < 6.4
+    assert 16.0 * (1 - 1e-6) <= spent.solution.epsilon <= 16.0
+
+
 def test_a_total_beyond_all_caps_buys_levels_at_the_caps() -> None:
     # The search for independent responses' scale ended before the smallest ratio's cap.
     spent = totals.spend(
