@@ -36,6 +36,10 @@ _GIANT, _PART_OF_GIANT = 0.55, 0.7
 """Part of a total from which on one of the optimum's levels is a giant, and at which it is tried
 first."""
 
+_FAR_BELOW = 0.75
+"""Part of the optimum's scale up to which a ramp that spends the total is compared with one at
+given levels."""
+
 _LOOSER = 1.1
 """Step to looser caps, as a factor, in which a ramp that keeps the floor is followed."""
 
@@ -200,6 +204,18 @@ class TotalRamps:
             beside = self._beside_a_giant(scale)
             if beside is not None and worth(beside) > least:
                 return beside
+        best = self._at_given_height(scale, least)
+        if best is None or best.scale > _FAR_BELOW * scale:
+            return best
+        # A ramp of this height may have its mass on the top, at levels that cost much less.
+        near = self._near(best.scale, self._total, best.multiple, placed=False)
+        if near is None or near.w <= math.log(best.scale):
+            return best
+        found = self._by_ramps(scale, best.multiple, best, near).reached
+        return best if found is None else max(best, found, key=worth)
+
+    def _at_given_height(self, scale: float, least: float) -> Reached | None:
+        """Return the best of what is found at the height that spends the total."""
         best, tried = self._down(scale, partial(self._by_ramps, scale), least)
         if best is None:
             best, tried = self._down(scale, partial(self._by_ramps, scale, afar=True), least)

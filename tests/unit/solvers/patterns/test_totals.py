@@ -50,6 +50,15 @@ def test_a_total_that_pays_for_all_that_levels_may_be_is_not_spent() -> None:
     assert spent.solution.epsilon == pytest.approx(0.83183, abs=1e-5)
 
 
+def test_a_larger_total_is_not_spent_on_a_ramp_with_its_mass_on_the_top() -> None:
+    # From 9 nats on levels ended at 0.89, which cost 6.6: two ramps of this height settle.
+    bought = [
+        float(totals.spend([2] * 18, total, [1.0] * 18, [math.inf] * 18, 1.1, 0.4).levels[0])
+        for total in (8.8, 9.41, 11.0)
+    ]
+    assert 1.24 < bought[0] < 1.32 < bought[1] < 1.62 < bought[2]
+
+
 @pytest.mark.parametrize("total", [1.45, 1.569])
 def test_a_total_that_pays_for_nearly_all_caps_is_spent_at_a_part_of_them(total: float) -> None:
     # Levels ended at nine tenths of their caps, with 0.14 and 0.26 nats left over; the latter
