@@ -81,6 +81,10 @@ _NEXT_TO_NOTHING = 1e-3
 """Part of ε up to which the levels of some come together: their pairs, of which a drawn law tells
 few digits, are not worth it if they stand in the others' way."""
 
+_FAINT, _MANY = 0.03, 0.25
+"""The same where they are left apart whenever they are such a part of all attributes: where levels
+are far apart half of them may be, and a common law costs more than their levels do."""
+
 _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look below its own caps, but
 at those that are the same for every request."""
@@ -208,9 +212,15 @@ def solve(
     free = _by_room(problem, limits)
     best = _around(problem, limits, pair_floor, optimum, near, exact, free)
     assert best is not None
+    shared, clear = free, _without_faint(problem, free, optimum.epsilon)
+    if len(clear) > 1 and best.method not in ("optimal", "program"):
+        fewer = _around(problem, limits, pair_floor, optimum, None, exact, clear, best.epsilon)
+        if fewer is not None and fewer.epsilon < best.epsilon:
+            free = free if best.method == "ramp" else []  # nothing to go on from, for as long again
+            best, shared = fewer, clear
     # Caps just above the levels of some leave a common law of all little room, or none; and with
     # these alone, at their levels, the request is a stricter one.
-    shared, multiple = free, limits / problem.attribute_epsilon
+    multiple = limits / problem.attribute_epsilon
     while free and best.method not in ("optimal", "program"):
         tightest = float(multiple[free].min())
         free = [i for i in free if multiple[i] > _ABOUT_AS_TIGHT * tightest]
@@ -230,6 +240,17 @@ def solve(
         fewer = _around(problem, limits, pair_floor, optimum, None, exact, dear, best.epsilon)
         best = fewer if fewer is not None and fewer.epsilon < best.epsilon else best
     return compared(best)
+
+
+def _without_faint(problem: Problem, free: list[int], epsilon: float) -> list[int]:
+    """Return these attributes without those of next to no level; none if these are not many.
+
+    Which these are depends on the levels only: what is tried for a request is for a looser one.
+    """
+    k = problem.n_attributes
+    others = _of_some_level(problem, list(range(k)), _FAINT * epsilon)
+    many = len(others) <= (1.0 - _MANY) * k
+    return [place for place in free if place in others] if many else []
 
 
 def _of_some_level(problem: Problem, places: list[int], most: float) -> list[int]:
@@ -257,8 +278,12 @@ def _around(
         return BalancedSolution((everyone,), optimum, "independent")
     alone = sorted(set(range(problem.n_attributes)).difference(free))
     inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
+    left = known - float(problem.attribute_epsilon[alone].sum())
+    level, weights = inner.attribute_epsilon.tolist(), optimum.weights[free].tolist()
+    if alone and weighted_bound(inner.counts.tolist(), level, weights) >= left:
+        return None
     without = near_optimum(inner, limits[free], floor) if alone else optimum
-    if without.lower_bound + float(problem.attribute_epsilon[alone].sum()) >= known:
+    if without.lower_bound >= left:
         return None
     found, method, ramp = _under(
         inner, limits[free], floor, without, None if alone else near, exact

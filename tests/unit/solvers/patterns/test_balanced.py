@@ -639,12 +639,13 @@ def test_a_floor_that_is_recorded_holds_for_all_2080_pairs_of_65_attributes() ->
 
 @pytest.mark.parametrize(("multiple", "floor", "most"), [(1.25, 0.5, 0.61), (1.6, 0.919, 0.67)])
 def test_faint_levels_beside_others_do_not_keep_mixtures_from_passing(
-    multiple: float, floor: float, most: float
+    monkeypatch: pytest.MonkeyPatch, multiple: float, floor: float, most: float
 ) -> None:
     # Rounding hid what a level of 1e-4 adds, or broke the floor on its pairs: 1.107, independent.
     counts = [32, 21, 9, 28, 12, 8, 2, 18, 25, 19, 44, 20]
     faint = [6.086e-05, 0.332, 0.1239, 0.03301, 0.05386, 0.0001043, 6.488e-05]
     levels = np.array([*faint, 0.008536, 0.261, 0.04781, 0.2451, 0.0008609])
+    monkeypatch.setattr(balanced, "_without_faint", lambda *_: [])
     found = balanced.solve(counts, levels.tolist(), (multiple * levels).tolist(), floor)
     assert found.method == "ramp"
     assert found.epsilon < most
@@ -662,6 +663,17 @@ def test_attributes_of_next_to_no_level_do_not_keep_the_others_from_a_common_law
     # Two attributes have no others beside which their pair could be lifted.
     two = balanced.solve([2, 3], [1.0, 2.0], [2.0, 4.0], 1.0, exact=0)
     assert two.epsilon <= 3.0
+
+
+def test_many_faint_levels_are_left_apart_where_a_common_law_costs_more_than_they_do() -> None:
+    # Of ten attributes seven are at 0.03 nats together; with them a common law costs 1.19.
+    random = np.random.default_rng(5)
+    levels = np.exp(random.uniform(math.log(1e-5), 0.0, 10))
+    counts = random.integers(2, 9, 10).tolist()
+    found = balanced.solve(counts, levels.tolist(), (1.5 * levels).tolist(), 0.9, exact=0)
+    assert found.epsilon < 1.15
+    assert levels[list(found.apart)].sum() < 0.03 * found.epsilon
+    assert len(found.apart) == 7
 
 
 @pytest.mark.slow
