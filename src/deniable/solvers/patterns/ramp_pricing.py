@@ -41,16 +41,8 @@ from deniable.solvers.patterns.ramp_mixtures import Prices
 from deniable.solvers.patterns.ramp_response import ComplexArray
 from deniable.solvers.problem import Problem
 
-_STATES, _TRANSFORMED = 96, 256
-"""Units of the grid up to the lowest bottom that a search may come to, and sums told apart."""
-
-_FREQUENCIES = np.arange(_TRANSFORMED // 2 + 1)
-_TURNS = np.exp((-2j * math.pi / _TRANSFORMED) * np.arange(_TRANSFORMED))
-_WEIGHT = np.where(_FREQUENCIES % (_TRANSFORMED // 2) == 0, 1.0, 2.0) / _TRANSFORMED
-"""The other frequencies count twice: n and −n."""
-
-_LEAST_TILT, _STEEPEST_TILT = 20.0 / _TRANSFORMED, 0.97
-"""In nats of a unit, so that sums beyond are damped; and of the ramp's own slope, the most."""
+_DAMPED, _STEEPEST_TILT = 20.0, 0.97
+"""Nats that sums beyond those told apart are damped by; and of the ramp's own slope, the most."""
 
 _NOTHING = 1e-100
 """In place of a factor of 0, by which is divided again."""
@@ -66,6 +58,34 @@ _STEPS, _GAINED = 4, 1e-4
 
 _TOP = 0.4
 """Part of the cap that a top falls by at first: from 0 few searches find where to."""
+
+
+class _Grid:
+    """A grid of what ramps cost.
+
+    Args:
+        states: units up to the lowest bottom that a search may come to.
+        told_apart: sums, more than twice as many.
+
+    Attributes:
+        states, told_apart: as given.
+        frequencies: whole numbers, from 0 to half of the sums.
+        turns: e^{−iω} of all multiples.
+        weight: of a frequency in a sum over all; the others count twice: n and −n.
+        least_tilt: in nats of a unit.
+    """
+
+    def __init__(self, states: int, told_apart: int) -> None:
+        self.states, self.told_apart = states, told_apart
+        self.frequencies = np.arange(told_apart // 2 + 1)
+        self.turns = np.exp((-2j * math.pi / told_apart) * np.arange(told_apart))
+        ends = self.frequencies % (told_apart // 2) == 0
+        self.weight = np.where(ends, 1.0, 2.0) / told_apart
+        self.least_tilt = _DAMPED / told_apart
+
+
+_COARSE, _FINE, _MOST_COARSELY = _Grid(96, 256), _Grid(192, 512), 20
+"""Grids, and attributes up to which the first is used: beyond, their slopes are fewer units."""
 
 
 class FallingRamp(NamedTuple):
@@ -176,20 +196,21 @@ class _ReducedCost:
     """
 
     def __init__(self, of: RampPrices, about: FloatArray, place: int, bottom: float) -> None:
-        self._of, self._place, self._unit = of, place, bottom / _STATES
+        grid = self._grid = _COARSE if len(of.keep) <= _MOST_COARSELY else _FINE
+        self._of, self._place, self._unit = of, place, bottom / grid.states
         self._others = np.delete(np.arange(len(of.keep)), place)
         self._keep = of.keep[self._others]
         self._among = np.ascontiguousarray(of.pairs[np.ix_(self._others, self._others)])
         self._beside = of.pairs[place, self._others]
-        tilt = max(self._saddle(about), _LEAST_TILT)
-        self._tilt = min(tilt, max(_STEEPEST_TILT * self._unit, _LEAST_TILT))
-        self._one = math.exp(-self._tilt) * _TURNS[: len(_FREQUENCIES)]
-        units = np.arange(_STATES + 2)
+        tilt = max(self._saddle(about), grid.least_tilt)
+        self._tilt = min(tilt, max(_STEEPEST_TILT * self._unit, grid.least_tilt))
+        self._one = math.exp(-self._tilt) * grid.turns[: len(grid.frequencies)]
+        units = np.arange(grid.states + 2)
         self._t, self._grown = self._unit * units, np.exp(self._tilt * units)
 
     def _saddle(self, about: FloatArray) -> float:
         """Return β for one unit, where sums are about as large as the plateau is wide."""
-        cost = np.minimum(about[self._others] / self._unit, _STATES + 1.0)
+        cost = np.minimum(about[self._others] / self._unit, self._grid.states + 1.0)
         live = cost > 0.0
         total = float(cost[live].sum())
         if total <= 0.0:
@@ -199,11 +220,12 @@ class _ReducedCost:
 
     def _factors(self, slopes: FloatArray) -> tuple[ComplexArray, ComplexArray]:
         """Return z and its derivative by the slope of every other attribute, shapes (k − 1, n)."""
-        units = np.minimum(slopes / self._unit, _STATES + 1.0)
+        grid = self._grid
+        units = np.minimum(slopes / self._unit, grid.states + 1.0)
         whole = np.floor(units).astype(np.int64)
         # The dither that falls by the rest: 1 − θ + θ e^−unit = e^−rest.
         rest, step = (units - whole) * self._unit, -math.expm1(-self._unit)
-        z = _TURNS[np.outer(whole, _FREQUENCIES) % _TRANSFORMED]
+        z = grid.turns[np.outer(whole, grid.frequencies) % grid.told_apart]
         z *= np.exp(-self._tilt * whole)[:, None]
         falls = z * (self._one - 1.0)
         z += (-np.expm1(-rest) / step)[:, None] * falls
@@ -246,7 +268,8 @@ class _ReducedCost:
         falling = np.where(above & (below < tops), ramp, 0.0)
         on_top = np.where(above & (below >= tops), ramp, 0.0)[1]
         # By states: E_μ[F W] and E_μ[F] are sums over these.
-        states = np.fft.irfft(law * np.concatenate([worths, [np.ones_like(worth)]]), _TRANSFORMED)
+        told_apart = self._grid.told_apart
+        states = np.fft.irfft(law * np.concatenate([worths, [np.ones_like(worth)]]), told_apart)
         states = states[:, : len(self._t)]
         worth_at, chance_at = states[:2], chances * states[2]
         everywhere = of.total + float(of.changed @ (1.0 - of.keep))
@@ -259,7 +282,7 @@ class _ReducedCost:
         # d(cost) takes_up = −d E_μ[F (W + cost/mass)] − (1 + cost) scale d F(all changed).
         more = cost / of.mass
         worth_at = worth_at + more * chance_at
-        spectra = np.conj(np.fft.rfft(excess, _TRANSFORMED)) * law * _WEIGHT
+        spectra = np.conj(np.fft.rfft(excess, told_apart)) * law * self._grid.weight
         both = (spectra * (worths + more * chances)).sum(axis=0)
         plain, crossed = (chances * spectra).sum(axis=0), kept * (spectra[0] - spectra[1])
         # ∂c_i/∂z_i = (1 − r_i) r_i/φ_i² and ∂s_i/∂z_i = −r_i/φ_i².
