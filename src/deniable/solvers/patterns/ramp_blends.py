@@ -69,8 +69,8 @@ _BOUNDS, _ROUNDINGS = 4.0, 1e-12
 for certain."""
 
 _DEAR, _NEAR, _GAINED = 0.2, 0.02, 1e-3
-"""Nats that the floor costs beyond which ramps are looked for by the program's prices, and under
-each caps as long as it costs so much and that gains."""
+"""Nats that the floor costs beyond which ramps are looked for by the program's prices; by how much
+the mixture differs from the best ramp where they are, under each caps; and what they gain."""
 
 _PRICED, _PRICED_AT, _STARTS = 10, 21, 12
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
@@ -94,6 +94,10 @@ _CAPS, _FLOORS = {2.0: 1.0, 1.5: 0.8, 1.25: 1.0}, (0.5, 0.9, 1.0)
 """Caps, as multiples of the levels, and floors for which this is done, for caps with the part of
 the times: the same for every request, so that what is found for a stricter one is found for a
 looser one."""
+
+_STRICT, _MOST_STRICTLY = 1.25, 24
+"""Caps for which it is done of more attributes only where all of those are looser: of 30 it takes
+too long."""
 
 _CLOSE = 0.01
 """Part of ε up to which a mixture may cost more under a stricter floor for this to be done for that
@@ -252,7 +256,8 @@ def _floors_to_price(
     pool: "_Pool", stages: list[_Stage], floor: float | None, keeping: Fit | None
 ) -> Iterator[float]:
     """Yield the floors for which prices are asked, the lowest first: of the request, and stricter
-    ones that mixtures keep for little more. None that costs little: then there is little to gain.
+    ones that mixtures keep for little more. None that a ramp keeps for little, if it costs no more
+    than a mixture: then there is little to gain.
 
     Args:
         pool: what is mixed so far.
@@ -267,10 +272,16 @@ def _floors_to_price(
     for one in _FLOORS:
         if floor is not None and one < floor:
             continue
-        keeps = (epsilon for epsilon, ratio in found if ratio >= one + _SURELY)
-        if min(keeps, default=math.inf) > best + _DEAR:
-            if not asked and pool.epsilon_above(one) > (1.0 + _CLOSE) * held:
+        kept = min(
+            (epsilon for epsilon, ratio in found if ratio >= one + _SURELY), default=math.inf
+        )
+        dear = kept > best + _DEAR
+        if not (asked and dear):
+            costs = pool.epsilon_above(one)
+            if not asked and costs > (1.0 + _CLOSE) * held:
                 return
+            dear = dear or costs < kept - _NEAR
+        if dear:
             yield one
         asked = False
 
@@ -278,12 +289,12 @@ def _floors_to_price(
 def _to_price(stages: list[_Stage], aimed: FloatArray) -> list[tuple[_Stage, float]]:
     """Return those for whose caps prices are asked, the loosest first, with the part of the times;
     where all of these are looser, the strictest there is."""
-    return [
-        (stage, part)
-        for stage in stages
-        for one, part in _CAPS.items()
-        if _is_multiple(stage.caps, one * aimed)
-    ] or [(stages[-1], 1.0)]
+    multiples = {
+        one: stage for stage in stages for one in _CAPS if _is_multiple(stage.caps, one * aimed)
+    }
+    if len(aimed) > _MOST_STRICTLY and len(multiples) > 1:
+        multiples.pop(_STRICT, None)
+    return [(stage, _CAPS[one]) for one, stage in multiples.items()] or [(stages[-1], 1.0)]
 
 
 def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float) -> bool:
@@ -291,7 +302,7 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
 
     From the strictest caps to the loosest, each with all that was added for stricter ones: what is
     found for some depends on nothing that is looser, and is the same for every request that has
-    them among its stages. Not where the floor costs little: then there is little to gain.
+    them among its stages. Not where a mixture costs about what the best ramp does without a floor.
     """
     alone = pool.some([], floor)
     lacking, taken, known = set[int](), set[int](), set[int]()
@@ -307,7 +318,7 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
         if ramp is not None and not stage.raised:
             for one in [ramp, *search.raised(ramp, _RAISED)]:
                 alone.add_about(one, stage.caps)
-        if ramp is None or alone.epsilon() > ramp.w + _NEAR:
+        if ramp is None or abs(alone.epsilon() - ramp.w) > _NEAR:
             lacking |= set(alone.price(below_caps(stage.caps), part))
     pool.take(alone, sorted(lacking - known))
     return not lacking <= known

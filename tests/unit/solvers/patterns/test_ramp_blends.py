@@ -205,6 +205,10 @@ def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_r
     )
     rungs = [[multiple for multiple, _, _ in one] for one in found]
     assert rungs == [[1.25, 1.5, 2.0], [1.25, 1.5], [1.25], [1.1]]
+    monkeypatch.setattr(ramp_blends, "_MOST_STRICTLY", 5)  # of more not for 1.25 beside others
+    requests = strict[:2]
+    many, _ = zip(*asked(monkeypatch, spread(4), *requests), strict=True)
+    assert [[multiple for multiple, _, _ in one] for one in many] == [[1.5], [1.25]]
     for one in found[1:3]:
         for (_, _, here), (_, _, there) in zip(one, found[0], strict=False):
             assert here == pytest.approx(there, abs=1e-9)  # nothing that is looser changes it
