@@ -96,8 +96,8 @@ the times: the same for every request, so that what is found for a stricter one 
 looser one."""
 
 _STRICT, _MOST_STRICTLY = 1.25, 24
-"""Caps for which it is done of more attributes only where all of those are looser: of 30 it takes
-too long."""
+"""Caps for which it is done of more attributes only where all of those are looser, and then for one
+floor: of 30 more takes too long."""
 
 _CLOSE = 0.01
 """Part of ε up to which a mixture may cost more under a stricter floor for this to be done for that
@@ -211,7 +211,9 @@ def blended(
     before, priced = pool.size, False
     rungs, floors = _to_price(stages, aimed), _floors_to_price(pool, stages, floor, keeping)
     if times is not None:
-        rungs, floors = [(stage, times * part) for stage, part in rungs[:2]], islice(floors, 1)
+        rungs = [(stage, times * part) for stage, part in rungs[:2]]
+    if times is not None or len(counts) > _MOST_STRICTLY:
+        floors = islice(floors, 1)
     for least in floors:
         priced |= _add_lacking(pool, rungs, least)
     law = _passing(pool.law(), aimed, caps[0], floor)

@@ -229,6 +229,10 @@ def test_prices_are_asked_for_stricter_floors_too_that_cost_about_as_much(
     monkeypatch.setattr(ramp_blends, "_CLOSE", -1.0)
     found, _ = zip(*asked(monkeypatch, spread(4), *requests[:2]), strict=True)
     assert [sorted({floor for _, floor, _ in one}) for one in found] == [[0.5], [0.9]]
+    monkeypatch.setattr(ramp_blends, "_CLOSE", math.inf)
+    monkeypatch.setattr(ramp_blends, "_MOST_STRICTLY", 5)  # of more it is done for one
+    found, _ = zip(*asked(monkeypatch, spread(4), requests[1]), strict=True)
+    assert [floor for _, floor, _ in found[0]] == [0.9]
 
 
 def test_of_uneven_caps_the_best_ramp_under_the_tightest_is_told() -> None:
