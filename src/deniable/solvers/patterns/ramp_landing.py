@@ -35,9 +35,10 @@ _AT_THE_END = 1e-12
 """Part of the largest sum within which a ramp ends there."""
 
 _STEPS = 60
-_RAISED = (1.0, 1.001, 1.01)
+_RAISED, _LAST = (1.0, 1.001, 1.01), 1.1
 """Times the top at which a law is looked for: where two slopes reach their caps there may be none
-below, and with a shade less of the caps, none there."""
+below, and with a shade less of the caps, none there. And one at last: where two slopes together are
+about what brings down to the bottom, steps next to the best top may not settle."""
 
 _DITHERED = 2e-5
 _SAME = 0.02
@@ -79,9 +80,8 @@ def gated_sum_of(
         shares.insert(0 if (limits > fit.asked.caps).all() else 1, None)
     for states in (COARSE, FINE):
         too_steep = False
-        for raised, share in itertools.product(
-            _RAISED[:1] if fit.ends_unchanged else _RAISED, shares
-        ):
+        tops = (*_RAISED, _LAST) if states == FINE else _RAISED
+        for raised, share in itertools.product(tops[:1] if fit.ends_unchanged else tops, shares):
             top = None if fit.ends_unchanged else raised * fit.ramp.top
             sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike, lift)
             again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
