@@ -28,6 +28,7 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.solvers import highs
 from deniable.solvers.matrices import groups, relaxed, sets
 from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
@@ -44,20 +45,20 @@ from deniable.solvers.problem import SolverError
 
 _TOLERANCE = 1e-9
 _ROUNDING = 1e-9
-_GAP = 2e-9
+_GAP, _MOST_GAP = 2e-9, 1e-4
 _MOST_ROUNDS = 40
 _SEARCHES = 12
 _CLOSE = 1e-4
 _LOST = 0.01
 _LAST_SEARCHES = 4
 _NAMED = 100
-_PROPORTIONS = 100
+_MOST_NEWTON, _SETTLED, _DEPENDENT = 30, 1e-9, 1e-14
 
 MAX_WEIGHED_CATEGORIES = 50
 """Beyond, the answers of a mechanism name categories of a group at random, and are not weighed."""
 
 Indices = npt.NDArray[np.intp]
-# Weights below this fraction of the total are what an interior-point method leaves of zero.
+# Weights below this fraction are what an interior-point method leaves of zero.
 _NEGLIGIBLE = 1e-9
 
 
@@ -133,20 +134,36 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     """
     if limits.n_categories > MAX_EXACT_CATEGORIES:
         return _beyond(limits)
+    point = _over_all_rows(limits, near)
+    if point is None:
+        # Where shares are 10⁻⁹, say: there the moments of rows are better conditioned.
+        point = _beyond(limits)
+        if not point.gap < _MOST_GAP:
+            raise InputError(
+                "privacy: the limits are too near the edge of what is possible, or some shares too "
+                "near 0, to be solved reliably; move them a little"
+            )
+    return point
+
+
+def _over_all_rows(limits: Limits, near: FrontierPoint | None) -> FrontierPoint | None:
+    """The solution over all extreme rows; None if it is not found to a small gap."""
     rows = extreme_rows(limits)
-    used, solution = _generate(limits, rows, None if near is None else near.near_rows)
+    generated = _generate(limits, rows, None if near is None else near.near_rows)
+    if generated is None:
+        return None
+    used, solution = generated
     excess = _excess(rows, solution)
     close = used[np.argsort(-excess[used], kind="stable")][: _batch(limits.n_categories)]
     certificate = certify(limits, solution.directions, solution.multipliers)
     if limits.epsilon is not None:
         rows = extreme_rows(limits, inside=True)
     matrix = _mechanism(limits, rows[used], solution.weights)
+    if matrix is None:
+        return None
     error = float(record_mse(matrix, limits.prior))
-    if not -_ROUNDING <= error / certificate.record_mse - 1.0 < 1e-4:
-        raise InputError(
-            "privacy: the limits are too near the edge of what is possible to be solved reliably; "
-            "move them a little"
-        )
+    if not -_ROUNDING <= error / certificate.record_mse - 1.0 < _MOST_GAP:
+        return None
     return FrontierPoint(limits, matrix, error, certificate, np.sort(close))
 
 
@@ -188,15 +205,30 @@ def _named(
         if weighed is not None:
             rows, weights = weighed.rows, weighed.weights
     else:
-        portions = rows / rows.sum(axis=1, keepdims=True)
-        for _ in range(_PROPORTIONS):  # towards Σ w q = p
-            weights = weights * np.exp(portions @ np.log(limits.prior / (weights @ rows)))
-    heavy = weights > _NEGLIGIBLE * weights.sum()
+        weights = _with_sums(limits, rows, weights)
+    heavy = _heavy(rows, weights)
     rows = rows[heavy]
     weights = _repair(limits, rows, weights[heavy])
     off = np.abs(weights @ rows / limits.prior - 1.0).max()
     over = 0.0 if limits.success is None else float(weights.sum()) - limits.success
     return _matrix(limits, rows, weights) if max(off, over) < 1e-9 else None
+
+
+def _with_sums(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """The weights w e^{v·q/(1·q)} that have Σ w q = p.
+
+    By Newton steps to where Σ w (1·q) e^{v·q/(1·q)} − p·v is least, of which that is the gradient.
+    """
+    p, total = limits.prior, rows.sum(axis=1)
+    scaled = rows / total[:, None] / np.sqrt(p)
+    for _ in range(_MOST_NEWTON):
+        lacking = np.sqrt(p) - (weights * total) @ scaled
+        if np.abs(lacking / np.sqrt(p)).max() < _SETTLED:
+            break
+        curve = (scaled * (weights * total)[:, None]).T @ scaled
+        change = scaled @ np.linalg.lstsq(curve, lacking, rcond=_DEPENDENT)[0]
+        weights = weights * np.exp(change / max(1.0, float(np.abs(change).max())))
+    return weights
 
 
 def _batch(n_categories: int) -> int:
@@ -205,8 +237,9 @@ def _batch(n_categories: int) -> int:
 
 def _generate(
     limits: Limits, rows: FloatArray, first: Indices | None = None
-) -> tuple[Indices, _Solution]:
-    """Solve over a growing set of rows; return their indices and the solution over them."""
+) -> tuple[Indices, _Solution] | None:
+    """Solve over a growing set of rows; return their indices and the solution over them, or None if
+    none is found."""
     program = _Program(limits)
     used = _first_rows(rows)
     if first is not None and len(first) and first[-1] < len(rows):
@@ -218,12 +251,16 @@ def _generate(
         if solution is None:
             if len(used) == len(rows):
                 break
-            used = _spread(len(rows), 4 * len(used), used)
+            more = np.union1d(used, _cheapest(limits, rows))
+            used = _spread(len(rows), 2 * len(used), more)
             continue
         proven = bound_over(limits, rows, solution.directions, solution.multipliers)
         if best is None or proven > best[0]:
             best = proven, used, solution
         reached = program.objective(rows[used], solution.weights)
+        if reached < proven * (1.0 - _MOST_GAP) and len(used) < len(rows):
+            used = _spread(len(rows), 4 * len(used), used)  # of so few it is no mechanism
+            continue
         if reached <= proven * (1.0 + _GAP) or len(used) == len(rows):
             break
         excess = _excess(rows, solution)
@@ -233,12 +270,23 @@ def _generate(
         if not len(added):
             break
         used = np.sort(np.concatenate([used, added]))
-    if best is None:
-        raise InputError(
-            "privacy: no mechanism was found within the limits; they are at the edge of what is "
-            "possible"
-        )
-    return best[1], best[2]
+    return None if best is None else (best[1], best[2])
+
+
+def _cheapest(limits: Limits, rows: FloatArray) -> Indices:
+    """Rows that a mechanism of least cost is made of: where categories are rare, few are."""
+    p = limits.prior
+    unit = 1.0 / (rows / p).max(axis=1)  # so that the program's entries are at most 1
+    program = highs.Program(
+        unit,
+        np.zeros(len(rows)),
+        np.full(len(rows), highs.INFINITY),
+        highs.dense_rows(rows.T * unit / p[:, None]),
+        np.ones(len(p)),
+        np.ones(len(p)),
+    )
+    answer = highs.run(program)
+    return np.flatnonzero(answer.x > 0.0) if answer.status == "optimal" else np.arange(len(rows))
 
 
 def _first_rows(rows: FloatArray) -> Indices:
@@ -362,18 +410,28 @@ class _Program:
         return _Solution(weights, directions, dual[:n] / p, budget_multiplier)
 
 
-def _mechanism(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """A matrix with few outputs that has the K and the cost of the solution."""
-    n = limits.n_categories
+def _mechanism(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray | None:
+    """A matrix with few outputs that has the K and the cost of the solution; None if a category is
+    in none of its rows."""
+    if not (weights @ rows).all():
+        return None
     total = rows.sum(axis=1)
-    i, j = np.triu_indices(n)
+    i, j = np.triu_indices(limits.n_categories)
     # Column a: the entries of q qᵀ/(1·q), which imply those of q, and the cost.
     conserved = np.vstack([rows[:, i].T * rows[:, j].T / total, np.ones(len(rows))])
-    keep = np.flatnonzero(weights > 1e-3 * _NEGLIGIBLE * weights.sum())
+    keep = np.flatnonzero(_heavy(rows, weights, 1e-3 * _NEGLIGIBLE))
     keep, weights = _reduce(conserved[:, keep], keep, weights[keep])
-    large = weights > _NEGLIGIBLE * weights.sum()
+    large = _heavy(rows[keep], weights)
     rows, weights = rows[keep[large]], weights[large]
     return _matrix(limits, rows, _repair(limits, rows, weights))
+
+
+def _heavy(
+    rows: FloatArray, weights: FloatArray, least: float = _NEGLIGIBLE
+) -> npt.NDArray[np.bool_]:
+    """Rows that are more than this part of what some category, which may be rare, has in all."""
+    part = weights[:, None] * rows / (weights @ rows)
+    return np.asarray(part.max(axis=1) > least)
 
 
 def _matrix(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray:
@@ -419,7 +477,7 @@ def _walk(weights: FloatArray, moves: FloatArray) -> FloatArray:
 
 def _repair(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray:
     """Move the weights a little so that Σ w q = p and the cost hold to rounding."""
-    equations, wanted = rows.T, limits.prior
+    equations, wanted = rows.T / limits.prior[:, None], np.ones(limits.n_categories)
     # Where A does not bind, the cost may already follow from the rows (all of them at δ).
     if limits.success is not None and weights.sum() > limits.success * (1.0 - 1e-2):
         equations = np.vstack([equations, np.ones(len(rows))])

@@ -54,6 +54,9 @@ _MARGIN = 0.8
 _ROUNDING = 1e-9
 # Claims within rounding of the best before the last step: nothing is left to gain.
 _MOST_READ = 3
+# A gap, as a part of the error, at which a solution proves nearly all; and in how many steps it has
+# to halve from there on.
+_NEAR, _SLOW = 1e-4, 8
 
 
 def bound(
@@ -467,25 +470,30 @@ class _Relaxed:
         """None if no step came near the optimum."""
         point = self._first()
         best: _Found | None = None
-        stalled = 0
+        stalled, gaps = 0, list[float]()
         for _ in range(_MOST_STEPS):
             error, gradient, hessian, inverse = self._model(self._entries(point.y))
             gap = float(point.slack @ point.multipliers + (point.matrix * point.square).sum())
             residuals = self._residuals(point, gradient)
             off = float(np.abs(residuals[0] * point.y).sum())
             done = gap < _TOLERANCE * error and off < 1e-7 * error
-            if done or gap < 1e-7 * error:
+            gaps.append(gap / error)
+            # At the edge of what is possible rounding ends it before.
+            slow = gaps[-1] < _NEAR and gaps[-1] > 0.5 * max(gaps[-_SLOW:-1], default=math.inf)
+            if done or slow or gap < 1e-7 * error:
                 found = self._read(point, inverse, error)
                 stalled += 1
                 if best is None or found.certificate.claim > best.certificate.claim * (1.0 + 1e-7):
                     stalled = 0
                 if best is None or found.certificate.claim > best.certificate.claim:
                     best = found
-            if done or stalled == _MOST_READ:
+            if done or slow or stalled == _MOST_READ:
                 break
             try:
                 point = self._step(point, residuals, hessian, gap, error)
             except (np.linalg.LinAlgError, ValueError):
+                if best is None and gaps[-1] < _NEAR:
+                    best = self._read(point, inverse, error)
                 break
         return best
 

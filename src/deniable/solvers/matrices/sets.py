@@ -30,6 +30,7 @@ _DIVISIONS = 20
 _AT_THE_EDGE = 4000
 _LIGHT = 1e-7
 _LEAST_NAMED = 20
+_RARE, _OWN = 1e-3, 0.1
 _MOST_ROWS = 900
 _MOST_KEPT = 6000
 _MOST_FLIPS = 80
@@ -429,6 +430,7 @@ def drawn(
     """
     generator = np.random.default_rng(0)
     heavy = found.weights > 1e-2 / number * found.weights.sum()
+    heavy[np.argmax(found.weights[:, None] * found.rows, axis=0)] = True  # of rare categories
     weights, ratio = found.weights[heavy], found.rows[heavy]
     portion, choices = weights / weights.sum(), np.full(len(ratio), np.inf)
     if limits.epsilon is not None:
@@ -466,9 +468,23 @@ def drawn(
         copy[[x, other]] = copy[[other, x]]
         weights[row] /= 2.0
         ratio, weights = np.vstack([ratio, copy]), np.append(weights, weights[row])
+    if limits.epsilon is None:
+        # Rows of rare categories are few: what they lack to their shares others have to make up.
+        rare = np.flatnonzero(limits.prior < _RARE / len(limits.prior))
+        ratio = np.vstack([ratio, _with_largest(limits, rare)])
+        weights = np.append(weights, _OWN * limits.prior[rare])
     ratio, kind = np.unique(ratio, axis=0, return_inverse=True)
     rows = ratio if limits.epsilon is None else _as_rows(limits, ratio > 0.0)
     return np.asarray(rows), np.asarray(np.bincount(kind, weights), dtype=float)
+
+
+def _with_largest(limits: Limits, categories: npt.NDArray[np.intp]) -> FloatArray:
+    """A set for each category that has no others but the largest, as few as are allowed."""
+    largest = np.argsort(-limits.prior, kind="stable")[: shape_of_rows(limits)[0] - 1]
+    rows = np.zeros((len(categories), len(limits.prior)))
+    rows[:, largest] = 1.0
+    rows[np.arange(len(categories)), categories] = 1.0
+    return rows
 
 
 def _choices(listed: Listed, ratio: FloatArray) -> FloatArray:

@@ -317,8 +317,43 @@ def test_limits_so_near_the_edge_that_a_matrix_breaks_them_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(frontier, "_mechanism", lambda *_: np.eye(3))
+    limits = average_limits([0.5, 0.3, 0.2], 0.25)
+    assert 0 <= frontier.solve(limits).gap < 1e-4  # by the moments of rows
+    monkeypatch.setattr(sets, "mechanism", lambda *args: (None, args[2]))
     with pytest.raises(InputError, match="too near the edge"):
-        frontier.solve(average_limits([0.5, 0.3, 0.2], 0.25))
+        frontier.solve(limits)
+
+
+@pytest.mark.parametrize("least", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("n", [8, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["average", "worst", "local"])
+def test_rare_categories_do_no_harm(n: int, least: float, kind: str) -> None:
+    prior = np.append([0.5, 0.3, 0.15], np.full(n - 3, least))
+    prior[3] = 1e-4
+    prior /= prior.sum()
+    if kind == "local":
+        limits = local_limits(prior, 1.0)
+    else:
+        limits = average_limits(prior, 0.3, None if kind == "average" else 0.69)
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-9)
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < 1e-4
+
+
+@pytest.mark.parametrize("delta", [None, 0.7])
+@pytest.mark.parametrize("n", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_many_rare_categories_do_no_harm(n: int, delta: float | None) -> None:
+    prior = np.append([0.5, 0.3, 0.15], np.full(n - 3, 1e-9))
+    prior[3 : n // 2] = np.logspace(-2, -8, n // 2 - 3)
+    prior /= prior.sum()
+    limits = average_limits(prior, 0.31, delta)
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert within(point.matrix, limits, margin=1e-8)
+    assert verify(point.certificate) >= point.certificate.claim
+    assert 0 <= point.gap < 2e-3
 
 
 def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:

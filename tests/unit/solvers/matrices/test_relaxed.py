@@ -266,6 +266,16 @@ def test_a_program_that_cannot_be_solved_leaves_the_closed_form(
     assert bound(limits).claim == relaxed.in_closed_form(limits).claim
 
 
+def test_at_the_edge_of_what_is_possible_rounding_leaves_a_proof() -> None:
+    prior = np.array([50.0] * 4 + [10.0] * 2 + [3.0] + [1.0] * 3)
+    prior /= prior.sum()
+    largest = prior.max()
+    limits = average_limits(prior, 1.0 - 1.002 * largest, 1.002 * largest)
+    found = bound(limits)
+    assert found.claim > 5.0 * relaxed.in_closed_form(limits).claim
+    assert verify(found) >= found.claim
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["average", "worst", "local", "sharp", "many", "far"])
 def test_forty_one_categories_and_a_hundred(kind: str) -> None:
