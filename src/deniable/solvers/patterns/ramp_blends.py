@@ -95,7 +95,7 @@ _CAPS, _FLOORS = {2.0: 1.0, 1.5: 0.8, 1.25: 1.0}, (0.5, 0.9, 1.0)
 the times: the same for every request, so that what is found for a stricter one is found for a
 looser one."""
 
-_STRICT, _MOST_STRICTLY = 1.25, 24
+_STRICT, _MOST_STRICTLY = 1.25, 19
 """Caps for which it is done of more attributes only where all of those are looser, and then for one
 floor: of 30 more takes too long."""
 

@@ -84,7 +84,7 @@ class _Grid:
         self.least_tilt = _DAMPED / told_apart
 
 
-_COARSE, _FINE, _MOST_COARSELY = _Grid(96, 256), _Grid(192, 512), 20
+_COARSE, _FINE, _MOST_COARSELY = _Grid(96, 256), _Grid(192, 512), 19
 """Grids, and attributes up to which the first is used: beyond, their slopes are fewer units."""
 
 
