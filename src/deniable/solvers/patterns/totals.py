@@ -53,10 +53,9 @@ _POOLS, _AFRESH = 3, 1.08
 """How often ramps to mix are looked for at most, and from how many times the levels on again at
 those that were bought."""
 
-_MIXED_TO, _MIXED_GAINS = 20, 1e-3
-"""Attributes up to which ramps are mixed after one was found: beyond, that takes long and gains
-little. And what is gained at least, in the sum of the levels' logarithms: mixtures take longer to
-draw."""
+_MIXED_TO, _MIXED_GAINS = 23, 1e-3
+"""Attributes up to which ramps are mixed after one was found: beyond, that takes long. And what is
+gained at least, in the sum of the levels' logarithms: mixtures take longer to draw."""
 
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level, while others can rise: at
