@@ -317,11 +317,13 @@ def at_levels(
     kinds: IntArray | None = None,
     lift: Lift | None = None,
     limits: FloatArray | None = None,
+    useful: float = math.inf,
 ) -> RampLaws:
     """Return the ramps for levels and caps, shapes (k,), which may be stricter than the limits.
 
     Attributes with equal categories and levels have one slope; where kinds are given, shape (k,),
-    only those of one kind, which have equal caps; and none where ramps have a lift.
+    only those of one kind, which have equal caps; and none where ramps have a lift. None is of use
+    whose E is above `useful`, if one is given.
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
     also: FloatArray | IntArray | None = kinds
@@ -334,7 +336,8 @@ def at_levels(
         also = np.round(caps, 9)
 
     def target(groups: list[int]) -> Target:
-        return AtLevels(Problem(problem.n_categories[groups], aimed[groups]), caps[groups])
+        levels = Problem(problem.n_categories[groups], aimed[groups])
+        return AtLevels(levels, caps[groups], useful)
 
     return RampLaws(problem, also, target, height, floor, lift, limits)
 

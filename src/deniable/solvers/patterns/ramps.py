@@ -126,6 +126,8 @@ class Target(Protocol):
 
     better: float
     """1 if a smaller w is better, −1 if a larger one."""
+    useful: float
+    """The worst w, times `better`, with which a ramp is of use."""
 
     def at(self, w: float) -> Asked:
         """Return what is asked at w."""
@@ -146,12 +148,14 @@ class AtLevels:
     Args:
         problem: of the groups.
         caps: γ, infinite for none, shape (m,).
+        useful: the E up to which a ramp is of use.
     """
 
     better = 1.0
 
-    def __init__(self, problem: Problem, caps: FloatArray) -> None:
+    def __init__(self, problem: Problem, caps: FloatArray, useful: float = math.inf) -> None:
         self._problem, self._caps, self._still = problem, caps, np.zeros(len(caps))
+        self.useful = useful
 
     def at(self, w: float) -> Asked:
         return Asked(self._problem, self._caps, w, self._still, self._still, 1.0)
@@ -173,7 +177,7 @@ class AtTotal:
         below: how far below these levels to aim, in nats.
     """
 
-    better = -1.0
+    better, useful = -1.0, math.inf
 
     def __init__(
         self,
@@ -461,7 +465,8 @@ class RampSearch:
         largest = float(asked.problem.attribute_epsilon.max())
         giant = _GIANT * asked.height < largest <= _ORDINARY
         self._loosened = not (giant and sums.size.sum() > _OTHERS)
-        self._unchanged: Fit | None = None  # the ramp without a plateau found on the way
+        # Ramps from the product law, by the share of the caps; most often there is none.
+        self._from_product: dict[float, Fit | None] = {}
 
     def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
@@ -489,7 +494,6 @@ class RampSearch:
         """Return a ramp where no start settles: from the product law, from looser caps, or one
         below which the mass is."""
         without = self._from_independent(share)
-        self._unchanged = without if without is not None and without.ends_unchanged else None
         if without is not None and abs(without.by_top) < _STEEP:
             return without
         result = None
@@ -549,7 +553,8 @@ class RampSearch:
                 low, below, step = new, ratio, 1.5 * step
         if kept is None:
             kept = next(_settled(self._ending_unchanged(low)), None)
-        return min(_settled([kept, self._unchanged]), key=self._cost, default=None)
+        on_the_way = (fit for fit in _settled(self._from_product.values()) if fit.ends_unchanged)
+        return min(itertools.chain(_settled([kept]), on_the_way), key=self._cost, default=None)
 
     def still_keeping(self, floor: float, fit: Fit, *, up: bool = True) -> Fit | None:
         """Return the best ramp that keeps a floor on pairs, from one that keeps it or nearly does;
@@ -583,9 +588,14 @@ class RampSearch:
     def _ending_unchanged(self, fit: Fit) -> Iterator[Fit | None]:
         """Yield ramps without a plateau: from the one that was found, and from the product law."""
         yield self._fit.at(fit.ramp.slopes, fit.w, None, fit.share)
-        yield self._unchanged or self._from_independent(1.0)
+        yield self._from_independent(1.0)
 
     def _from_independent(self, share: float) -> Fit | None:
+        if share not in self._from_product:
+            self._from_product[share] = self._without_plateau(share)
+        return self._from_product[share]
+
+    def _without_plateau(self, share: float) -> Fit | None:
         """Go from the product law to a ramp without a plateau: w gets better in steps, the slopes
         follow, and only near the best w that the caps allow are they asked to reach a cap.
 
@@ -602,6 +612,8 @@ class RampSearch:
             w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
             new = self._fit.at(now.ramp.slopes, w, None, None, veto=False)
             if new is None or _used(new) > share:
+                if self._target.better * w > self._target.useful:
+                    return None
                 part *= 0.5
             else:
                 now = new

@@ -61,6 +61,10 @@ _RISE, _RISES = 2e-3, 2
 """Part of ε by which stricter caps cost more than the last ones, and how often, after which none
 are tried."""
 
+_OF_USE = 2.0
+"""Times the total that a ramp at given levels may cost: from a dearer one without a plateau no
+secant comes to the total."""
+
 _LIFTED = range(11, 65)
 """Attributes of which a ramp is lifted for a pair, where a floor stands in the way of it."""
 
@@ -561,7 +565,8 @@ class TotalRamps:
 
     def _ramps(self, levels: FloatArray, caps: FloatArray, about: float) -> RampLaws:
         counts, floor = self._problem.counts, self._division.floor
-        return at_levels(counts, levels, caps, about, floor, self._kinds)
+        useful = _OF_USE * self._total
+        return at_levels(counts, levels, caps, about, floor, self._kinds, useful=useful)
 
     def _near(
         self, scale: float, height: float, multiple: float, placed: bool = True

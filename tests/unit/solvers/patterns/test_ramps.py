@@ -1,6 +1,7 @@
 """Ramps meet levels, caps, floors and totals, and the search finds the best top."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -283,3 +284,23 @@ def test_from_the_product_law_caps_a_tenth_above_the_levels_are_reached() -> Non
     best = RampSearch(GridRamps(problem.n_categories), target, 12.0, 1e-7, 1e-5).best(1.0)
     assert best is not None
     assert best.w < 14.36
+
+
+@pytest.mark.parametrize(("useful", "fits"), [(math.inf, 30), (22.0, 3)])
+def test_from_the_product_law_one_goes_once_and_not_on_where_no_ramp_is_of_use(
+    useful: float, fits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Beside a level of 20 ramps without a plateau end at 28.5 nats.
+    random = np.random.default_rng(1)
+    levels = np.append(random.uniform(0.2, 0.8, 20), 20.0)
+    problem = checked_problem(random.integers(2, 50, 21).tolist(), levels.tolist())
+    tried = mock.Mock(side_effect=RampFit.at)
+    monkeypatch.setattr(RampFit, "at", lambda *given, **more: tried(*given, **more))
+    target = AtLevels(problem, 1.5 * levels, useful)
+    search = RampSearch(GridRamps(problem.n_categories), target, 22.0, 1e-7, 1e-5)
+    found = search._from_independent(1.0)
+    assert (found is None) == (useful < 28.0)
+    first = tried.call_count
+    assert first <= fits
+    assert search._from_independent(1.0) is found
+    assert tried.call_count == first
