@@ -89,6 +89,9 @@ that is one, and from where it is looked at, as parts of the way."""
 _RAISED, _RAISES = 1.15, 20
 """Times the top that it is moved up by for ramps that are mixed, and how often at most."""
 
+_NEARER = 3
+"""How often a step up that fails is halved, in ln: beside a bend a long one may lead nowhere."""
+
 _FLOOR_ROOM = 3e-4
 """How far above its floor the least ratio may end."""
 
@@ -575,14 +578,20 @@ class RampSearch:
 
     def raised(self, fit: Fit, times: float = _RAISED) -> Iterator[Fit]:
         """Yield ramps with the top moved up step by step, and one without a plateau."""
+        step, nearer = times, _NEARER
         for _ in range(_RAISES):
             end = float((fit.ramp.slopes * self._fit.sums.size) @ _change(fit))
-            top = times * fit.ramp.top + 0.02
-            new = self._moved(fit, top) if top < end else None
-            if new is None:
+            top = step * fit.ramp.top + 0.02
+            if top >= end:
                 break
-            fit = new
-            yield fit
+            new = self._moved(fit, top)
+            if new is not None:
+                fit, step = new, times
+                yield fit
+            elif nearer:
+                step, nearer = math.sqrt(step), nearer - 1
+            else:
+                break
         yield from itertools.islice(_settled(self._ending_unchanged(fit)), 1)
 
     def _ending_unchanged(self, fit: Fit) -> Iterator[Fit | None]:

@@ -10,7 +10,7 @@ from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps
-from deniable.solvers.patterns.ramps import AtLevels, AtTotal, RampFit, RampSearch
+from deniable.solvers.patterns.ramps import AtLevels, AtTotal, Fit, RampFit, RampSearch
 from deniable.solvers.problem import Problem, checked_problem
 
 
@@ -304,3 +304,23 @@ def test_from_the_product_law_one_goes_once_and_not_on_where_no_ramp_is_of_use(
     assert first <= fits
     assert search._from_independent(1.0) is found
     assert tried.call_count == first
+
+
+def test_where_a_long_step_up_leads_nowhere_a_shorter_one_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, sums, least = request(2, 7)
+    search = RampSearch(sums, AtLevels(problem, 2 * problem.attribute_epsilon), least + 0.3, 1e-12)
+    best = search.best(1.0)
+    assert best is not None
+    whole = list(search.raised(best, 1.4))
+    moved = search._moved
+    long = 1.3 * best.ramp.top + 0.02  # as beside a bend
+
+    def near(fit: Fit, top: float) -> Fit | None:
+        return None if fit is best and top > long else moved(fit, top)
+
+    monkeypatch.setattr(search, "_moved", near)
+    found = list(search.raised(best, 1.4))
+    assert found[0].ramp.top == pytest.approx(math.sqrt(1.4) * best.ramp.top + 0.02)
+    assert len(found) >= len(whole)
