@@ -26,7 +26,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.ramp_families import Column, RampFamily, Shape
 from deniable.solvers.patterns.ramp_laws import AIM, FLOOR_MARGIN, keep_floor
-from deniable.solvers.patterns.ramp_mixtures import FACTORS, Mixing, below_caps
+from deniable.solvers.patterns.ramp_mixtures import FACTORS, Mixing, about_ramp, below_caps
 from deniable.solvers.patterns.ramp_pricing import HIGHER, FallingRamp, RampPrices
 from deniable.solvers.patterns.ramp_response import GridRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
@@ -446,20 +446,16 @@ class _Pool:
 
     def add_about(self, fit: Fit, caps: FloatArray) -> list[int]:
         """Add a ramp and its neighbours under caps, shape (k,); return their places."""
-        steepest = below_caps(caps)
-        slopes, fall_from, height = self._from_top(fit, steepest)
-        shapes = [Shape(fall_from, height)]
-        for factor in FACTORS:
-            shapes += [Shape(factor * fall_from, height), Shape(fall_from, factor * height)]
-            other = np.minimum(factor * slopes, steepest).tolist()
-            shapes += [Shape(fall_from, height, i, slope) for i, slope in enumerate(other)]
-        return self.add(slopes, shapes)
-
-    def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
-        """Return slopes, where the ramp starts to fall, and its height."""
-        ramp = fit.ramp
+        ramp, steepest = fit.ramp, below_caps(caps)
         fall_from = max(float(ramp.slopes @ self._change) - ramp.top, 0.0)
-        return np.minimum(ramp.slopes, steepest), fall_from, ramp.height
+        slopes, most, highest = about_ramp(ramp.slopes, ramp.height, steepest)
+        shapes = [Shape(fall_from, ramp.height)]
+        for factor in FACTORS:
+            height = min(factor * ramp.height, highest)
+            shapes += [Shape(factor * fall_from, ramp.height), Shape(fall_from, height)]
+            other = np.minimum(factor * slopes, most).tolist()
+            shapes += [Shape(fall_from, ramp.height, i, slope) for i, slope in enumerate(other)]
+        return self.add(slopes, shapes)
 
     def add_steepest(self, steepest: FloatArray) -> list[int]:
         """Add ramps as steep as the caps allow, and with each slope 0 in turn; return where."""

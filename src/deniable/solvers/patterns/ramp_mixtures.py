@@ -379,6 +379,26 @@ def below_caps(caps: FloatArray) -> FloatArray:
     return np.asarray(caps - np.minimum(_CAP_ROUNDING, _PART_OF_CAP * caps))
 
 
+def about_ramp(
+    slopes: FloatArray, height: float, steepest: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return the slopes of a ramp and of its neighbours that keep the caps, and heights.
+
+    What falls by no more than a cap keeps it however steep it is.
+
+    Args:
+        slopes: of the ramp, shape (m,).
+        height: of the ramp, in nats.
+        steepest: slopes that keep the caps whatever the height, shape (m,).
+
+    Returns:
+        The slopes; the most that they may be, shapes (m,); and how high a ramp of the first may be.
+    """
+    most = np.where(steepest < height, steepest, np.inf)
+    slopes = np.minimum(slopes, most)
+    return slopes, most, float(steepest[slopes > steepest].min(initial=math.inf))
+
+
 _Ramp = tuple[FloatArray, float, float, FloatArray]
 """Slopes c, where it starts to fall, a, height, and slopes d of its top: the density
 exp(max(min(a − Σ_{changed} c_i, −Σ_{changed} d_i), −height))."""
@@ -426,18 +446,20 @@ class _OrbitPool:
 
     def add_fit(self, fit: Fit, steepest: FloatArray) -> None:
         """Add a ramp that meets the levels."""
-        self.add(*self._from_top(fit, steepest))
+        slopes, fall_from, height = self._from_top(fit)
+        self.add(about_ramp(slopes, height, steepest)[0], fall_from, height)
 
     def add_about(self, fit: Fit, steepest: FloatArray) -> None:
         """Add a ramp and its neighbours."""
-        slopes, fall_from, height = self._from_top(fit, steepest)
+        slopes, fall_from, height = self._from_top(fit)
+        slopes, most, highest = about_ramp(slopes, height, steepest)
         self.add(slopes, fall_from, height)
         for factor in FACTORS:
             self.add(slopes, factor * fall_from, height)
-            self.add(slopes, fall_from, factor * height)
+            self.add(slopes, fall_from, min(factor * height, highest))
             for group in range(len(slopes)):
                 other = slopes.copy()
-                other[group] = min(factor * slopes[group], steepest[group])
+                other[group] = min(factor * slopes[group], most[group])
                 self.add(other, fall_from, height)
 
     def add_steepest(self, steepest: FloatArray) -> None:
@@ -619,11 +641,11 @@ class _OrbitPool:
         top = -(self._changed @ (tops * self._sums.size))
         return np.asarray(np.exp(np.maximum(np.minimum(below, top), -height)))
 
-    def _from_top(self, fit: Fit, steepest: FloatArray) -> tuple[FloatArray, float, float]:
+    def _from_top(self, fit: Fit) -> tuple[FloatArray, float, float]:
         """Return slopes of the groups, where the ramp starts to fall, and its height."""
         ramp = fit.ramp
         slopes = ramp.slopes
         if len(slopes) > len(self._sums.size):
             slopes = slopes[self._first]
         spent = float((slopes * self._sums.size) @ self._problem.change_probability)
-        return np.minimum(slopes, steepest), max(spent - ramp.top, 0.0), ramp.height
+        return slopes, max(spent - ramp.top, 0.0), ramp.height

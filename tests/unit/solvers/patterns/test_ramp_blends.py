@@ -89,6 +89,17 @@ def test_what_is_mixed_for_stricter_caps_is_mixed_for_looser_ones(
     assert costs[0] < costs[-1] - 0.1
 
 
+def test_a_ramp_steeper_than_caps_beyond_its_height_is_mixed_as_it_is() -> None:
+    levels = np.linspace(0.3, 2.0, 8)
+    caps = 6.0 * levels
+    blend = blended(np.full(8, 2), levels, [caps], 7.0, 0.5)
+    assert blend.part is not None
+    assert blend.ramp is not None
+    assert (blend.ramp.ramp.slopes > caps).any()  # caps that are larger than what it falls by
+    assert blend.part.account.epsilon < blend.ramp.w + 1e-3
+    assert (blend.part.account.epsilon_given_rest <= caps).all()
+
+
 def test_what_is_mixed_is_mixed_anew_for_larger_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ramp_blends, "_PRICED", 1)
     levels = spread(2)
