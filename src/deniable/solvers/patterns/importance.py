@@ -293,12 +293,13 @@ def _limit_levels(
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         return np.asarray(np.minimum(np.exp(0.5 * (low + high)), largest))
 
+    # Where one level is the record's, the others rise until the limit is above it.
     low, high = -120.0, 120.0
     for _ in range(80):
         middle = 0.5 * (low + high)
         low, high = (
             (middle, high)
-            if limit_epsilon(checked_problem(n_categories, at(middle).tolist())) < epsilon
+            if limit_epsilon(checked_problem(n_categories, at(middle).tolist())) <= epsilon
             else (low, middle)
         )
     return at(low)

@@ -130,3 +130,13 @@ def test_no_level_of_a_division_is_above_the_total(total: float) -> None:
     levels = importance.solve(counts, total, [1.0] * 25).attribute_epsilon
     assert levels.max() <= total
     assert levels.min() > 0.0
+
+
+def test_beside_a_level_that_is_the_total_the_others_rise_whatever_the_rounding() -> None:
+    counts = [10_000, *range(2, 26)]
+    cost, sums = [(1 - 1 / a) / a for a in counts], []
+    for total in np.linspace(1.0, 1.1, 11):
+        levels = importance.solve(counts, float(total), cost).attribute_epsilon
+        assert levels[0] == pytest.approx(total, rel=1e-12)
+        sums.append(levels.sum() / total)
+    assert max(sums) < 1.02 * min(sums)
