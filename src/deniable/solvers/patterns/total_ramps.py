@@ -320,11 +320,10 @@ class TotalRamps:
             nonlocal near, starts, astray
             found = self._by_levels(start, multiple, best, near, starts)
             # Where the loosest caps led nowhere, stricter ones need their own starts.
-            if astray and best is not None and not found.beaten:
+            better = found.reached and best and worth(found.reached) > worth(best)
+            if astray and best is not None and not found.beaten and not better:
                 anew = self._by_levels(start, multiple, None, None, _STARTS)
-                if anew.reached and (
-                    not found.reached or worth(anew.reached) > worth(found.reached)
-                ):
+                if anew.reached and worth(anew.reached) > worth(best):
                     found = anew
             near, starts = found.near, 1
             astray = astray or (best is None and found.reached is None)
