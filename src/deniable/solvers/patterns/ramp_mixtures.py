@@ -20,7 +20,7 @@ in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where nothing is cha
 
 It is the same for every floor, but for one ramp with its top where that keeps the floor, and has
 what is mixed for stricter caps, so that no looser request ends clearly higher. Where the floor
-costs much, the program's multipliers say what else to mix.
+costs something, the program's multipliers say what else to mix.
 """
 
 import math
@@ -52,8 +52,9 @@ likeliest takes what is left over from all others, and may be one that a cap hol
 MOST_ORBITS = 4096
 """Orbits up to which ramps are mixed over all of them: twelve different attributes."""
 
-_DEAR, _DEAR_PART = 0.2, 0.01
-"""Nats, or part of ε, that the floor costs beyond which this is done."""
+_DEAR, _DEAR_PART, _CHEAP = 0.2, 0.01, 0.1
+"""Nats, or part of ε, that the floor costs from which on this is done in all rounds; for less in as
+many fewer, so that a lower floor is not left without it at once; and in none below that part."""
 
 _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 24, 40, 25, 1e-4
 """So many times (of fewer orbits more), in so many steps of a search each, for ramps that gain."""
@@ -540,25 +541,27 @@ class _OrbitPool:
         """Return the shares after adding what the program's prices say it lacks.
 
         From ramps of the program, and from others, slopes of ramp and top are moved to where the
-        reduced cost is least. Only where the floor costs much: elsewhere there is little to gain.
+        reduced cost is least. The less the floor costs, the fewer times: there is less to gain.
 
         Args:
             shares: before.
             fit, steepest, floor: see :meth:`mixture`.
         """
-        enough = fit.w + min(_DEAR, _DEAR_PART * fit.w)
-        if self._mixing.epsilon(shares) < enough:
+        dear = min(_DEAR, _DEAR_PART * fit.w)
+        costs = (self._mixing.epsilon(shares) - fit.w) / dear
+        if costs < _CHEAP:
             return shares
         # Of levels aside of these no ramp alone meets all, in whose corner nothing would gain.
         asked, first, worth = self._problem, self.size, None
         aside = _ASIDE * (np.arange(len(asked.attribute_epsilon)) * _GOLDEN % 1.0)
         rounds = min(_ROUNDS * MOST_ORBITS // len(self._chance), _MOST_ROUNDS)
+        rounds = math.ceil(min(costs, 1.0) * rounds)
         for turn in range(rounds):
             left = max(1.0 - turn / (_FADED * rounds), 0.0)
             level = asked.attribute_epsilon * (1.0 - left * aside)
             self._mixing.meet(replace(asked, attribute_epsilon=level))
             now = self._mixing.shares(floor)
-            if now is None or (not left and self._mixing.epsilon(now) < enough):
+            if now is None or (not left and self._mixing.epsilon(now) < fit.w + dear):
                 break
             newest = self._worth()
             worth = newest if worth is None else _NEW * newest + (1.0 - _NEW) * worth

@@ -191,6 +191,16 @@ def test_where_the_floor_costs_much_prices_tell_what_else_to_mix(
     assert keep_floor([law], 0.9)
 
 
+def test_where_the_floor_costs_less_prices_are_asked_fewer_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    level = np.random.default_rng(0).uniform(0.3, 3.0, 11)
+    problem = checked_problem([2] * 11, level.tolist())
+    asked = best(problem, 0.5).epsilon
+    monkeypatch.setattr(ramp_mixtures, "_CHEAP", 1.0)
+    assert asked < best(problem, 0.5).epsilon - 5e-3
+
+
 def test_searches_start_from_other_ramps_than_those_of_the_program() -> None:
     # From the program's alone each round ended at one ramp, and nothing was gained: 1.106 times.
     counts = [2] * 3 + [5] * 3 + [16] * 3
@@ -205,7 +215,7 @@ def test_a_program_that_fails_after_more_was_mixed_leaves_what_was_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = checked_problem([10_000, 43, 3, 5], [1.75, 1.19, 2.43, 1.52])
-    monkeypatch.setattr(ramp_mixtures, "_DEAR", -1.0)
+    monkeypatch.setattr(ramp_mixtures, "_DEAR", 1e-9)
     shares, asked = ramp_mixtures.Mixing.shares, list[int]()
 
     def failing(self: ramp_mixtures.Mixing, *given: Any) -> object:
