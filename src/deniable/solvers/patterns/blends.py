@@ -24,7 +24,7 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
 from deniable.solvers.patterns.columns import Master, polished
-from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, wins_alone
+from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, spared
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
 from deniable.solvers.problem import Problem, SolverError
@@ -76,6 +76,10 @@ def few_patterns(problem: Problem) -> bool:
     return bool(few) and problem.n_attributes <= MOST_OF_FEW_PATTERNS
 
 
+class NoBlendError(SolverError):
+    """No mixture of the votes that were found meets the levels."""
+
+
 @dataclass(frozen=True, eq=False)
 class BlendFit:
     """Votes that meet the levels up to the solver's tolerance, and both bounds.
@@ -101,7 +105,8 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
         gap: stop when the bounds are this close, in nats.
 
     Raises:
-        SolverError: if the master problem cannot be solved, or no blend meets the levels.
+        NoBlendError: if no blend meets the levels, nor would one for a smaller gap.
+        SolverError: if the master problem cannot be solved.
     """
     # A soft vote that meets every row leaves the multipliers free to swing; where it is nearly the
     # optimum it is missed, as parts of opposite sign have to cancel to nine digits then.
@@ -120,7 +125,7 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
             break
     best = min(tried, key=lambda votes: votes.upper)
     if math.isinf(best.upper):
-        raise SolverError("no blend of votes was found that meets the levels")
+        raise NoBlendError("no blend of votes was found that meets the levels")
     proof = max(tried, key=lambda votes: votes.lower)
     law = best.blend()
     return BlendFit(law, proof.best, proof.lower, law.ideal_epsilon)
@@ -196,9 +201,8 @@ class _Votes:
     def _vote(self, direction: FloatArray, grid: float) -> tuple[float, float, FloatArray]:
         """Return the bound that λ proves in whole numbers, μ(D), and the column of its vote."""
         problem = self.problem
-        enough = wins_alone(problem, direction)
-        shared = float(np.minimum(direction, enough).sum()) - enough
         budget = float(direction @ problem.change_probability)
+        shared = budget - float(spared(direction, budget).sum())
         unit = max(shared / grid, budget / (MOST_WHOLE - problem.n_attributes))
         # A low-discrepancy fraction for every attribute and column.
         places = np.arange(problem.n_attributes) + len(self._parts) * _GOLDEN
@@ -237,6 +241,8 @@ class _Votes:
             for i in sorted(over):
                 direction = self.best.astype(np.float64)
                 direction[i] = 0.0
+                if not direction.any():
+                    continue
                 self.master.add(self._vote(direction, GRIDS[-1])[2])
             self.master.meet(sorted(over))
             mixture = self.master.solve()[1]

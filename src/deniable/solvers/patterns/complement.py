@@ -164,12 +164,25 @@ def wins_alone(problem: Problem, weights: FloatArray) -> float:
     return math.fsum((weights * problem.keep_probability).tolist())
 
 
+def spared(weights: FloatArray, budget: float) -> FloatArray:
+    """Return by how much the weights are above Σ λ_i p_i, from which on they win alone, shape (k,):
+    λ_i − (Σ_j λ_j − θ) is θ less all others, which loses no digits beside a level of 40 nats.
+
+    Args:
+        weights: λ ≥ 0, shape (k,).
+        budget: θ.
+    """
+    others = np.append(0.0, np.cumsum(weights[:-1])) + np.append(np.cumsum(weights[:0:-1])[::-1], 0)
+    return np.asarray(np.maximum(budget - others, 0.0))
+
+
 def of_whole(problem: Problem, weights: FloatArray) -> tuple[Complement, float]:
     """Put λ in whole numbers into complement form, the weights cut that win alone.
 
     With P = Σ λ_i p_i, z = Σ_{i kept} λ_i − P. A weight above P may be lowered to any c ≥ P: the
     vote is the same, and E_μ[z_+] falls by (λ_i − c) r_i. An attribute of 10,000 categories, which
     hardly anyone keeps, can have nearly all of θ; the budget that is left is what the others share.
+    Here c is the least whole number above P, and θ is rounded up where P is rounded down.
 
     Args:
         problem: the levels.
@@ -179,10 +192,10 @@ def of_whole(problem: Problem, weights: FloatArray) -> tuple[Complement, float]:
         The form of the weights that are left, its `gain` that of λ, and by how much E_μ[z_+] is
         larger.
     """
-    left = np.minimum(weights, math.floor(wins_alone(problem, weights)) + 1.0)
-    cut = weights - left
-    budget = math.fsum([*(weights * problem.change_probability).tolist(), *(-cut).tolist()])
-    costs = np.minimum(left, math.floor(budget) + 1.0).astype(np.int64)
+    whole = math.fsum((weights * problem.change_probability).tolist())
+    cut = spared(weights, math.ceil(whole) - 1.0)
+    budget = math.fsum([whole, *(-cut).tolist()])
+    costs = np.minimum(weights - cut, math.floor(budget) + 1.0).astype(np.int64)
     gain = math.fsum((weights * problem.keep_excess).tolist())
     form = Complement(problem, costs, np.zeros(len(costs)), budget, gain)
     return form, math.fsum((cut * problem.uniform_keep).tolist())

@@ -180,7 +180,8 @@ def _by_search(problem: Problem, gap: float) -> OptimalSolution:
     tried: list[OptimalSolution] = []
     if blends.few_patterns(problem):  # votes are mixed at once
         with suppress(SolverError):
-            tried.append(_landed(problem, fit_vote(problem, gap=gap, newton=False), gap))
+            fit = fit_vote(problem, gap=gap, newton=False)
+            tried.append(_landed(problem, fit, gap, blocks=False))
     if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
         tried.append(_landed(problem, fit_vote(problem, gap=gap), gap))
     return _with_best_proof(problem, tried)
@@ -199,8 +200,9 @@ def _enough(gap: float, bound: float) -> float:
     return max(gap, min(GOOD_ENOUGH * bound, LOOSE))
 
 
-def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
-    """Land one soft vote, and several if it is not near the optimum, or answer in blocks."""
+def _landed(problem: Problem, fit: VoteFit, gap: float, *, blocks: bool = True) -> OptimalSolution:
+    """Land one soft vote, and several if it is not near the optimum, or answer in blocks; where
+    these are not to be searched for, everyone alone."""
     candidates: list[OptimalSolution] = []
     with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
         vote = land(problem, fit.law(problem))
@@ -215,17 +217,20 @@ def _landed(problem: Problem, fit: VoteFit, gap: float) -> OptimalSolution:
     if mixed and not near:
         aimed = _a_hair_below(problem)
         for near_enough in (enough, 1e-3 * enough):
-            with suppress(SolverError, InputError):  # too large to be held is no answer either
+            try:
                 blend = blends.fit_blend(aimed, fit, gap=near_enough)
                 law = land(problem, blend.law)
-                candidates.append(
-                    _certified(problem, [_whole(problem, law)], blend.weights, "blend")
-                )
+            except blends.NoBlendError:
                 break
+            except (SolverError, InputError):  # too large to be held is no answer either
+                continue
+            candidates.append(_certified(problem, [_whole(problem, law)], blend.weights, "blend"))
+            break
     nearest = min((solution.gap for solution in candidates), default=math.inf)
     if nearest > max(1.0, FAR * known):
+        everyone = range(problem.n_attributes)
         try:
-            parts = _in_blocks(problem, known)
+            parts = _in_blocks(problem, known, gap) if blocks else [independent(problem, everyone)]
             candidates.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
         except SolverError:
             if not candidates:
@@ -313,7 +318,7 @@ def _certified(
     return OptimalSolution(tuple(parts), proofs[best], bounds[best], method)
 
 
-def _in_blocks(problem: Problem, bound: float) -> list[Part]:
+def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:
     """Solve in two independent blocks of attributes with similar levels, in as many more as keep
     each below the height that a law can have; their ε add up.
 
@@ -323,6 +328,7 @@ def _in_blocks(problem: Problem, bound: float) -> list[Part]:
     Args:
         problem: the levels.
         bound: what no single law is below, or about that, in nats.
+        gap: of the whole, see :func:`solve`.
     """
     level = problem.attribute_epsilon
     order = np.argsort(level, kind="stable")
@@ -331,8 +337,12 @@ def _in_blocks(problem: Problem, bound: float) -> list[Part]:
     parts: list[Part] = []
     for block in np.split(order, np.clip(ends, 1, len(level) - 1)):
         places = block.tolist()
-        solved = solve(problem.counts[places].tolist(), level[places].tolist())
-        parts += _at_places(solved.parts, places)
+        try:
+            solved = solve(problem.counts[places].tolist(), level[places].tolist(), gap=gap / count)
+        except SolverError:  # levels at which nearly nothing changes
+            parts.append(independent(problem, places))
+        else:
+            parts += _at_places(solved.parts, places)
     return parts
 
 

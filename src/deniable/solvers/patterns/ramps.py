@@ -665,8 +665,12 @@ class RampSearch:
 
     def _at_the_bottom(self, share: float) -> Iterator[Fit | None]:
         """Yield ramps below which the mass is: where one level takes nearly all of E."""
-        slopes, height = self._first_slopes(share), self._target.at(self._w).height
+        asked, slopes = self._target.at(self._w), self._first_slopes(share)
+        height, size = asked.height, self._fit.sums.size
+        spent = float((slopes * size) @ asked.problem.change_probability)
         for top in (height, 1.05 * height):
+            if spent + height == top:
+                continue  # nothing changes: the ramp would have no bottom
             yield self._fit.at(slopes, self._w, top, share)
 
     def _first_slopes(self, share: float) -> FloatArray:

@@ -305,6 +305,13 @@ def test_identical_attributes_whose_vote_barely_suffices_are_proved_optimal(
     assert solution.gap < 1e-8
 
 
+def test_costs_keep_their_digits_beside_weights_at_which_nearly_nothing_changes() -> None:
+    levels = [23.0769, 58.7692, 69.6415, 58.5333, 86.3504, 26.3135, 85.1861]
+    solution = optimal.solve([11, 6, 5, 19, 13, 6, 23], levels)
+    check_levels(solution, levels)
+    assert solution.lower_bound <= solution.epsilon <= math.fsum(levels) * (1 + 1e-9)
+
+
 def test_levels_at_which_nothing_changes_any_more_are_refused() -> None:
     with pytest.raises(SolverError, match="nothing changes"):
         optimal.solve([4] * 30, [60.0] * 30)
@@ -440,7 +447,7 @@ def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
 
     asked: list[float] = []
 
-    def fails(problem: Problem, bound: float) -> NoReturn:
+    def fails(problem: Problem, bound: float, gap: float) -> NoReturn:
         asked.append(bound)
         raise SolverError("for this test")
 

@@ -324,3 +324,12 @@ def test_where_a_long_step_up_leads_nowhere_a_shorter_one_does(
     found = list(search.raised(best, 1.4))
     assert found[0].ramp.top == pytest.approx(math.sqrt(1.4) * best.ramp.top + 0.02)
     assert len(found) >= len(whole)
+
+
+def test_where_nothing_changes_there_is_no_ramp_below_which_the_mass_is() -> None:
+    levels = np.array([60.0, 55.0, 50.0])
+    problem = checked_problem([2, 3, 4], levels.tolist())
+    search = RampSearch(
+        GridRamps(problem.n_categories), AtLevels(problem, 2.0 * levels), 90.0, 1e-7, 1e-5
+    )
+    assert all(found is None for found in search._at_the_bottom(1.0))
