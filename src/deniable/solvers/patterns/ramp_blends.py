@@ -99,10 +99,6 @@ _STRICT, _MOST_STRICTLY = 1.25, 19
 """Caps for which it is done of more attributes only where all of those are looser, and then for one
 floor: of 30 more takes too long."""
 
-_MOST_FROM_AFAR = 19
-"""Attributes up to which every caps' ramp is searched as if nothing looser were asked for: of more,
-where no start is close enough, it is followed from looser caps, which is quicker."""
-
 _CLOSE = 0.01
 """Part of ε up to which a mixture may cost more under a stricter floor for this to be done for that
 one too: beyond, nothing that is found there costs less than what is found here."""
@@ -188,17 +184,13 @@ def blended(
     # All but the uniform law, and independent responses.
     first = [place for part in (_HARDLY, 1.0) for place in pool.add(part * aimed, [Shape(0.0)])]
     stages = [_Stage(limits, first + pool.add_steepest(below_caps(limits))) for limits in caps]
-    best = last = keeping = None
+    best = keeping = None
     multiples = caps[0] / aimed
     uneven, gained = bool(np.ptp(multiples) > _EVEN * multiples.min()), False
     for number, stage in enumerate(stages):
         search = pool.search(stage.caps)
-        lacking = keeping is None  # what keeps the floor costs less than any for stricter caps
-        afar = best is None or number <= uneven or (lacking and len(counts) <= _MOST_FROM_AFAR)
-        fit = search.best(1.0, afar=afar)
-        if fit is None and last is not None and lacking:
-            fit = search.followed(last)
-        stage.ramp, stage.looked_at, last = fit, True, fit
+        fit = stage.ramp = search.best(1.0, afar=best is None or number <= uneven)
+        stage.looked_at = True
         if fit is None:
             continue
         best = best or fit
@@ -323,9 +315,10 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
         known |= set(range(first, alone.size))
         if not stage.looked_at:
             continue
-        ramp = stage.ramp
+        search = pool.search(stage.caps)
+        ramp = stage.ramp or search.best(1.0, afar=False)
         if ramp is not None and not stage.raised:
-            for one in [ramp, *pool.search(stage.caps).raised(ramp, _RAISED)]:
+            for one in [ramp, *search.raised(ramp, _RAISED)]:
                 alone.add_about(one, stage.caps)
         if ramp is None or abs(alone.epsilon() - ramp.w) > _NEAR:
             lacking |= set(alone.price(below_caps(stage.caps), part))

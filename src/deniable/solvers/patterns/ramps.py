@@ -488,11 +488,6 @@ class RampSearch:
             result = self._from_afar(share)
         return None if result is None else self._placed(result)
 
-    def followed(self, near: Fit) -> Fit | None:
-        """Return the best ramp, from one under other caps step by step; None if none settles."""
-        found = self._followed(near, 1.0)
-        return None if found is None else self._placed(found)
-
     def beside(self, near: Fit) -> Fit | None:
         """Return the ramp with the top of one for something similar, as it is; None if none
         settles."""

@@ -100,20 +100,6 @@ def test_a_ramp_steeper_than_caps_beyond_its_height_is_mixed_as_it_is() -> None:
     assert (blend.part.account.epsilon_given_rest <= caps).all()
 
 
-def test_a_stricter_cap_is_searched_the_same_way_for_a_looser_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # A ramp for a cap of 1.25 is found only from afar.
-    monkeypatch.setattr(ramp_blends, "_add_lacking", lambda *_: False)
-    counts = np.array([10_000, 15, 10, 2, 11, 17, 10, 15, 11, 8, 23, 19, 7, 9, 49])
-    levels = np.array([1.9, 0.6, 1.8, 0.9, 2.7, 3, 0.6, 2.3, 1.1, 1.6, 1.2, 0.7, 0.9, 2, 2.1])
-    caps = [times * levels for times in (1.253, 1.25)]
-    looser, own = (blended(counts, levels, caps[first:], 10.0, FLOOR) for first in (0, 1))
-    assert looser.ramps[1] is not None
-    assert own.ramps[0] is not None
-    assert looser.ramps[1].w == own.ramps[0].w
-
-
 def test_what_is_mixed_is_mixed_anew_for_larger_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ramp_blends, "_PRICED", 1)
     levels = spread(2)
