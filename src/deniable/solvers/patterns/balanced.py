@@ -291,6 +291,8 @@ def _around(
     without = near_optimum(inner, limits[free], floor) if alone else optimum
     if without.lower_bound >= left:
         return None
+    if alone and problem.n_attributes > MOST_IN_TABLE:
+        exact = min(exact, EXACT_IN_A_SEARCH)
     found, method, ramp = _under(
         inner, limits[free], floor, without, None if alone else near, exact
     )
