@@ -1,6 +1,5 @@
 import copy
 import math
-import re
 from itertools import product
 
 import numpy as np
@@ -349,10 +348,9 @@ def test_a_method_without_a_cap_of_its_own_has_no_curve() -> None:
 
 
 def test_a_total_that_cannot_be_spent_is_told_of() -> None:
-    """Where hardly anything is changed any more no double tells larger levels apart."""
-    (note,) = design(Schema.anonymous((2, 2)), epsilon=40).notes
-    words = r"Of the total of 40 nats 3[78]\.\d+ are spent: no larger levels were found for it\."
-    assert re.fullmatch(words, note)
+    # Where hardly anything is changed any more the law is known, but no optimum beside it.
+    spent = design(Schema.anonymous((2, 2)), epsilon=40)
+    assert (spent.notes, spent.epsilon) == ((), pytest.approx(40, abs=1e-5))
     assert design(Schema.anonymous((2, 2)), epsilon=4).notes == ()
     # Unless it is the request that keeps all levels down, and not of one attribute alone.
     three = Schema.anonymous((5, 5, 5))

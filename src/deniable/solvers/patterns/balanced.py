@@ -332,17 +332,20 @@ def _request(
     return problem, limits
 
 
-def near_optimum(problem: Problem, limits: FloatArray, floor: float | None) -> OptimalSolution:
+def near_optimum(
+    problem: Problem, limits: FloatArray, floor: float | None, known: float = math.inf
+) -> OptimalSolution:
     """Return the optimum without caps and floor: where these are asked for, what the answer is
     compared with, and to no more digits than that takes, whether or not anything is capped, so that
-    looser caps are searched for from the same heights."""
+    looser caps are searched for from the same heights. If an answer is known, with its ε."""
     near = _NEAR + _NEAR_PART * float(problem.attribute_epsilon.sum())
-    return _optimum(problem, near if floor is not None or np.isfinite(limits).any() else 0.0)
+    exact = floor is None and not np.isfinite(limits).any()
+    return _optimum(problem, 0.0 if exact else near, known)
 
 
-def _optimum(problem: Problem, gap: float) -> OptimalSolution:
-    level = problem.attribute_epsilon
-    return optimal.solve(problem.counts.tolist(), level.tolist(), gap=max(gap, 1e-9))
+def _optimum(problem: Problem, gap: float, known: float = math.inf) -> OptimalSolution:
+    level = problem.attribute_epsilon.tolist()
+    return optimal.solve(problem.counts.tolist(), level, gap=max(gap, 1e-9), known=known)
 
 
 def _by_room(problem: Problem, limits: FloatArray) -> list[int]:

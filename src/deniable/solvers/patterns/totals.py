@@ -23,8 +23,9 @@ from deniable.solvers.patterns.balanced import (
     compared,
     near_optimum,
 )
+from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.optimal import Part, independent, record_level
+from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import AIM
@@ -36,7 +37,7 @@ from deniable.solvers.patterns.total_ramps import (
     TotalRamps,
     worth,
 )
-from deniable.solvers.problem import Problem, checked_problem, optional_limits
+from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 _PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
 """Levels at most that are tried by secants for which a program is solved, or a design found: of
@@ -223,7 +224,12 @@ class _TotalSearch:
     def _solution(self, reached: Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        optimum = near_optimum(problem, self._division.caps(levels), self._floor)
+        caps, known = self._division.caps(levels), record_level(parts)
+        try:
+            optimum = near_optimum(problem, caps, self._floor, known)
+        except SolverError:  # as where next to nothing is changed: nothing but this law is known
+            bound = weighted_bound(problem.counts.tolist(), levels.tolist(), levels.tolist())
+            optimum = OptimalSolution(tuple(parts), levels, bound, "blocks")
         return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
 
     def _all_below_limits(self, most: FloatArray) -> Reached | None:

@@ -85,7 +85,7 @@ def _each_optimum_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         optimal,
         "solve",
-        lambda counts, levels, gap=1e-9: _optimum(tuple(counts), tuple(levels), gap),
+        lambda counts, levels, gap=1e-9, **_: _optimum(tuple(counts), tuple(levels), gap),
     )
 
 

@@ -94,6 +94,17 @@ def test_cutting_weights_that_win_alone_leaves_the_vote_and_takes_a_known_part_o
     assert math.exp(form.log_positive_part()) == pytest.approx(mean, rel=1e-9)
 
 
+@pytest.mark.parametrize("level", [30.0, 40.0, 120.0])
+def test_weights_that_win_alone_leave_a_budget_however_rarely_they_change(level: float) -> None:
+    problem = checked_problem([2, 3, 5], [level, 8.0, 1.0])
+    alone = np.array([np.rint(1e6 / problem.change_probability[0]), 0.0, 0.0])
+    form, more = of_whole(problem, alone)
+    assert 0.0 < form.budget <= 1.0
+    assert form.costs.tolist() == [form.ceiling + 1, 0, 0]
+    assert more == pytest.approx(1e6 * 0.5, rel=1e-5)
+    assert form.tilt == 0.0
+
+
 @settings(max_examples=40)
 @given(votes(2, 12))
 def test_sums_of_whole_costs_equal_enumeration(vote: tuple[Problem, FloatArray]) -> None:

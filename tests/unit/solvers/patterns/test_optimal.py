@@ -23,7 +23,7 @@ from deniable.solvers.patterns import (
     optimal,
     votes_dual,
 )
-from deniable.solvers.patterns.blends import BlendFit
+from deniable.solvers.patterns.blends import BlendFit, NoBlendError
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote
 from deniable.solvers.problem import Problem, SolverError, checked_problem
@@ -436,6 +436,32 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     check_levels(solution, levels)
     assert solution.method == "vote"
     assert solution.gap > 1.0
+
+
+def test_blocks_are_searched_for_once_and_not_beside_a_law_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def in_blocks(problem: Problem, bound: float, gap: float) -> list[optimal.Part]:
+        asked.append(bound)
+        return [optimal.independent(problem, range(problem.n_attributes))]
+
+    def no_blend(*_: object, **options: float) -> NoReturn:
+        gaps.append(options["gap"])
+        raise NoBlendError("for this test")
+
+    gaps: list[float] = []
+    monkeypatch.setattr(optimal, "_in_blocks", in_blocks)
+    monkeypatch.setattr(optimal.blends, "fit_blend", no_blend)
+    monkeypatch.setattr(optimal, "fit_vote", fitted)
+    counts, levels = [2] * 22, [38.0 + i for i in range(4)] + [5.0] * 18
+    first = optimal.solve(counts, levels)
+    assert len(asked) == 1
+    assert len(gaps) == 2  # once for each vote: for a smaller gap there is none either
+    beside = optimal.solve(counts, levels, known=50.0)
+    assert len(asked) == 1
+    assert beside.lower_bound == pytest.approx(first.lower_bound)
 
 
 def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
