@@ -42,10 +42,6 @@ _DITHERED, _MORE = 0.01, 1.1
 """Part of a cap by which dither on a coarse grid may exceed it, of a thousand attributes 5e-4, and
 times that part by which slopes are then made less."""
 
-_ROUGHLY = 2e-3
-"""Part of E for which a top is not moved any more that is moved up for a floor afterwards. Where
-ramps end, half of the steps toward the end fail, and these are the dear ones."""
-
 _BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
 """Parts of the pair's cap and of the height at which a lift is tried first."""
 
@@ -215,13 +211,7 @@ class RampLaws:
         beside = None
         if near is not None and placed and not self._tabled:
             beside = self._search.beside(near)
-        if beside is not None or self._floor is None:
-            return beside or self._search.best(1.0, near)
-        # Where the floor has the top moved up, it need not be exact before.
-        found = self._search.best(1.0, near, worth=_ROUGHLY)
-        if found is None or self._search.least_ratio(found) < self._floor + self._margin:
-            return found
-        return self._search.placed(found)
+        return beside or self._search.best(1.0, near)
 
     def _cover(self, broken: BoolArray) -> list[int]:
         """Return attributes that together touch every broken pair, (k, k), at little cost."""

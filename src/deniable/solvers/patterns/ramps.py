@@ -471,21 +471,13 @@ class RampSearch:
         # Ramps from the product law, by the share of the caps; most often there is none.
         self._from_product: dict[float, Fit | None] = {}
 
-    def best(
-        self,
-        share: float,
-        near: Fit | None = None,
-        *,
-        afar: bool = True,
-        worth: float = _WORTH,
-    ) -> Fit | None:
+    def best(self, share: float, near: Fit | None = None, *, afar: bool = True) -> Fit | None:
         """Return the best ramp found at a share of the caps; None if there is none.
 
         Args:
             share: of the caps.
             near: a ramp for something similar, from which to start.
             afar: whether to go a long way where no start is close enough.
-            worth: see :meth:`placed`.
         """
         result = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
@@ -494,7 +486,7 @@ class RampSearch:
             result = min(_settled(self._starts(share)), key=self._cost, default=None)
         if result is None and afar:
             result = self._from_afar(share)
-        return None if result is None else self.placed(result, worth)
+        return None if result is None else self._placed(result)
 
     def beside(self, near: Fit) -> Fit | None:
         """Return the ramp with the top of one for something similar, as it is; None if none
@@ -723,14 +715,9 @@ class RampSearch:
     def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:
         return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
 
-    def placed(self, fit: Fit, worth: float = _WORTH) -> Fit:
+    def _placed(self, fit: Fit) -> Fit:
         """Move the top to where w is best: where its derivative changes its sign, or where ramps
-        end.
-
-        Args:
-            fit: the ramp.
-            worth: part of E, or of the scale, for which the top is not moved any more.
-        """
+        end."""
         better = self._target.better
         best = now = fit
         ends: dict[bool, Fit] = {}  # by whether w gets worse with the top
@@ -739,7 +726,7 @@ class RampSearch:
             slope = better * now.by_top
             if not math.isfinite(slope):
                 break
-            least = worth * max(now.asked.height if better > 0 else 1.0, 0.1)
+            worth = _WORTH * max(now.asked.height if better > 0 else 1.0, 0.1)
             ends[slope > 0.0] = now
             if len(ends) == 2 and ends[False].ramp.top >= ends[True].ramp.top:
                 ends = {slope > 0.0: now}
@@ -749,14 +736,14 @@ class RampSearch:
                 away = -1.0 if slope > 0.0 else 1.0
                 # Where another slope reaches its cap w has a bend: go there first.
                 bend = _to_next_cap(now, away)
-                there = abs(slope) * bend >= least and bend < step
+                there = abs(slope) * bend >= worth and bend < step
                 move = bend if there else step
                 if (left := away * (wall - now.ramp.top)) > 0.0:
                     move = min(move, (0.7 if held else 0.3) * left)
                 top = max(now.ramp.top + away * move, 0.3 * now.ramp.top)
                 gain = abs(slope) * abs(top - now.ramp.top)
                 step *= 1.0 if there else 1.7
-            if gain < least:
+            if gain < worth:
                 break
             new = self._moved(now, top)
             held = new is not None
