@@ -129,12 +129,15 @@ class VoteMixture(VoteLaw):
 
         Each is off by at most C u relatively: it is a sum of C + 1 positive numbers.
         """
-        f = np.ones(2**self.n_attributes)
+        cut = self.n_attributes // 2
+        f = np.ones((2**cut, 2 ** (self.n_attributes - cut)))
         for weights, threshold, multiplier in zip(
             self.votes, self.thresholds, self.multipliers, strict=True
         ):
-            f[kept_sums(weights) >= threshold] += multiplier
-        return f
+            need = threshold - kept_sums(weights[cut:])
+            won = kept_sums(weights[:cut])[:, None] >= need
+            np.add(f, multiplier, out=f, where=won)
+        return f.ravel()
 
     @cached_property
     def final_density(self) -> FloatArray:
