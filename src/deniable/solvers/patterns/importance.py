@@ -154,13 +154,14 @@ def _decomposition(
     r = 1.0 / n_categories
     oracle = _Oracle(r, math.expm1(height))
     # Votes have gains ≥ 0, and "i kept" a positive one of attribute i: so has their mixture.
-    gains = [oracle.ask(direction) for direction in [np.sqrt(cost), *np.eye(len(r))]]
+    uniform = np.zeros(len(r))
+    gains = [oracle.ask(direction, uniform) for direction in [np.sqrt(cost), *np.eye(len(r))]]
     best_bound = 0.0
     while len(gains) < _MAX_VOTES:
         columns = np.array(gains)
         mixture, slope = _best_mixture(columns, cost, top)
         objective = float((cost / np.minimum(mixture @ columns, top) ** 2).sum())
-        new = oracle.ask(slope)
+        new = oracle.ask(slope, mixture @ columns)
         best_bound = max(best_bound, _lower_bound(slope, cost, top, float(slope @ new)))
         if objective - best_bound <= _TOLERANCE * objective:
             return oracle.law(n_categories, mixture), best_bound
@@ -228,11 +229,16 @@ class _Oracle:
         self._halves = Halves(uniform_keep)
         self._votes: list[tuple[IntArray, int, float]] = []
 
-    def ask(self, direction: FloatArray) -> FloatArray:
-        """Return the gains of the law that maximises direction·p, shape (k,)."""
+    def ask(self, direction: FloatArray, known: FloatArray) -> FloatArray:
+        """Return the gains of the law that maximises direction·p, shape (k,).
+
+        Args:
+            direction: λ.
+            known: gains of a law of this height, which the search starts from.
+        """
         weights = np.rint(direction * (_SCALE / float(direction.max()))).astype(np.int64)
         r = self._keep
-        value = float(weights @ r)
+        value = float(weights @ (r + known)) * (1.0 - 1e-14)  # t may be no higher than the best
         best: tuple[float, int, float, FloatArray] | None = None
         for _ in range(60):  # Dinkelbach: t rises to the value of the best vote, and stops there
             threshold = math.floor(value) + 1
