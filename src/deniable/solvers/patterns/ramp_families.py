@@ -25,7 +25,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
-from deniable.solvers.patterns.ramp_response import ComplexArray
+from deniable.solvers.patterns.ramp_response import ComplexArray, real_product, side_by_side
 
 _STATES, _TRANSFORMED = 800, 2048
 """Units of the grid from where nothing is changed to a family's lowest bottom, and sums told apart,
@@ -189,21 +189,22 @@ class RampFamily:
         weight[rows] *= other.both / base.both[places]
         base_level = np.exp(-fall)
         total = base_level[:, 0] + weight.sum(axis=1).real
-        changed = base_level * (1.0 - r) + _real_product(weight, base.changed)
+        changed = base_level * (1.0 - r) + real_product(weight, base.changed)
         here = np.einsum("rn,rn->r", weight[rows], other.changed).real
         changed[rows, places] = base_level[rows, 0] * (1.0 - r[places]) + here
         first, second = np.triu_indices(size, 1)
         if len(shapes) > _ONE_BY_ONE * size:
-            signed, weights = base.signed, _parts(np.conj(weight))
+            signed, weights = base.signed, side_by_side(np.conj(weight))
             pairs = np.concatenate(
-                [weights @ _parts(one * signed[i + 1 :]).T for i, one in enumerate(signed)], axis=1
+                [weights @ side_by_side(one * signed[i + 1 :]).T for i, one in enumerate(signed)],
+                axis=1,
             )
         else:
-            each = [_real_product(base.signed * one, base.signed) for one in weight]
+            each = [real_product(base.signed * one, base.signed) for one in weight]
             pairs = np.array([one[first, second] for one in each])
         at = np.zeros((size, size), dtype=np.int64)
         at[first, second] = at[second, first] = np.arange(len(first))
-        both = _real_product(weight[rows] * other.signed, base.signed)
+        both = real_product(weight[rows] * other.signed, base.signed)
         for row, place, one in zip(rows.tolist(), places.tolist(), both, strict=True):
             others = np.delete(np.arange(size), place)
             pairs[row, at[place, others]] = one[others]
@@ -242,13 +243,3 @@ class _Factors:
         shares = 1.0 / self.both
         self.signed: ComplexArray = np.asarray(gap * shares, dtype=np.complex128)
         self.changed: ComplexArray = np.asarray((1.0 - r) * lost * shares, dtype=np.complex128)
-
-
-def _real_product(first: ComplexArray, second: ComplexArray) -> FloatArray:
-    """Return Re Σ_n first[a, n] second[b, n], (a, b)."""
-    return np.asarray(_parts(np.conj(first)) @ _parts(second).T)
-
-
-def _parts(of: ComplexArray) -> FloatArray:
-    """Return real and imaginary parts side by side, (a, 2n)."""
-    return np.ascontiguousarray(of).view(np.float64)

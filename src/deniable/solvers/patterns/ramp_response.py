@@ -373,16 +373,16 @@ class _LatticeSums:
     def moments(self, values: FloatArray) -> FloatArray:
         """See `_CostSums.moments`."""
         terms = np.fft.rfft(values, self._period) * self._law
-        changed = terms.real @ self._changed.real.T - terms.imag @ self._changed.imag.T
+        changed = real_product(terms, self._changed)
         return np.concatenate([terms.real.sum(axis=1, keepdims=True), changed], axis=1)
 
     def pairs(self, values: FloatArray) -> FloatArray:
         """See `_CostSums.pairs`."""
         terms = np.fft.rfft(values, self._period) * self._law
         one = terms * self._changed
-        pairs = one.real @ self._changed.real.T - one.imag @ self._changed.imag.T
+        pairs = real_product(one, self._changed)
         np.fill_diagonal(pairs, one.real.sum(axis=1))
-        return np.asarray(pairs)
+        return pairs
 
 
 class _FourierSums:
@@ -440,3 +440,13 @@ class _FourierSums:
         pairs = (self._changed.T @ (values[:, None] * self._changed)).real
         np.fill_diagonal(pairs, (values @ self._changed).real)
         return np.asarray(pairs)
+
+
+def real_product(first: ComplexArray, second: ComplexArray) -> FloatArray:
+    """Return Re Σ_n first[a, n] second[b, n], (a, b)."""
+    return np.asarray(side_by_side(np.conj(first)) @ side_by_side(second).T)
+
+
+def side_by_side(of: ComplexArray) -> FloatArray:
+    """Return real and imaginary parts side by side, (a, 2n)."""
+    return np.ascontiguousarray(of).view(np.float64)
