@@ -44,7 +44,10 @@ _ROUNDING = 1e-10
 _STEPS, _STEPS_NEAR = 24, 12
 """Steps that are taken at most, and from the ramp for a share of the caps close by: where there is
 one it takes about five."""
-_STALLED = 5
+_STALLED, _STALLED_NEAR = 5, 2
+"""Steps in a row that may not lower the miss; fewer from a ramp for something similar: of those
+that settle one in 500 does so after more."""
+
 _FASTEST = 0.8
 """Largest move of ln c in a step."""
 
@@ -278,6 +281,7 @@ class RampFit:
         share: float | None,
         *,
         veto: bool = True,
+        near: bool = False,
         steps: int | None = None,
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope keeps this share of its cap.
@@ -288,6 +292,7 @@ class RampFit:
             share: of the caps, above 0; None to leave w where it is, whatever the caps are.
             veto: whether a slope may rest just above b, instead of a cap being reached: the case
                 of one level far above the others, which then decides E by itself.
+            near: whether the steps start from a ramp for something similar.
             steps: the most that are taken, if not those of all.
 
         Returns:
@@ -295,10 +300,11 @@ class RampFit:
         """
         now = _Step(self, slopes, w, top, share, veto)
         stalled, best = 0, now
+        most = _STALLED_NEAR if near else _STALLED
         for _ in range(steps or self._steps):
             if now.miss <= self.tolerance:
                 return now.resting().fit()
-            move = None if stalled > _STALLED else now.newton()
+            move = None if stalled > most else now.newton()
             if move is None or not math.isfinite(now.miss):
                 break
             length = 1.0
@@ -619,7 +625,7 @@ class RampSearch:
             if not (now.asked.height_moves or now.asked.levels_move.any()):
                 break  # every level is the largest it may be
             w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
-            new = self._fit.at(now.ramp.slopes, w, None, None, veto=False)
+            new = self._fit.at(now.ramp.slopes, w, None, None, veto=False, near=True)
             if new is None or _used(new) > share:
                 if self._target.better * w > self._target.useful:
                     return None
@@ -702,7 +708,8 @@ class RampSearch:
 
     def _with_share(self, fit: Fit, share: float) -> Fit | None:
         top = None if fit.ends_unchanged else fit.ramp.top
-        return self._fit.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto, steps=_STEPS_NEAR)
+        slopes, steps = fit.ramp.slopes, _STEPS_NEAR
+        return self._fit.at(slopes, fit.w, top, share, veto=fit.veto, near=True, steps=steps)
 
     def _moved(self, fit: Fit, top: float) -> Fit | None:
         slopes, w, move = fit.ramp.slopes, fit.w, top - fit.ramp.top
@@ -710,10 +717,10 @@ class RampSearch:
             w += float(np.clip(fit.by_top * move, -_FURTHEST, _FURTHEST))
             along = move * (fit.used_by_top + fit.asked.caps_move * fit.by_top)
             slopes = slopes * np.exp(along / max(1.0, float(np.abs(along).max()) / _FASTEST))
-        return self._fit.at(slopes, w, top, fit.share, veto=fit.veto)
+        return self._fit.at(slopes, w, top, fit.share, veto=fit.veto, near=True)
 
     def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:
-        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto)
+        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto, near=True)
 
     def _placed(self, fit: Fit) -> Fit:
         """Move the top to where w is best: where its derivative changes its sign, or where ramps
