@@ -59,6 +59,9 @@ many fewer, so that a lower floor is not left without it at once; and in none be
 _ROUNDS, _MOST_ROUNDS, _MOVES, _GAINED = 24, 40, 25, 1e-4
 """So many times (of fewer orbits more), in so many steps of a search each, for ramps that gain."""
 
+_MOVED_BY = 1e-6
+"""Part of a reduced cost that a step must lower it by: the program, solved again, changes more."""
+
 _STARTS = 4
 """Ramps of the program that a round's searches start from, and as many of all that were there
 before the first round: from the program's alone all may end at the same one."""
@@ -632,7 +635,7 @@ class _OrbitPool:
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": _MOVES},
+            options={"maxiter": _MOVES, "ftol": _MOVED_BY},
         )
         if not found.fun < -_GAINED:
             return None
