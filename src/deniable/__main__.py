@@ -18,7 +18,10 @@ def main() -> None:
         os.environ.update(dict.fromkeys(_THREADS[:2], "1"))
     try:
         from deniable.cli import main as run
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
+        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
+            raise
         sys.stderr.write("deniable: interrupted; nothing was left half-written\n")
         sys.exit(130)
     run()

@@ -220,12 +220,15 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_loading_the_program_can_be_interrupted_too() -> None:
+@pytest.mark.parametrize("happens", ["raise KeyboardInterrupt", "type('Made', (), {'x': Met()})"])
+def test_loading_the_program_can_be_interrupted_too(happens: str) -> None:
     code = (
         "import sys\n"
+        "class Met:\n"
+        "    def __set_name__(self, *_): raise KeyboardInterrupt\n"
         "class Stop:\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'deniable.cli': raise KeyboardInterrupt\n"
+        f"        if name == 'deniable.cli': {happens}\n"
         "sys.meta_path.insert(0, Stop())\n"
         "from deniable.__main__ import main\n"
         "main()\n"

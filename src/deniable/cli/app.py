@@ -79,10 +79,14 @@ def _run(words: Sequence[str]) -> None:
         with suppress(OSError):
             sys.stdout.close()
         _stop(f"the output cannot be written: {error.strerror or type(error).__name__}")
-    except KeyboardInterrupt:
-        _stop("interrupted; nothing was left half-written", status=130)
-    except _Terminated as end:
-        _stop("terminated; nothing was left half-written", status=end.code)
+    except (KeyboardInterrupt, _Terminated, RuntimeError) as error:
+        # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
+        end = error.__cause__ if isinstance(error, RuntimeError) else error
+        if isinstance(end, KeyboardInterrupt):
+            _stop("interrupted; nothing was left half-written", status=130)
+        if isinstance(end, _Terminated):
+            _stop("terminated; nothing was left half-written", status=end.code)
+        raise
 
 
 @contextmanager

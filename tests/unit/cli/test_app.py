@@ -51,6 +51,33 @@ def test_a_failure_is_one_sentence_and_a_status(
     assert capsys.readouterr().err == sentence
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), module._Terminated(143)])
+def test_an_end_that_meets_a_class_as_it_is_made_is_one_sentence_too(
+    end: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Member:
+        def __set_name__(self, *_: object) -> None:
+            raise end
+
+    def loads(*_: object, **__: object) -> None:
+        type("Made", (), {"member": Member()})
+
+    monkeypatch.setattr(module, "app", loads)
+    with pytest.raises(SystemExit) as stopped:
+        module.main([])
+    assert stopped.value.code in (130, 143)
+    assert capsys.readouterr().err.endswith("; nothing was left half-written\n")
+
+
+def test_an_error_of_ours_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr(module, "app", fails)
+    with pytest.raises(RuntimeError, match="ours"):
+        module.main([])
+
+
 def test_an_output_that_cannot_be_written_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
