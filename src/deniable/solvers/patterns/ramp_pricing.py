@@ -53,7 +53,7 @@ _FURTHER = 2.5
 HIGHER = 25.0
 """Nats that a ramp's bottom may lie below the record's."""
 
-_STEPS, _GAINED = 4, 1e-4
+_STEPS, _GAINED = 3, 1e-4
 """Steps of a search, and what a ramp must gain for what it takes up."""
 
 _TOP = 0.4
@@ -239,61 +239,74 @@ class _ReducedCost:
             at: slopes, where the ramp starts to fall, its height, and by how much its top falls;
                 shape (k + 3,).
         """
-        of, place = self._of, self._place
+        of, place, told_apart = self._of, self._place, self._grid.told_apart
         slopes, (fall_from, height, top) = at[:-3], at[-3:].tolist()
         kept, own = float(of.keep[place]), float(of.changed[place])
-        r, price = self._keep[:, None], of.changed[self._others, None]
+        r, price = self._keep[:, None], of.changed[self._others]
         z, by_slope = self._factors(slopes[self._others])
-        phi = r + (1.0 - r) * z
-        phi[phi == 0.0] = _NOTHING
-        share = r / phi
+        phi = (1.0 - r) * z
+        phi += r
         law = np.prod(phi, axis=0)
+        if not law.all():
+            phi[phi == 0.0] = _NOTHING
+            law = np.prod(phi, axis=0)
+        share = r / phi
         signed = share * (1.0 - z)
-        among = (self._among @ signed.view(np.float64)).view(np.complex128)
-        beside = (self._beside @ signed.view(np.float64)).view(np.complex128)
-        worth = of.total + (price * (1.0 - share)).sum(axis=0)
+        halves = signed.view(np.float64)
+        among = (self._among @ halves).view(np.complex128)
+        beside = (self._beside @ halves).view(np.complex128)
+        worth = (of.total + float(price.sum())) - (price @ share.view(np.float64)).view(
+            np.complex128
+        )
         worth += 0.5 * np.einsum("in,in->n", signed, among)
-        # Where attribute j is kept, and where it is changed.
-        worths = np.stack([kept * (worth + beside), (1.0 - kept) * (worth + own) - kept * beside])
-        chances = np.array([[kept], [1.0 - kept]])
+        # Where attribute j is kept, and where it is changed; and the chance of the others' sum.
+        by_fate = np.empty((3, len(law)), dtype=np.complex128)
+        by_fate[0] = kept * (worth + beside)
+        by_fate[1] = (1.0 - kept) * (worth + own) - kept * beside
+        by_fate[2] = 1.0
+        worths, chances = by_fate[:2], np.array([[kept], [1.0 - kept]])
         # The ramp over its bottom by the others' sum, in both cases.
         end, tops = math.exp(-height), np.array([[0.0], [-top]])
-        below = fall_from - self._t - np.array([[0.0], [slopes[place]]])
-        over = np.maximum(np.minimum(below, tops), -height)
-        ramp = np.exp(over) * self._grown
+        below = (fall_from - self._t) - np.array([[0.0], [slopes[place]]])
+        over = np.minimum(below, tops)
         above = over > -height
-        high = np.where(above, end * self._grown, 0.0)
-        excess = np.where(above, ramp, high) - high
-        excess[~above] = 0.0
-        falling = np.where(above & (below < tops), ramp, 0.0)
-        on_top = np.where(above & (below >= tops), ramp, 0.0)[1]
+        grown = above * self._grown
+        ramp, high = np.exp(np.maximum(over, -height)) * grown, end * grown
+        excess, on_slope = ramp - high, below < tops
+        falling, on_top = ramp * on_slope, ramp[1] * ~on_slope[1]
         # By states: E_μ[F W] and E_μ[F] are sums over these.
-        told_apart = self._grid.told_apart
-        states = np.fft.irfft(law * np.concatenate([worths, [np.ones_like(worth)]]), told_apart)
-        states = states[:, : len(self._t)]
+        states = np.fft.irfft(law * by_fate, told_apart)[:, : len(self._t)]
         worth_at, chance_at = states[:2], chances * states[2]
         everywhere = of.total + float(of.changed @ (1.0 - of.keep))
-        mass = float((excess * chance_at).sum()) + end
+        mass = float(np.vdot(excess, chance_at)) + end
         total = math.fsum(slopes.tolist())
         all_changed = math.exp(max(min(fall_from - total, -top), -height))
         takes_up = 1.0 + mass / of.mass + of.scale * all_changed
-        cost = -float((excess * worth_at).sum()) - end * everywhere
+        cost = -float(np.vdot(excess, worth_at)) - end * everywhere
         cost = (cost - of.top - of.scale * all_changed) / takes_up
         # d(cost) takes_up = −d E_μ[F (W + cost/mass)] − (1 + cost) scale d F(all changed).
         more = cost / of.mass
         worth_at = worth_at + more * chance_at
-        spectra = np.conj(np.fft.rfft(excess, told_apart)) * law * self._grid.weight
+        spectra = np.conj(np.fft.rfft(excess, told_apart)) * (law * self._grid.weight)
         both = (spectra * (worths + more * chances)).sum(axis=0)
         plain, crossed = (chances * spectra).sum(axis=0), kept * (spectra[0] - spectra[1])
         # ∂c_i/∂z_i = (1 − r_i) r_i/φ_i² and ∂s_i/∂z_i = −r_i/φ_i².
-        inner = plain * (price * (1.0 - r) - among) - np.outer(self._beside, crossed)
-        inner = (inner * share + (1.0 - r) * both) * (by_slope / phi)
+        inner = price[:, None] * (1.0 - r) - among
+        inner *= plain
+        inner -= np.outer(self._beside, crossed)
+        inner *= share
+        inner += (1.0 - r) * both
+        by_slope /= phi
         derivative = np.empty_like(at)
-        derivative[self._others] = inner.real.sum(axis=1)
+        # Re Σ_n inner[i, n] by_slope[i, n]
+        inner.imag *= -1.0
+        derivative[self._others] = np.einsum(
+            "in,in->i", inner.view(np.float64), by_slope.view(np.float64)
+        )
         by_fall = (falling * worth_at).sum(axis=1)
         derivative[place] = -by_fall[1]
         derivative[-3] = by_fall.sum()
-        derivative[-2] = float((high * worth_at).sum()) - end * (everywhere + more)
+        derivative[-2] = float(np.vdot(high, worth_at)) - end * (everywhere + more)
         derivative[-1] = -float(on_top @ worth_at[1])
         weight = of.scale * all_changed * (1.0 + cost)
         if all_changed == end:
