@@ -8,6 +8,7 @@ left over, an own response of the attribute brings down.
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,9 @@ below, and with a shade less of the caps, none there. And one at last: where two
 about what brings down to the bottom, steps next to the best top may not settle."""
 
 _DITHERED = 2e-5
-_SAME = 0.02
-"""Up to such a change of ln c the derivatives are kept."""
+_SAME, _MOVED = 0.02, 1e-9
+"""Up to such a change of ln c derivatives are corrected, and from such a move on: what shorter ones
+tell is rounding."""
 
 
 def table_of(n_categories: tuple[int, ...], orbits: Orbits, density: FloatArray) -> PatternTable:
@@ -103,6 +105,23 @@ def gated_sum_of(
     return None
 
 
+class _Found(NamedTuple):
+    """What a ramp delivers on the grid.
+
+    Attributes:
+        ramp, change: asked for.
+        level: delivered, shape (k,).
+        by: derivatives of the levels by ln c, E and top, shape (k, k + 2).
+        about: ln c where these were the ramp's own, shape (k,).
+    """
+
+    ramp: Ramp
+    change: FloatArray
+    level: FloatArray
+    by: FloatArray
+    about: FloatArray
+
+
 class _DrawnRamps:
     """What a ramp delivers once it is on the grid of the law; derivatives of the ramp itself."""
 
@@ -119,7 +138,7 @@ class _DrawnRamps:
             else LiftedRamps(n_categories, lift, states)
         )
         self._unit: float | None = None
-        self._last: tuple[FloatArray, Response] | None = None
+        self._last: _Found | None = None
 
     def law(self, ramp: Ramp, change: FloatArray) -> GatedSum | LiftedRamp:
         """Return the law on its grid."""
@@ -158,11 +177,26 @@ class _DrawnRamps:
         return LiftedRamp(drawn, self._lift.pair, self._lift.height, np.ones_like(slopes))
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
-        if self._last is None or np.abs(np.log(ramp.slopes / self._last[0])).max() > _SAME:
-            self._last = ramp.slopes, self._coarse.response(ramp, change)
-        about = self._last[1]
+        """Return the law's levels, with the ramp's derivatives as the levels found so far correct
+        them: by the least change that explains the last move (Broyden's)."""
         level = self.law(ramp, change).moments().levels(self._counts)
-        return Response(level, about.by_slope, about.by_height, about.by_top)
+        slopes = np.log(ramp.slopes)
+        k, last = len(slopes), self._last
+        if last is None or np.abs(slopes - last.about).max() > _SAME:
+            got = self._coarse.response(ramp, change)
+            by = np.column_stack([got.by_slope, got.by_height, got.by_top])
+            about = slopes
+        else:
+            # What moves the mean of z moves the top as far the other way.
+            top = ramp.top - last.ramp.top - float(ramp.slopes @ (change - last.change))
+            moved = np.append(
+                slopes - np.log(last.ramp.slopes), [ramp.height - last.ramp.height, top]
+            )
+            by, about, length = last.by, last.about, float(moved @ moved)
+            if length > _MOVED**2:
+                by = by + np.outer(level - last.level - by @ moved, moved / length)
+        self._last = _Found(ramp, change, level, by, about)
+        return Response(level, by[:, :k], by[:, k], by[:, k + 1])
 
     def pair_ratios(self, ramp: Ramp, change: FloatArray) -> FloatArray:
         return self._coarse.pair_ratios(ramp, change)
