@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT
 from deniable.solvers import highs
 from deniable.solvers.patterns.ramp_response import OrbitRamps
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampSearch
@@ -137,7 +138,8 @@ class Mixing:
     """
 
     def __init__(self, problem: Problem, first: IntArray, second: IntArray, about: float) -> None:
-        self._pairs, self._about = (first, second), about
+        # Beyond, no common law is drawn.
+        self._pairs, self._about = (first, second), min(about, LARGEST_HEIGHT)
         self.prices: Prices | None = None
         self._looked_at = np.zeros(len(first), dtype=np.bool_)
         self._delivered: list[FloatArray] = []

@@ -241,3 +241,9 @@ def test_a_program_that_is_said_to_be_unbounded_is_solved_with_shares_of_at_most
     monkeypatch.setattr(ramp_mixtures.highs, "run", unbounded)
     assert best(problem, 0.5).epsilon == pytest.approx(right, abs=1e-3)
     assert any(bounded)
+
+
+def test_a_record_beyond_what_a_law_can_have_is_no_overflow() -> None:
+    pool = ramp_mixtures.Mixing(request(0, 2), np.array([0]), np.array([1]), 977.6)
+    pool.add(-1e-4, 0.99, np.array([0.4, 0.4]), np.array([0.1]))
+    assert math.isfinite(pool.scale)
