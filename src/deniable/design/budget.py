@@ -163,20 +163,20 @@ def _by_importance(
             return result
     levels = _alike(solution.attribute_epsilon, sizes, np.asarray(importance), caps)
     spent = _at_once(plan, budget, levels, caps, 1.0)
+    rest = resolve_caps(plan.task.given_rest, (math.inf,) * len(caps)) or (None,)
+    most = np.minimum(caps, [math.inf if cap is None else cap for cap in rest])
     if spent is not None:
-        rest = resolve_caps(plan.task.given_rest, (math.inf,) * len(caps)) or (None,)
-        limits = np.array([math.inf if cap is None else cap for cap in rest])
-        apart = _apart(budget, sizes, np.asarray(importance), np.minimum(caps, limits))
+        apart = _apart(budget, sizes, np.asarray(importance), most)
         whole = _not_worse_than_apart(plan, budget, spent, levels, apart, costs, caps)
         if whole is not None:
             return _unrequested(whole)
     # At these levels the optimum spends about the budget, and a capped law more.
-    scale = min(1.0, _largest_scale(plan, budget, levels, caps))
+    scale = min(1.0, _largest_scale(plan, budget, levels, most))
     scaled = _largest(
-        lambda scale: plan.at(np.minimum(scale * levels, caps).tolist()),
+        lambda scale: plan.at(np.minimum(scale * levels, most).tolist()),
         budget,
         scale,
-        _largest_scale(plan, budget, levels, caps),
+        _largest_scale(plan, budget, levels, most),
         _unsure(plan, _NEAR * budget),
     )
     if scaled is None:

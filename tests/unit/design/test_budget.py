@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.design import budget
 from deniable.design.budget import _largest, within_budget
 from deniable.design.design import design
 from deniable.design.methods import METHODS
@@ -202,3 +203,12 @@ def test_drawn_totals_never_buy_less_than_independent_responses(seed: int) -> No
         counts[int(rng.integers(k))] = int(rng.choice([100, 1000, 10_000]))
     total = float(np.exp(rng.uniform(math.log(0.25), math.log(8.0))))
     test_a_total_never_buys_less_than_independent_responses(tuple(counts.tolist()), total, {})
+
+
+def test_where_a_total_is_not_divided_at_once_caps_in_nats_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "_at_once", lambda *_: None)
+    made = design(Schema.anonymous([2, 9, 5]), epsilon=9.0, given_rest=[0.5, 2.0, 8.0])
+    assert made.epsilon <= 9.0
+    assert (np.array(made.mechanism.epsilon_given_rest) <= [0.5, 2.0, 8.0]).all()
