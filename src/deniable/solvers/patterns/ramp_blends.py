@@ -72,7 +72,7 @@ _DEAR, _NEAR, _GAINED = 0.2, 0.02, 1e-3
 """Nats that the floor costs beyond which ramps are looked for by the program's prices; by how much
 the mixture differs from the best ramp where they are, under each caps; and what they gain."""
 
-_PRICED, _PRICED_AT, _STARTS = 10, 21, 8
+_PRICED, _PRICED_AT, _STARTS = 10, 21, 10
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
