@@ -93,7 +93,7 @@ _CLOSE = 1.02
 """Times the optimum without caps up to which a law is taken without a look below its own caps, but
 at those that are the same for every request."""
 
-_IN_A_SEARCH, _AS_OF = 0.5, 20
+_IN_A_SEARCH, _AS_OF = 0.7, 20
 """Part of the rounds of prices that are asked for where mixtures are looked for several times, and
 of how many attributes: fewer have more rounds, and there only as many."""
 
