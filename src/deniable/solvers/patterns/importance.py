@@ -10,7 +10,8 @@ above its cap is brought down by an own response, which only lowers the other pr
 Oracle: max λ·p over P is attained by a vote 1 + (M − 1) 1[Σ λ_i Y_i > t] with t = λ·p, the value
 itself (Neyman–Pearson, with the constant that normalises the law). Simplicial decomposition: keep
 the laws found so far, minimise F over their mixtures (a small cone program), ask the oracle with
-the multipliers λ of that program. For *any* λ ≥ 0 a lower bound on F is
+the multipliers λ of that program, and with others nearer to the best λ so far. For *any* λ ≥ 0 a
+lower bound on F is
 
     Σ_i min_{0 < x ≤ cap_i} (cost_i/x² + λ_i x) − max_{p∈P} λ·(p − r),   cost_i = c_i (1 − r_i)²,
 
@@ -54,6 +55,10 @@ _SCALE = 2.0**40
 _TOLERANCE = 1e-8
 _MAX_VOTES = 400
 _NEGLIGIBLE = 1e-12
+
+_INSIDE = 0.3
+"""How far from the λ of the best bound to that of the program votes are asked for, too: with the
+program's alone it takes up to twice as many programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +161,19 @@ def _decomposition(
     # Votes have gains ≥ 0, and "i kept" a positive one of attribute i: so has their mixture.
     uniform = np.zeros(len(r))
     gains = [oracle.ask(direction, uniform) for direction in [np.sqrt(cost), *np.eye(len(r))]]
-    best_bound = 0.0
+    best, best_bound = None, 0.0
     while len(gains) < _MAX_VOTES:
         columns = np.array(gains)
         mixture, slope = _best_mixture(columns, cost, top)
-        objective = float((cost / np.minimum(mixture @ columns, top) ** 2).sum())
-        new = oracle.ask(slope, mixture @ columns)
-        best_bound = max(best_bound, _lower_bound(slope, cost, top, float(slope @ new)))
+        gain = mixture @ columns
+        objective = float((cost / np.minimum(gain, top) ** 2).sum())
+        for direction in [slope] if best is None else [slope, best + _INSIDE * (slope - best)]:
+            gains.append(oracle.ask(direction, gain))
+            bound = _lower_bound(direction, cost, top, float(direction @ gains[-1]))
+            if bound > best_bound:
+                best, best_bound = direction, bound
         if objective - best_bound <= _TOLERANCE * objective:
             return oracle.law(n_categories, mixture), best_bound
-        gains.append(new)
     raise SolverError("importance: the search did not settle; ask for levels instead")
 
 
