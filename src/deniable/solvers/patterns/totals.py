@@ -54,6 +54,10 @@ _POOLS, _AFRESH = 3, 1.08
 """How often ramps to mix are looked for at most, and from how many times the levels on again at
 those that were bought."""
 
+_CELL = 0.02
+"""Spacing, in its logarithm, of each of the levels at which ramps to mix are looked for: requests
+that differ little look at the same ones, where chance would else decide which buys more."""
+
 _MIXED_TO, _MIXED_GAINS = 23, 1e-3
 """Attributes up to which ramps are mixed after one was found: beyond, that takes long. And what is
 gained at least, in the sum of the levels' logarithms: mixtures take longer to draw."""
@@ -280,10 +284,10 @@ class _TotalSearch:
         """
         best: Reached | None = None
         for _ in range(_POOLS):
-            levels = self._division.levels(scale)
+            levels = _on_lattice(self._division.levels(scale))
             problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-            search = CommonSearch(problem, self._division.caps(levels), self._floor, self._total)
-            mixed = search.mixtures()
+            caps, about = self._division.caps(levels), float(_on_lattice(self._total))
+            mixed = CommonSearch(problem, caps, self._floor, about).mixtures()
             if mixed is None or mixed.part is None:
                 break
             costs = mixed.part.account.epsilon / self._total
@@ -378,3 +382,8 @@ class _TotalSearch:
         fair = Problem(counts, self._apart(self._independent().scale))
         share = np.sort(fair.keep_excess / Problem(counts, levels).keep_excess)[-2:]
         return max(self._floor or 0.0, min(1.0, float(np.prod(share))))
+
+
+def _on_lattice(number: float | FloatArray) -> FloatArray:
+    """Return the next number of the lattice below."""
+    return np.asarray(np.exp(_CELL * np.floor(np.log(number) / _CELL)))

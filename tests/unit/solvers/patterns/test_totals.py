@@ -478,3 +478,26 @@ def test_caps_about_stricter_ones_are_the_same_for_every_request() -> None:
         for cap in (2.0, math.inf)
     )
     assert 6.68 < strict <= loose + 1e-3
+
+
+def test_ramps_for_totals_that_differ_little_are_mixed_at_the_same_levels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Where what is mixed was found at their own, 10^-4 more of a total bought up to 1 % less.
+    looked: list[tuple[Any, ...]] = []
+
+    class Nothing:
+        def __init__(self, problem: Any, caps: Any, floor: float | None, about: float) -> None:
+            looked.append((*problem.attribute_epsilon.tolist(), *caps.tolist(), floor, about))
+
+        def mixtures(self) -> None: ...
+
+    monkeypatch.setattr(totals, "CommonSearch", Nothing)
+    for more in (1.0, 1.0001):
+        ratios = [1.0, 1.3 * more, 2.1]
+        search = totals._TotalSearch(
+            [2, 3, 5], 2.0 * more, ratios, [math.inf] * 3, 2.0, None, 0.5, False
+        )
+        assert search._mixed(0.7 * more) is None
+    assert looked[0] == looked[1]
+    assert (np.array(looked[0][:3]) <= 0.7 * np.array([1.0, 1.3, 2.1])).all()
