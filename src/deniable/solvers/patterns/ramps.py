@@ -45,9 +45,7 @@ _STEPS, _STEPS_NEAR = 24, 12
 """Steps that are taken at most, and from the ramp for a share of the caps close by: where there is
 one it takes about five."""
 _STALLED, _STALLED_NEAR = 5, 2
-"""Steps in a row that may not lower the miss; fewer from a ramp for something similar: of those
-that settle one in 500 does so after more."""
-
+"""Steps in a row that may not lower the miss, and from close by: one in 500 settles after more."""
 _FASTEST = 0.8
 """Largest move of ln c in a step."""
 
@@ -281,7 +279,6 @@ class RampFit:
         share: float | None,
         *,
         veto: bool = True,
-        near: bool = False,
         steps: int | None = None,
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope keeps this share of its cap.
@@ -292,15 +289,14 @@ class RampFit:
             share: of the caps, above 0; None to leave w where it is, whatever the caps are.
             veto: whether a slope may rest just above b, instead of a cap being reached: the case
                 of one level far above the others, which then decides E by itself.
-            near: whether the steps start from a ramp for something similar.
-            steps: the most that are taken, if not those of all.
+            steps: the most that are taken from a ramp for something similar; None from elsewhere.
 
         Returns:
             None if the steps do not settle.
         """
         now = _Step(self, slopes, w, top, share, veto)
         stalled, best = 0, now
-        most = _STALLED_NEAR if near else _STALLED
+        most = _STALLED if steps is None else _STALLED_NEAR
         for _ in range(steps or self._steps):
             if now.miss <= self.tolerance:
                 return now.resting().fit()
@@ -432,9 +428,8 @@ class _Step:
             along = np.full(len(self.slopes) + 1, np.nan)
         by_top = float(along[-1])
         used_by_top = along[:-1] - self.asked.caps_move * by_top
-        ends = self._ends_unchanged
-        veto, share = self._veto_allowed, self._share
-        return Fit(self.ramp, self.w, self.asked, by_top, used_by_top, self.miss, veto, ends, share)
+        how = self._veto_allowed, self._ends_unchanged, self._share
+        return Fit(self.ramp, self.w, self.asked, by_top, used_by_top, self.miss, *how)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -625,7 +620,7 @@ class RampSearch:
             if not (now.asked.height_moves or now.asked.levels_move.any()):
                 break  # every level is the largest it may be
             w = now.w * (1.0 - part) if self._target.better > 0.0 else now.w + part
-            new = self._fit.at(now.ramp.slopes, w, None, None, veto=False, near=True)
+            new = self._fit.at(now.ramp.slopes, w, None, None, veto=False, steps=_STEPS)
             if new is None or _used(new) > share:
                 if self._target.better * w > self._target.useful:
                     return None
@@ -667,10 +662,9 @@ class RampSearch:
     def _at_the_bottom(self, share: float) -> Iterator[Fit | None]:
         """Yield ramps below which the mass is: where one level takes nearly all of E."""
         asked, slopes = self._target.at(self._w), self._first_slopes(share)
-        height, size = asked.height, self._fit.sums.size
-        spent = float((slopes * size) @ asked.problem.change_probability)
-        for top in (height, 1.05 * height):
-            if spent + height == top:
+        spent = float((slopes * self._fit.sums.size) @ asked.problem.change_probability)
+        for top in (asked.height, 1.05 * asked.height):
+            if spent + asked.height == top:
                 continue  # nothing changes: the ramp would have no bottom
             yield self._fit.at(slopes, self._w, top, share)
 
@@ -708,8 +702,7 @@ class RampSearch:
 
     def _with_share(self, fit: Fit, share: float) -> Fit | None:
         top = None if fit.ends_unchanged else fit.ramp.top
-        slopes, steps = fit.ramp.slopes, _STEPS_NEAR
-        return self._fit.at(slopes, fit.w, top, share, veto=fit.veto, near=True, steps=steps)
+        return self._again(fit, fit.w, top, share, _STEPS_NEAR)
 
     def _moved(self, fit: Fit, top: float) -> Fit | None:
         slopes, w, move = fit.ramp.slopes, fit.w, top - fit.ramp.top
@@ -717,10 +710,12 @@ class RampSearch:
             w += float(np.clip(fit.by_top * move, -_FURTHEST, _FURTHEST))
             along = move * (fit.used_by_top + fit.asked.caps_move * fit.by_top)
             slopes = slopes * np.exp(along / max(1.0, float(np.abs(along).max()) / _FASTEST))
-        return self._fit.at(slopes, w, top, fit.share, veto=fit.veto, near=True)
+        return self._fit.at(slopes, w, top, fit.share, veto=fit.veto, steps=_STEPS)
 
-    def _again(self, fit: Fit, w: float, top: float | None, share: float) -> Fit | None:
-        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto, near=True)
+    def _again(
+        self, fit: Fit, w: float, top: float | None, share: float, steps: int = _STEPS
+    ) -> Fit | None:
+        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto, steps=steps)
 
     def _placed(self, fit: Fit) -> Fit:
         """Move the top to where w is best: where its derivative changes its sign, or where ramps
