@@ -99,9 +99,10 @@ _STRICT, _MOST_STRICTLY = 1.25, 19
 """Caps for which it is done of more attributes only where all of those are looser, and then for one
 floor: of 30 more takes too long."""
 
-_CLOSE = 0.01
+_CLOSE, _CLOSE_OF_ONE = 0.01, 0.02
 """Part of ε up to which a mixture may cost more under a stricter floor for this to be done for that
-one too: beyond, nothing that is found there costs less than what is found here."""
+one too: beyond, hardly anything that is found there costs less than what is found here. And where
+it is done for one of the caps only, which takes little."""
 
 _EVENLY = 2e-3
 """Part by which caps may differ from these."""
@@ -209,7 +210,9 @@ def blended(
             about += pool.add_about(ramp, stage.caps)
         stage.places, stage.raised = stage.places + about, True
     before, priced = pool.size, False
-    rungs, floors = _to_price(stages, aimed), _floors_to_price(pool, stages, floor, keeping)
+    rungs = _to_price(stages, aimed)
+    close = _CLOSE_OF_ONE if times is None and len(rungs) == 1 else _CLOSE
+    floors = _floors_to_price(pool, stages, floor, keeping, close)
     if times is not None:
         rungs = [(stage, times * part) for stage, part in rungs[:2]]
     if times is not None or len(counts) > _MOST_STRICTLY:
@@ -255,7 +258,7 @@ def _is_multiple(caps: FloatArray, of: FloatArray) -> bool:
 
 
 def _floors_to_price(
-    pool: "_Pool", stages: list[_Stage], floor: float | None, keeping: Fit | None
+    pool: "_Pool", stages: list[_Stage], floor: float | None, keeping: Fit | None, close: float
 ) -> Iterator[float]:
     """Yield the floors for which prices are asked, the lowest first: of the request, and stricter
     ones that mixtures keep for little more. None that a ramp keeps for little, if it costs no more
@@ -266,6 +269,7 @@ def _floors_to_price(
         stages: of the request.
         floor: t, or None.
         keeping: the best ramp that keeps it, if one does.
+        close: part of ε that stricter ones may cost more.
     """
     found = [(stage.ramp.w, stage.ratio) for stage in stages if stage.ramp is not None]
     best = found[0][0] if found else -math.inf
@@ -280,7 +284,7 @@ def _floors_to_price(
         dear = kept > best + _DEAR
         if not (asked and dear):
             costs = pool.epsilon_above(one)
-            if not asked and costs > (1.0 + _CLOSE) * held:
+            if not asked and costs > (1.0 + close) * held:
                 return
             dear = dear or costs < kept - _NEAR
         if dear:
