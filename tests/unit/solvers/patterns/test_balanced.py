@@ -23,7 +23,7 @@ from deniable.solvers.patterns import balanced, linear, optimal, ramp_mixtures
 from deniable.solvers.patterns.ramp_blends import Blend
 from deniable.solvers.patterns.ramp_laws import RampLaws, keep_floor
 from deniable.solvers.patterns.ramps import Fit, RampSearch
-from deniable.solvers.problem import SolverError
+from deniable.solvers.problem import SolverError, checked_problem
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import CAPS, FLOORS, MANY, request, spread
 
@@ -707,3 +707,19 @@ def test_a_floor_that_only_ramps_without_a_plateau_keep_is_kept_by_others_under_
         for times in (2.7, 6.0)
     )
     assert loose <= strict + 1e-3 < 22.2
+
+
+def test_ramps_are_mixed_where_a_table_of_them_would_be_too_large() -> None:
+    levels = np.linspace(0.4, 1.6, 13)
+    problem = checked_problem(list(range(2, 15)), levels)
+    search = balanced.CommonSearch(problem, 2.0 * levels, 0.9, 4.0)
+    assert not search.tabled
+    found = search.mixtures()
+    assert found is not None
+    assert found.part is not None
+    assert found.part.account.epsilon < levels.sum()
+    assert (found.part.account.epsilon_given_rest <= 2.0 * levels).all()
+    assert found.part.law.least_pair_ratio() >= 0.9
+    many = checked_problem([2] * 31, np.linspace(0.4, 1.6, 31))
+    levels = many.attribute_epsilon
+    assert balanced.CommonSearch(many, 2.0 * levels, 0.9, 9.0).mixtures() is None

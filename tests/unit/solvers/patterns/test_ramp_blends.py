@@ -209,7 +209,8 @@ def asked(
 def test_prices_are_asked_from_the_strictest_caps_on_and_for_the_same_in_every_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ramp_blends, "_CLOSE", -1.0)  # no stricter floor
+    for name in ("_CLOSE", "_CLOSE_OF_ONE"):
+        monkeypatch.setattr(ramp_blends, name, -1.0)  # no stricter floor
     strict = [((1.7, 1.5, 1.25), FLOOR), ((1.3, 1.25, 1.1), FLOOR), ((1.2, 1.1), FLOOR)]
     found, costs = zip(
         *asked(monkeypatch, spread(4), ((2.0, 1.5, 1.25), FLOOR), *strict), strict=True
@@ -230,17 +231,17 @@ def test_prices_are_asked_for_stricter_floors_too_that_cost_about_as_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requests = [((2.0,), floor) for floor in (0.0, 0.7, 1.0)]
-    monkeypatch.setattr(ramp_blends, "_CLOSE", math.inf)
+    monkeypatch.setattr(ramp_blends, "_CLOSE_OF_ONE", math.inf)
     found, costs = zip(*asked(monkeypatch, spread(4), *requests), strict=True)
     floors = [sorted({floor for _, floor, _ in one}) for one in found]
     assert floors == [[0.5, 0.9, 1.0], [0.9, 1.0], [1.0]]
     for one in found[:2]:
         np.testing.assert_allclose(one[-1:], found[2], atol=1e-9)
     assert all(loose <= strict + 1e-9 for loose, strict in itertools.pairwise(costs))
-    monkeypatch.setattr(ramp_blends, "_CLOSE", -1.0)
+    monkeypatch.setattr(ramp_blends, "_CLOSE_OF_ONE", -1.0)
     found, _ = zip(*asked(monkeypatch, spread(4), *requests[:2]), strict=True)
     assert [sorted({floor for _, floor, _ in one}) for one in found] == [[0.5], [0.9]]
-    monkeypatch.setattr(ramp_blends, "_CLOSE", math.inf)
+    monkeypatch.setattr(ramp_blends, "_CLOSE_OF_ONE", math.inf)
     monkeypatch.setattr(ramp_blends, "_MOST_STRICTLY", 5)  # of more it is done for one
     found, _ = zip(*asked(monkeypatch, spread(4), requests[1]), strict=True)
     assert [floor for _, floor, _ in found[0]] == [0.9]
