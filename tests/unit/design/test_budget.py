@@ -173,7 +173,9 @@ def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
 ) -> None:
     calls = []
     search, divide = totals.near_optimum, totals.spend
-    monkeypatch.setattr(totals, "near_optimum", lambda *a: calls.append("optimum") or search(*a))
+    monkeypatch.setattr(
+        totals, "near_optimum", lambda *a, **b: calls.append("optimum") or search(*a, **b)
+    )
     monkeypatch.setattr(
         totals, "spend", lambda *a, **b: calls.append("division") or divide(*a, **b)
     )

@@ -333,19 +333,19 @@ def _request(
 
 
 def near_optimum(
-    problem: Problem, limits: FloatArray, floor: float | None, known: float = math.inf
+    problem: Problem, limits: FloatArray, floor: float | None, *, blocks: bool = True
 ) -> OptimalSolution:
     """Return the optimum without caps and floor: where these are asked for, what the answer is
     compared with, and to no more digits than that takes, whether or not anything is capped, so that
-    looser caps are searched for from the same heights. If an answer is known, with its ε."""
+    looser caps are searched for from the same heights. With or without a search for blocks."""
     near = _NEAR + _NEAR_PART * float(problem.attribute_epsilon.sum())
     exact = floor is None and not np.isfinite(limits).any()
-    return _optimum(problem, 0.0 if exact else near, known)
+    return _optimum(problem, 0.0 if exact else near, blocks)
 
 
-def _optimum(problem: Problem, gap: float, known: float = math.inf) -> OptimalSolution:
+def _optimum(problem: Problem, gap: float, blocks: bool = True) -> OptimalSolution:
     level = problem.attribute_epsilon.tolist()
-    return optimal.solve(problem.counts.tolist(), level, gap=max(gap, 1e-9), known=known)
+    return optimal.solve(problem.counts.tolist(), level, gap=max(gap, 1e-9), blocks=blocks)
 
 
 def _by_room(problem: Problem, limits: FloatArray) -> list[int]:

@@ -124,7 +124,7 @@ def solve(
     attribute_epsilon: Sequence[float],
     *,
     gap: float = 1e-9,
-    known: float = math.inf,
+    blocks: bool = True,
 ) -> OptimalSolution:
     """Find the law with the smallest record level that meets every attribute's level.
 
@@ -134,8 +134,8 @@ def solve(
         n_categories: a_i, shape (k,).
         attribute_epsilon: ε_i in nats, above 0, shape (k,).
         gap: distance of the bounds, in nats, at which the search may stop early.
-        known: ε of a law at these levels, in nats, if there is one: a proof and a better single law
-            are looked for then, but no independent blocks.
+        blocks: whether independent blocks are searched for, where no single law is near the
+            optimum: not beside a law that is known, for which a proof is asked.
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
@@ -154,14 +154,14 @@ def solve(
         weights = np.ones(problem.n_attributes)
         return _certified(problem, [_whole(problem, _identical(problem))], weights, "identical")
     if problem.attribute_epsilon.min() < FAINT:
-        return _beside_faint(problem, gap, known)
+        return _beside_faint(problem, gap, blocks)
     if problem.n_attributes <= MAX_EXACT:
         with suppress(SolverError):  # beside a level of many nats no law of many votes is drawn
             return _exactly(problem, gap)
-    return _by_search(problem, gap, known)
+    return _by_search(problem, gap, blocks)
 
 
-def _beside_faint(problem: Problem, gap: float, known: float) -> OptimalSolution:
+def _beside_faint(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     """Solve for the others, beside faint levels that are answered independently."""
     faint = problem.attribute_epsilon < FAINT
     parts = [independent(problem, np.flatnonzero(faint).tolist())]
@@ -170,7 +170,7 @@ def _beside_faint(problem: Problem, gap: float, known: float) -> OptimalSolution
     others = np.flatnonzero(~faint)
     if others.size:
         levels = problem.attribute_epsilon[others].tolist()
-        solved = solve(problem.counts[others].tolist(), levels, gap=gap, known=known)
+        solved = solve(problem.counts[others].tolist(), levels, gap=gap, blocks=blocks)
         parts += _at_places(solved.parts, others.tolist())
         weights[faint], weights[others], method = 0.0, solved.weights, solved.method
     return _certified(problem, parts, weights, method)
@@ -181,7 +181,7 @@ def _at_places(parts: Sequence[Part], places: Sequence[int]) -> list[Part]:
     return [replace(part, attributes=tuple(places[i] for i in part.attributes)) for part in parts]
 
 
-def _by_search(problem: Problem, gap: float, known: float) -> OptimalSolution:
+def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     """Fit one soft vote, several where one is too far from the optimum, or answer in blocks."""
     tried: list[OptimalSolution] = []
     if blends.few_patterns(problem):  # votes are mixed at once
@@ -189,7 +189,7 @@ def _by_search(problem: Problem, gap: float, known: float) -> OptimalSolution:
             fit = fit_vote(problem, gap=gap, newton=False)
             tried.append(_landed(problem, fit, gap, blocks=False))
     if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
-        tried.append(_landed(problem, fit_vote(problem, gap=gap), gap, blocks=math.isinf(known)))
+        tried.append(_landed(problem, fit_vote(problem, gap=gap), gap, blocks=blocks))
     return _with_best_proof(problem, tried)
 
 

@@ -482,7 +482,7 @@ class RampSearch:
         """
         result = None
         if near is not None and len(near.ramp.slopes) == len(self._fit.sums.size):
-            result = self._again(near, near.w, near.ramp.top, share) or self._followed(near, share)
+            result = self._again(near, near.ramp.top, share) or self._followed(near, share)
         if result is None:
             result = min(_settled(self._starts(share)), key=self._cost, default=None)
         if result is None and afar:
@@ -492,7 +492,7 @@ class RampSearch:
     def beside(self, near: Fit) -> Fit | None:
         """Return the ramp with the top of one for something similar, as it is; None if none
         settles."""
-        return self._again(near, near.w, near.ramp.top, 1.0)
+        return self._again(near, near.ramp.top, 1.0)
 
     def _from_afar(self, share: float) -> Fit | None:
         """Return a ramp where no start settles: from the product law, from looser caps, or one
@@ -702,7 +702,7 @@ class RampSearch:
 
     def _with_share(self, fit: Fit, share: float) -> Fit | None:
         top = None if fit.ends_unchanged else fit.ramp.top
-        return self._again(fit, fit.w, top, share, _STEPS_NEAR)
+        return self._again(fit, top, share, _STEPS_NEAR)
 
     def _moved(self, fit: Fit, top: float) -> Fit | None:
         slopes, w, move = fit.ramp.slopes, fit.w, top - fit.ramp.top
@@ -712,10 +712,8 @@ class RampSearch:
             slopes = slopes * np.exp(along / max(1.0, float(np.abs(along).max()) / _FASTEST))
         return self._fit.at(slopes, w, top, fit.share, veto=fit.veto, steps=_STEPS)
 
-    def _again(
-        self, fit: Fit, w: float, top: float | None, share: float, steps: int = _STEPS
-    ) -> Fit | None:
-        return self._fit.at(fit.ramp.slopes, w, top, share, veto=fit.veto, steps=steps)
+    def _again(self, fit: Fit, top: float | None, share: float, steps: int = _STEPS) -> Fit | None:
+        return self._fit.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto, steps=steps)
 
     def _placed(self, fit: Fit) -> Fit:
         """Move the top to where w is best: where its derivative changes its sign, or where ramps

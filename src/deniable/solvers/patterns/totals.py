@@ -228,9 +228,9 @@ class _TotalSearch:
     def _solution(self, reached: Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        caps, known = self._division.caps(levels), record_level(parts)
+        caps = self._division.caps(levels)
         try:
-            optimum = near_optimum(problem, caps, self._floor, known)
+            optimum = near_optimum(problem, caps, self._floor, blocks=False)
         except SolverError:  # as where next to nothing is changed: nothing but this law is known
             bound = weighted_bound(problem.counts.tolist(), levels.tolist(), levels.tolist())
             optimum = OptimalSolution(tuple(parts), levels, bound, "blocks")

@@ -459,7 +459,7 @@ def test_blocks_are_searched_for_once_and_not_beside_a_law_that_is_known(
     first = optimal.solve(counts, levels)
     assert len(asked) == 1
     assert len(gaps) == 2  # once for each vote: for a smaller gap there is none either
-    beside = optimal.solve(counts, levels, known=50.0)
+    beside = optimal.solve(counts, levels, blocks=False)
     assert len(asked) == 1
     assert beside.lower_bound == pytest.approx(first.lower_bound)
 
