@@ -76,9 +76,13 @@ _PRICED, _PRICED_AT, _STARTS = 10, 21, 10
 """Times that this is done of so many attributes, and from how many ramps; of more attributes it is
 done fewer times, and from fewer."""
 
+_LITTLE_IN_A_ROW = 2
+"""Rounds in a row that gain less, after which it ends: prices are averaged, and one that gains
+nothing may be followed by ten that gain much."""
+
 _TOPPED, _STARTS_WITH_TOPS, _GAINED_BY_TOPS = 4, 8, 5e-3
-"""Times that it is done with tops of so many attributes, from how many ramps at most, as long as
-that gains so much."""
+"""Times that it is done with tops of so many attributes, from how many ramps at most, and what they
+gain."""
 
 _LEAST_WITH_TOP = 1.0
 """Nats that a change must be allowed to cost for a top that falls with it."""
@@ -149,7 +153,8 @@ class _Stage:
         ramp: the best under these caps, once it is known.
         ratio: the least ratio of a pair in it.
         looked_at: whether it has been looked for.
-        raised: whether those with its top moved up are in the pool.
+        mixed: whether it and its neighbours are in the pool.
+        raised: whether those with its top moved up are.
     """
 
     caps: FloatArray
@@ -157,6 +162,7 @@ class _Stage:
     ramp: Fit | None = None
     ratio: float = 0.0
     looked_at: bool = False
+    mixed: bool = False
     raised: bool = False
 
 
@@ -202,16 +208,17 @@ def blended(
                 break  # without the floor stricter caps cost more, and with it no less
             continue
         gained = True
-        about = pool.add_about(fit, stage.caps)
+        stage.places, stage.mixed = stage.places + pool.add_about(fit, stage.caps), True
         if floor is None or stage.ratio >= floor + _SURELY:
             keeping = fit
-            continue
-        for ramp in search.raised(fit, _RAISED):
-            about += pool.add_about(ramp, stage.caps)
-        stage.places, stage.raised = stage.places + about, True
+        else:
+            _raise(pool, stage, search)
     before, priced = pool.size, False
     rungs = _to_price(stages, aimed)
     close = _CLOSE_OF_ONE if times is None and len(rungs) == 1 else _CLOSE
+    for stage, _ in rungs if times is None and len(rungs) == 1 else ():
+        if stage.mixed and not stage.raised:  # as under a stricter floor
+            _raise(pool, stage, pool.search(stage.caps))
     floors = _floors_to_price(pool, stages, floor, keeping, close)
     if times is not None:
         rungs = [(stage, times * part) for stage, part in rungs[:2]]
@@ -292,6 +299,14 @@ def _floors_to_price(
         asked = False
 
 
+def _raise(pool: "_Pool", stage: _Stage, search: RampSearch) -> None:
+    """Add the ramps with the top moved up from the best under a stage's caps."""
+    assert stage.ramp is not None
+    for ramp in search.raised(stage.ramp, _RAISED):
+        stage.places = stage.places + pool.add_about(ramp, stage.caps)
+    stage.raised = True
+
+
 def _to_price(stages: list[_Stage], aimed: FloatArray) -> list[tuple[_Stage, float]]:
     """Return those for whose caps prices are asked, the loosest first, with the part of the times;
     where all of these are looser, the strictest there is."""
@@ -322,7 +337,7 @@ def _add_lacking(pool: "_Pool", stages: list[tuple[_Stage, float]], floor: float
         search = pool.search(stage.caps)
         ramp = stage.ramp or search.best(1.0, afar=False)
         if ramp is not None and not stage.raised:
-            for one in [ramp, *search.raised(ramp, _RAISED)]:
+            for one in [*([] if stage.mixed else [ramp]), *search.raised(ramp, _RAISED)]:
                 alone.add_about(one, stage.caps)
         if ramp is None or abs(alone.epsilon() - ramp.w) > _NEAR:
             lacking |= set(alone.price(below_caps(stage.caps), part))
@@ -498,6 +513,7 @@ class _Pool:
         rounds = [math.ceil(part * n * _PRICED_AT / len(steepest)) for n in (_PRICED, _TOPPED)]
         falls = float(steepest[rarest])
         for with_tops in (False, True) if falls > _LEAST_WITH_TOP else (False,):
+            gained_little = 0
             for _ in range(rounds[with_tops]):
                 if better is None or self._mixing.prices is None:
                     break
@@ -516,7 +532,11 @@ class _Pool:
                         self.add(ramp.slopes, [Shape(ramp.fall_from, ramp.height)])
                 better = self._mixing.shares(self._floor)
                 least = _GAINED_BY_TOPS if with_tops else _GAINED
-                if better is None or epsilon(shares) - epsilon(better) < least:
+                if better is None:
+                    break
+                little = epsilon(shares) - epsilon(better) < least
+                gained_little = gained_little + 1 if little else 0
+                if gained_little == _LITTLE_IN_A_ROW:
                     break
         last = shares if better is None else better
         used: list[int] = [] if last is None else np.flatnonzero(last > 0.0).tolist()
