@@ -3,13 +3,14 @@
 import math
 
 import numpy as np
-import pytest
 
 CAPS, FLOORS = (1.1, 1.25, 1.5, 2.0, 3.0, 6.0, math.inf), (1.0, 0.9, 0.5, None)
 """From the strictest to none."""
 
+TIMES = (1.0, 1.3, 3.0)
+"""By how much single caps are loosened."""
 
-MANY = [pytest.param(7, 16, marks=pytest.mark.slow), pytest.param(17, 30, marks=pytest.mark.slow)]
+MANY = [(7, 16), (17, 30)]
 """Attributes of which no linear program is solved, or none but the smallest, but laws are mixed;
 and of which one ramp is the law."""
 
