@@ -2,6 +2,7 @@
 
     python benchmarks/bench_design.py
     python benchmarks/bench_design.py --random 300   # designs of every kind; exit 1 on a miss
+    python benchmarks/bench_design.py --looser 20    # how often a looser request costs more
 
 For the linear program and the heuristic, the times that Yamamoto and Shibuya print in Table I
 (their machine, not ours) stand beside ours. "solver" is the numerics alone; "design" adds turning
@@ -9,6 +10,7 @@ the law into integers, accounting for it from these, and the lower bound.
 """
 
 import argparse
+import itertools
 import math
 import os
 import resource
@@ -27,6 +29,9 @@ from deniable.schema import Schema
 from deniable.solvers.patterns import heuristic, linear
 
 PAPER = {("lp", 10): "54.9", ("heuristic", 1_000): "1.14", ("heuristic", 100_000): "13,478"}
+
+LOOSER_CAPS, LOOSER_FLOORS = ("1.1x", "1.25x", "1.5x", "2x", "3x", "none"), (1.0, 0.9, 0.5, 0.0)
+LOOSER_TOTALS, MORE = (1.0, 1.01, 4.0), 1e-3
 
 
 def median(run: Callable[[], object], repeats: int) -> float:
@@ -49,11 +54,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--largest", type=int, default=1_000_000)
     parser.add_argument("--random", type=int, metavar="N", help="so many designs of every kind")
+    parser.add_argument(
+        "--looser", type=int, metavar="N", help="every cap, floor and total of so many tables"
+    )
     parser.add_argument("--first", type=int, default=0, help="seed of the first random design")
     measured = Measured(parser)
     arguments = parser.parse_args()
     if arguments.random:
         raise SystemExit(random_designs(range(arguments.first, arguments.first + arguments.random)))
+    if arguments.looser:
+        raise SystemExit(looser(range(arguments.first, arguments.first + arguments.looser)))
     repeats = arguments.repeats
     print(
         f"{'method':>10} {'k':>9} {'solver':>10} {'design':>10} {'paper, theirs':>14}   seconds, "
@@ -159,6 +169,52 @@ def random_design(counts: list[int], request: dict[str, object]) -> str:
         return f"{type(error).__name__}: {error}  MISS"
     seconds = time.process_time() - start
     return f"{seconds:.2f} s, {answer}{'  MISS' if seconds > SLOWEST else ''}"
+
+
+def looser(seeds: range) -> int:
+    """Make designs of random tables of 7 to 30 attributes under every cap, floor and total, and
+    compare each with every stricter one; return 1 if one costs, or buys less by, 0.001 nats more.
+
+    That none does is no theorem (docs/proofs/clipped.md, Looser requests).
+    """
+    compared, faults, worst = 0, 0, 0.0
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        k = int(random.integers(7, 31))
+        counts = random.integers(2, 51, k)
+        counts[0] = random.choice([counts[0], 10_000])
+        levels = CLASSES[random.choice(["0.3 to 3", "large", "spread"])](random, k).tolist()
+        schema, costs, start = Schema.anonymous(counts.tolist()), {}, time.process_time()
+        for cap, floor in itertools.product(LOOSER_CAPS, LOOSER_FLOORS):
+            asked = {"given_rest": cap, "pair_floor": floor}
+            at = (LOOSER_CAPS.index(cap), LOOSER_FLOORS.index(floor))
+            costs[0, *at] = design(schema, attribute_epsilon=levels, **asked).epsilon
+            if cap in LOOSER_CAPS[1::2]:
+                for number, total in enumerate(LOOSER_TOTALS, 1):
+                    made = design(schema, epsilon=total, **asked)
+                    costs[number, *at] = -math.fsum(made.mechanism.attribute_epsilon)
+        pairs = [
+            (strict, loose)
+            for strict, loose in itertools.permutations(costs, 2)
+            if bool(strict[0]) == bool(loose[0])
+            and all(one <= other for one, other in zip(strict, loose, strict=True))
+        ]
+        more = {pair: costs[pair[1]] - costs[pair[0]] for pair in pairs}
+        bad = [pair for pair, by in more.items() if by > MORE]
+        most = max(more, key=more.__getitem__)
+        compared, faults, worst = compared + len(pairs), faults + len(bad), max(worst, more[most])
+        named = [
+            f"{('levels', *LOOSER_TOTALS)[total]} {LOOSER_CAPS[cap]} floor {LOOSER_FLOORS[floor]:g}"
+            for total, cap, floor in most
+        ]
+        print(
+            f"{seed:>4} k={k} of up to {counts.max()}, levels of {math.fsum(levels):.4g} together, "
+            f"{time.process_time() - start:.0f} s: {len(bad)} of {len(pairs)} cost more"
+            + (f", {named[1]} {more[most]:.3g} nats more than {named[0]}" if bad else ""),
+            flush=True,
+        )
+    print(f"{faults} of {compared} cost more than a stricter request, by up to {worst:.3g} nats")
+    return min(faults, 1)
 
 
 def line(measured: Measured, method: str, k: int, alone: float, whole: float | None) -> None:
