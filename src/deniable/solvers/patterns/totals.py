@@ -25,7 +25,13 @@ from deniable.solvers.patterns.balanced import (
 )
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
+from deniable.solvers.patterns.optimal import (
+    MAX_EXACT,
+    OptimalSolution,
+    Part,
+    independent,
+    record_level,
+)
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import AIM
@@ -42,6 +48,14 @@ from deniable.solvers.problem import Problem, SolverError, checked_problem, opti
 _PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
 """Levels at most that are tried by secants for which a program is solved, or a design found: of
 more attributes than a table holds each takes seconds."""
+
+_OPTIMA, _UNSPENT_OF_MANY = 8, 2e-5
+"""The same for which the optimum is found, and beyond `MAX_EXACT` attributes the part of the total
+that may be left: about as much as neighbouring optima, each as near as it was found, differ by."""
+
+_MOST_UNRESTRICTED = 40
+"""Attributes up to which that is done: of 60, one of thousands of categories, each optimum takes
+four seconds."""
 
 _SLOPES = 0.02, 20.0
 """Least and most of d ln ε / d ln scale, where programs and mixtures are solved by secants."""
@@ -156,6 +170,10 @@ class _TotalSearch:
         self._division = Division(
             self._problem, total, self._at_most, multiple, self._limits, pair_floor
         )
+        capped = multiple < math.inf or bool(np.isfinite(self._limits).any())
+        floored = pair_floor is not None or fair
+        few = self._problem.n_attributes <= _MOST_UNRESTRICTED
+        self._unrestricted_of_few = few and not capped and not floored
         kinds = [self._problem.n_categories, self._ratios, self._at_most, self._limits]
         kind_of = np.unique(np.stack(kinds), axis=1, return_inverse=True)[1].ravel()
         self._ramps = TotalRamps(self._division, kind_of)
@@ -174,6 +192,8 @@ class _TotalSearch:
     def best(self, scale: float) -> Spent:
         """Return the levels at the largest scale that was found, and their laws."""
         scale = min(scale, float((self._at_most / self._ratios).max()))  # beyond, none rises
+        if self._unrestricted_of_few and (unrestricted := self._unrestricted(scale)):
+            return unrestricted
         most, product = self._at_most, self._independent()
         if math.fsum(self._alone.tolist()) > self._total > float(most.max()):
             whole = self._all_below_limits(most)
@@ -206,6 +226,23 @@ class _TotalSearch:
                 best = solved
         return self._spent(best)
 
+    def _unrestricted(self, scale: float) -> Spent | None:
+        """Return what the optimum buys, without caps and floor; None if that does not spend the
+        total."""
+        found: dict[bytes, BalancedSolution] = {}
+
+        def look(levels: FloatArray) -> _Laws:
+            solution = balanced.solve(self._problem.counts.tolist(), levels.tolist(), None, None)
+            found[levels.tobytes()] = solution
+            return list(solution.parts), solution.method
+
+        unspent = UNSPENT if self._problem.n_attributes <= MAX_EXACT else _UNSPENT_OF_MANY
+        reached = self._by_secants(scale, look, _OPTIMA, unspent=unspent)
+        if reached is None or not self._spends(reached, unspent):
+            return None
+        solution = found[reached.levels.tobytes()]
+        return Spent(reached.levels, solution.parts, lambda: solution)
+
     def _spent(self, reached: Reached) -> Spent:
         def mix() -> Spent | None:
             if (
@@ -222,8 +259,8 @@ class _TotalSearch:
         parts = tuple(reached.parts)
         return Spent(reached.levels, parts, lambda: self._solution(reached), mix)
 
-    def _spends(self, reached: Reached) -> bool:
-        return record_level(reached.parts) > (1.0 - 2.0 * UNSPENT) * self._total
+    def _spends(self, reached: Reached, unspent: float = UNSPENT) -> bool:
+        return record_level(reached.parts) > (1.0 - 2.0 * unspent) * self._total
 
     def _solution(self, reached: Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
@@ -317,6 +354,7 @@ class _TotalSearch:
         times: int,
         levels_at: Callable[[float], FloatArray] | None = None,
         top: float = math.inf,
+        unspent: float = UNSPENT,
     ) -> Reached | None:
         """Return the best of laws at levels, by secants of ln ε over ln scale; of −ln(top − ε), if
         no scale costs as much as a top.
@@ -327,8 +365,9 @@ class _TotalSearch:
             times: that this is done at most.
             levels_at: returns the levels at a scale, if they are not the division's.
             top: as said, in nats.
+            unspent: part of the total that may be left.
         """
-        aim = (1.0 - 0.4 * UNSPENT) * self._total
+        aim = (1.0 - 0.4 * unspent) * self._total
         best: Reached | None = None
         levels = np.empty(0)
         low, high = -math.inf, math.inf
@@ -344,7 +383,7 @@ class _TotalSearch:
             spent = record_level(laws[0]) if laws else math.inf
             if laws and spent <= self._total:
                 low, best = max(low, at), Reached(math.exp(at), levels, *laws, None)
-                if spent > (1.0 - UNSPENT) * self._total:
+                if spent > (1.0 - unspent) * self._total:
                     return best
             else:
                 high = min(high, at)

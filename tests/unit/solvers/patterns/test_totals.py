@@ -13,7 +13,14 @@ from deniable.errors import InputError
 from deniable.laws.response import attenuation
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.lifted import LiftedRamp
-from deniable.solvers.patterns import balanced, importance, ramp_landing, total_ramps, totals
+from deniable.solvers.patterns import (
+    balanced,
+    importance,
+    optimal,
+    ramp_landing,
+    total_ramps,
+    totals,
+)
 from deniable.solvers.patterns.ramp_laws import keep_floor
 from unit.solvers.patterns.requests import CAPS, MANY, request, spread
 
@@ -230,6 +237,7 @@ def test_beside_a_giant_a_ramp_buys_nearly_what_the_program_does(
     request = counts, total, ratios, [math.inf] * len(counts), cap, floor
     optimum = totals.spend(*request, scale=1.0)
     monkeypatch.setattr(totals, "EXACT_IN_A_SEARCH", 0)
+    monkeypatch.setattr(totals, "_MOST_UNRESTRICTED", 0)
     spent = totals.spend(*request, scale=1.0)
     (part,) = spent.parts
     assert spent.solution.method == "ramp"
@@ -346,6 +354,19 @@ def test_a_total_without_a_cap_buys_what_a_cap_leaves_of_it() -> None:
         for cap in (1.25, 3.0, math.inf)
     ]
     assert 0.7 < bought[0] < bought[1] < bought[2] + 1e-3
+
+
+@pytest.mark.parametrize("k", [12, pytest.param(24, marks=pytest.mark.slow)])
+def test_a_total_without_caps_and_floor_buys_what_the_optimum_does(k: int) -> None:
+    # Ramps once bought 0.5 to 2 % less of most such totals.
+    counts = [3000, *np.random.default_rng(k).integers(2, 51, k - 1).tolist()]
+    ratios = [0.5, *np.random.default_rng(k).uniform(0.1, 0.3, k - 1).tolist()]
+    spent = totals.spend(counts, 1.0, ratios, [math.inf] * k, math.inf, None)
+    assert spent.solution.method == "optimal"
+    assert 1.0 - 4e-5 < spent.solution.epsilon <= 1.0
+    assert spent.solution.gap < 2e-4
+    more = optimal.solve(counts, (1.001 * spent.levels).tolist())
+    assert more.epsilon > 1.0
 
 
 def test_a_looser_cap_is_searched_again_from_what_a_stricter_one_buys() -> None:
