@@ -30,11 +30,15 @@ from deniable.solvers.patterns.votes_dual import VoteFit
 from deniable.solvers.problem import Problem, SolverError
 
 MAX_ATTRIBUTES = 64
-"""Beyond, a soft vote is as near, and columns take too long."""
+"""Beyond, a soft vote is mostly as near, and columns take too long."""
 
 MOST_OF_FEW_PATTERNS = 128
 """The same where most changes lose by themselves: 100 attributes at 8 to 20 nats take 3 s, and no
 soft vote meets them."""
+
+MOST_ROUGHLY, ROUGHLY = 200, 0.01
+"""The same where a soft vote is far from the optimum, as one attribute of thousands of categories
+among a hundred small levels makes it, and a gap that is near enough then, as a part of ε."""
 
 GRIDS = (4000.0, 20_000.0)
 """Units of θ, less what attributes that win alone have too much, tried in turn."""
