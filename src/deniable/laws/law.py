@@ -394,14 +394,10 @@ def integer_weights(
     mantissas, exponents = np.frexp(fractions)
     if bits is None:
         bits = step * math.ceil((54 - int(exponents[fractions > 0].min())) / step)
-    whole = np.ldexp(mantissas, 53)
+    whole, places = np.ldexp(mantissas, 53).astype(np.int64), exponents.astype(np.int64) + bits - 53
     weights = [
-        _shifted(int(mantissa), int(exponent) + bits - 53)
-        for mantissa, exponent in zip(whole, exponents, strict=True)
+        value << by if by >= 0 else value >> -by
+        for value, by in zip(whole.tolist(), places.tolist(), strict=True)
     ]
     weights[int(np.argmax(fractions))] += (1 << bits) - sum(weights)
     return bits, tuple(weights)
-
-
-def _shifted(value: int, places: int) -> int:
-    return value << places if places >= 0 else value >> -places
