@@ -29,6 +29,10 @@ _BEYOND = 1.25
 _STEPS_TO_APART = 2
 """Divisions that are tried between the best for shares and that of independent responses."""
 
+_JUMP = 0.01
+"""Part of a budget above which the total of a scale just too large tells that no law is found from
+about there on, and then part of the scale to which that is told."""
+
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
 
@@ -373,10 +377,11 @@ def _largest(
             return best
         high = min(most, high * (budget / best.epsilon) ** _BEYOND * (1 + 1e-9))
         candidate = at(high)
-    stayed = 0
+    stayed, over = 0, above
     for _ in range(60):
-        near = unsure(candidate)
-        if high - low <= 1e-12 * high or (best is not None and best.epsilon >= budget - near):
+        near = unsure(best or candidate)
+        closed = 1e-12 if over <= _JUMP * budget else _JUMP
+        if high - low <= closed * high or (best is not None and best.epsilon >= budget - near):
             break
         part = (-near / 2 - below) / (above - below)
         scale = low + (high - low) * min(max(part, _LEAST_PART), 1 - _LEAST_PART)
@@ -387,7 +392,7 @@ def _largest(
             above = above / 2 if stayed == -1 else above
             stayed = -1
         else:
-            high, above = scale, difference
+            high, above, over = scale, difference, difference
             below = below / 2 if stayed == 1 else below
             stayed = 1
     return best

@@ -184,6 +184,17 @@ def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
     assert calls.count("optimum") <= 1
 
 
+def test_a_total_that_no_law_reaches_is_neared_as_far_as_laws_are_found() -> None:
+    # The search once ended at the first scale for which there was none: at 72 nats.
+    made = design(Schema.anonymous([5] * 31), epsilon=163.0, method="optimal")
+    level = made.mechanism.attribute_epsilon[0]
+    assert made.epsilon > 85.0
+    assert any("no larger levels were found" in note for note in made.notes)
+    above = [1.02 * level] * 31
+    beyond = design(Schema.anonymous([5] * 31), attribute_epsilon=above, method="optimal")
+    assert beyond.epsilon > 163.0
+
+
 def test_with_importances_no_division_among_independent_responses_is_better() -> None:
     schema, weight = Schema.anonymous((25, 9, 2)), {"a1": 5.0, "a3": 0.2}
     importance = [5.0, 1.0, 0.2]
