@@ -215,10 +215,10 @@ def blended(
             _raise(pool, stage, search)
     before, priced = pool.size, False
     rungs = _to_price(stages, aimed)
-    close = _CLOSE_OF_ONE if times is None and len(rungs) == 1 else _CLOSE
-    for stage, _ in rungs if times is None and len(rungs) == 1 else ():
-        if stage.mixed and not stage.raised:  # as under a stricter floor
-            _raise(pool, stage, pool.search(stage.caps))
+    only = rungs[0][0] if times is None and len(rungs) == 1 else None
+    if only is not None and only.mixed and not only.raised:  # as it is under a stricter floor
+        _raise(pool, only, pool.search(only.caps))
+    close = _CLOSE if only is None else _CLOSE_OF_ONE
     floors = _floors_to_price(pool, stages, floor, keeping, close)
     if times is not None:
         rungs = [(stage, times * part) for stage, part in rungs[:2]]
@@ -534,8 +534,8 @@ class _Pool:
                 least = _GAINED_BY_TOPS if with_tops else _GAINED
                 if better is None:
                     break
-                little = epsilon(shares) - epsilon(better) < least
-                gained_little = gained_little + 1 if little else 0
+                enough = epsilon(shares) - epsilon(better) >= least
+                gained_little = 0 if enough else gained_little + 1
                 if gained_little == _LITTLE_IN_A_ROW:
                     break
         last = shares if better is None else better
