@@ -29,9 +29,9 @@ _BEYOND = 1.25
 _STEPS_TO_APART = 2
 """Divisions that are tried between the best for shares and that of independent responses."""
 
-_JUMP = 0.01
-"""Part of a budget above which the total of a scale just too large tells that no law is found from
-about there on, and then part of the scale to which that is told."""
+_JUMP, _JUMP_WITHIN = 0.5, 0.01
+"""Part of a budget by which the last total above it is too large where no law is found from some
+scale on, and then the part of that scale to which it is neared."""
 
 _NEAR = 1e-6
 """Part of a budget that a search may leave unspent where each step is a design of its own."""
@@ -356,7 +356,8 @@ def _largest(
 
     A secant between the ends of a bracket that begins at scale 0, where nothing is told (Illinois
     rule: the value of an end that stays twice is halved), aimed at half of ``unsure`` under the
-    budget: landing there ends the search, and so does a bracket that has closed.
+    budget: landing there ends the search, and so does a bracket that has closed (about, where no
+    law is found from some scale on).
 
     Args:
         at: the design at a scale.
@@ -380,7 +381,7 @@ def _largest(
     stayed, over = 0, above
     for _ in range(60):
         near = unsure(best or candidate)
-        closed = 1e-12 if over <= _JUMP * budget else _JUMP
+        closed = 1e-12 if over <= _JUMP * budget else _JUMP_WITHIN
         if high - low <= closed * high or (best is not None and best.epsilon >= budget - near):
             break
         part = (-near / 2 - below) / (above - below)

@@ -184,6 +184,19 @@ def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
     assert calls.count("optimum") <= 1
 
 
+def test_a_total_that_rises_steeply_is_spent_to_the_last_digit() -> None:
+    # The bracket is within a hundredth soon, and its upper end more than that above the budget.
+    made = _largest(
+        lambda scale: SimpleNamespace(epsilon=scale**3),  # type: ignore[arg-type, return-value]
+        1.0,
+        1.004,
+        10.0,
+        lambda _: 1e-10,
+    )
+    assert made is not None
+    assert 1.0 - 1e-10 <= made.epsilon <= 1.0
+
+
 def test_a_total_that_no_law_reaches_is_neared_as_far_as_laws_are_found() -> None:
     # The search once ended at the first scale for which there was none: at 72 nats.
     made = design(Schema.anonymous([5] * 31), epsilon=163.0, method="optimal")
