@@ -11,8 +11,8 @@ TIMES = (1.0, 1.3, 3.0)
 """By how much single caps are loosened."""
 
 MANY = [(7, 16), (17, 30)]
-"""Attributes of which no linear program is solved, or none but the smallest, but laws are mixed;
-and of which one ramp is the law."""
+"""Attributes of which no linear program is solved, or none but the smallest: of the first, ramps
+are mixed over a table of patterns; of the second, without one."""
 
 
 def request(seed: int, k: int) -> tuple[list[int], list[float]]:

@@ -358,7 +358,7 @@ def test_a_total_without_a_cap_buys_what_a_cap_leaves_of_it() -> None:
 
 @pytest.mark.parametrize("k", [12, pytest.param(24, marks=pytest.mark.slow)])
 def test_a_total_without_caps_and_floor_buys_what_the_optimum_does(k: int) -> None:
-    # Ramps once bought 0.5 to 2 % less of most such totals.
+    # Ramps once bought up to 2 % less of such totals.
     counts = [3000, *np.random.default_rng(k).integers(2, 51, k - 1).tolist()]
     ratios = [0.5, *np.random.default_rng(k).uniform(0.1, 0.3, k - 1).tolist()]
     spent = totals.spend(counts, 1.0, ratios, [math.inf] * k, math.inf, None)
