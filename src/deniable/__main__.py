@@ -1,6 +1,7 @@
 """``deniable`` and ``python -m deniable`` are the command line."""
 
 import os
+import signal
 import sys
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -8,7 +9,7 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def main() -> None:
-    """Run the command line, whose loading can be interrupted too.
+    """Run the command line, which can be interrupted while it loads too, and not once it is done.
 
     Linear algebra works on one thread unless the user says otherwise: there are many small systems,
     and threads that wait for one another take more time than they save. The libraries read these
@@ -18,13 +19,16 @@ def main() -> None:
         os.environ.update(dict.fromkeys(_THREADS[:2], "1"))
     try:
         from deniable.cli import main as run
+
+        run()
+        # All is written, and Python takes a while to end: Ctrl-C would only change the status.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except (KeyboardInterrupt, RuntimeError) as error:
         # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
         if not isinstance(error.__cause__ or error, KeyboardInterrupt):
             raise
         sys.stderr.write("deniable: interrupted; nothing was left half-written\n")
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

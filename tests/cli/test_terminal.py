@@ -236,3 +236,17 @@ def test_loading_the_program_can_be_interrupted_too(happens: str) -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 130
     assert ended.stderr == "deniable: interrupted; nothing was left half-written\n"
+
+
+def test_what_is_done_is_not_interrupted_as_python_ends() -> None:
+    """Python gives Ctrl-C up as it ends: it then killed what was whole, and said nothing."""
+    code = (
+        "import atexit, os, signal, sys\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['deniable', '--version']\n"
+        "from deniable.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("deniable ")

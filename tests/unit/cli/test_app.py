@@ -116,7 +116,11 @@ def test_the_module_runs_as_the_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["deniable", "--version"])
-    runpy.run_module("deniable", run_name="__main__")
+    interrupting = signal.getsignal(signal.SIGINT)
+    try:
+        runpy.run_module("deniable", run_name="__main__")
+    finally:
+        signal.signal(signal.SIGINT, interrupting)
     assert capsys.readouterr().out.startswith("deniable ")
 
 
