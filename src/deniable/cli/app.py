@@ -83,6 +83,8 @@ def _run(words: Sequence[str]) -> None:
         # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
         end = error.__cause__ if isinstance(error, RuntimeError) else error
         if isinstance(end, KeyboardInterrupt):
+            if sys.stderr.isatty():  # where ^C stands by now, maybe after half a line
+                print(file=sys.stderr)
             _stop("interrupted; nothing was left half-written", status=130)
         if isinstance(end, _Terminated):
             _stop("terminated; nothing was left half-written", status=end.code)

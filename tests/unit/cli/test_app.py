@@ -51,6 +51,15 @@ def test_a_failure_is_one_sentence_and_a_status(
     assert capsys.readouterr().err == sentence
 
 
+def test_in_a_terminal_what_is_said_of_an_interruption_has_its_own_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C may come in the middle of a line, and the terminal writes ^C there."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert ending(monkeypatch, KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err.startswith("\ndeniable: interrupted;")
+
+
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), module._Terminated(143)])
 def test_an_end_that_meets_a_class_as_it_is_made_is_one_sentence_too(
     end: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
