@@ -96,10 +96,18 @@ def stack(*blocks: Rows) -> Rows:
     )
 
 
+class _Silent(highspy.Highs):
+    """Silent before its first call: as it is made, HiGHS 1.16 calls what prints a header."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - its name
+        self.silent()
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+
 def new_solver(options: Mapping[str, bool | int | float | str]) -> highspy.Highs:
     """Return an empty solver that prints nothing and works on one thread."""
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in {"output_flag": False, "threads": 1, "presolve": "off", **options}.items():
+    solver = _Silent()  # type: ignore[no-untyped-call]
+    for name, value in {"threads": 1, "presolve": "off", **options}.items():
         solver.setOptionValue(name, value)
     return solver
 

@@ -1,6 +1,8 @@
 """The adapter to HiGHS against all corners of small programs."""
 
 import itertools
+import subprocess
+import sys
 
 import highspy
 import numpy as np
@@ -133,3 +135,14 @@ def test_no_program_starts_more_threads_than_one() -> None:
         assert later.run() == highspy.HighsStatus.kOk
     finally:
         highspy.Highs.resetGlobalScheduler(True)
+
+
+def test_nothing_is_printed_from_the_first_solver_of_a_process_on() -> None:
+    """Its header, in front of a command's own JSON: it is not Python that prints it."""
+    code = (
+        "import numpy as np\n"
+        "from deniable.solvers.patterns.columns import Master\n"
+        "Master(np.ones(1)).solve()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
