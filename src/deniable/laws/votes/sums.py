@@ -306,16 +306,25 @@ class SumLaw:
         pairs = np.zeros((k, k))
         rows: list[int] = []
         back, back_low = np.atleast_2d(values), self._final.low
+        spaces = np.empty((2, k + 1, self._widest))  # the rows now, and after the next step
         for i, window in self._backwards():
-            stay, up = self._split(i, window, back, back_low)
-            at = int(self.steps.order[i])
-            signed = if_kept[at] * up + if_changed[at] * stay
-            pairs[at, rows] = pairs[rows, at] = self._dot_rows(signed[1:], window.mass)
-            pairs[at, at] = if_kept[at] ** 2 * (up[0] @ window.mass) + if_changed[at] ** 2 * (
-                stay[0] @ window.mass
-            )
-            stay += up
-            back, back_low = np.concatenate([stay, signed[:1]]), window.low
+            at, n = int(self.steps.order[i]), int(self.steps.weights[i])
+            after = spaces[i % 2, : len(back) + 1, : len(window.mass)]
+            after[:] = 0.0
+            for coefficient, gain, factor in (
+                (float(self.steps.stay[i]), 0, if_changed[at]),
+                (float(self.steps.low[i]), n, if_kept[at]),
+                (float(self.steps.high[i]), n + 1, if_kept[at]),
+            ):
+                if coefficient > 0:
+                    part = _shifted(back, back_low, window.low + gain, len(window.mass))
+                    after[:-1] += coefficient * part
+                    after[-1] += factor * coefficient * part[0]
+                    weighed = coefficient * self._dot_rows(part, window.mass)
+                    pairs[at, rows] += factor * weighed[1:]
+                    pairs[at, at] += factor**2 * weighed[0]
+            pairs[rows, at] = pairs[at, rows]
+            back, back_low = after, window.low
             rows.append(at)
         return pairs
 
