@@ -177,6 +177,7 @@ class _TotalSearch:
         kinds = [self._problem.n_categories, self._ratios, self._at_most, self._limits]
         kind_of = np.unique(np.stack(kinds), axis=1, return_inverse=True)[1].ravel()
         self._ramps = TotalRamps(self._division, kind_of)
+        self._found: dict[bytes, BalancedSolution] = {}  # by levels
 
     def about(self) -> float:
         """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
@@ -229,19 +230,10 @@ class _TotalSearch:
     def _unrestricted(self, scale: float) -> Spent | None:
         """Return what the optimum buys, without caps and floor; None if that does not spend the
         total."""
-        found: dict[bytes, BalancedSolution] = {}
-
-        def look(levels: FloatArray) -> _Laws:
-            solution = balanced.solve(self._problem.counts.tolist(), levels.tolist(), None, None)
-            found[levels.tobytes()] = solution
-            return list(solution.parts), solution.method
-
         unspent = UNSPENT if self._problem.n_attributes <= MAX_EXACT else _UNSPENT_OF_MANY
-        reached = self._by_secants(scale, look, _OPTIMA, unspent=unspent)
-        if reached is None or not self._spends(reached, unspent):
-            return None
-        solution = found[reached.levels.tobytes()]
-        return Spent(reached.levels, solution.parts, lambda: solution)
+        reached = self._by_secants(scale, self._solved, _OPTIMA, unspent=unspent)
+        spends = reached is not None and self._spends(reached, unspent)
+        return self._spent(reached) if reached is not None and spends else None
 
     def _spent(self, reached: Reached) -> Spent:
         def mix() -> Spent | None:
@@ -264,6 +256,9 @@ class _TotalSearch:
 
     def _solution(self, reached: Reached) -> BalancedSolution:
         _, levels, parts, method, ramp, _ = reached
+        known = self._found.get(levels.tobytes())
+        if known is not None and list(known.parts) == parts:
+            return known
         problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
         caps = self._division.caps(levels)
         try:
@@ -410,6 +405,7 @@ class _TotalSearch:
         found = balanced.solve(counts, levels.tolist(), caps, self._floor)
         if found.method in ("independent", "floor"):
             return None
+        self._found[levels.tobytes()] = found
         return list(found.parts), found.method
 
     def _floor_at(self, levels: FloatArray) -> float | None:
