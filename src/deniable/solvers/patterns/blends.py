@@ -69,6 +69,9 @@ _NEARLY_MET = 1e-6
 """A level this near its request, in nats, is brought to it; a larger one is left to own responses
 up to `_BY_VOTES`."""
 
+_SHORT = 1e-10
+"""How far below its request a level may end, in nats, for others to be met better."""
+
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -307,5 +310,7 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         missed = trial.moments().levels(problem.counts) - problem.attribute_epsilon
         if not np.abs(missed[rows]).max() < np.abs(miss[rows]).max():
             break
+        if (-missed[rows]).max() > max((-miss[rows]).max(), _SHORT):
+            break  # what is too much is brought down by own responses, what lacks is not
         law, miss = trial, missed
     return law
