@@ -24,21 +24,17 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
 from deniable.solvers.patterns.columns import Master, polished
-from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, spared
+from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, shared
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
 from deniable.solvers.problem import Problem, SolverError
 
 MAX_ATTRIBUTES = 64
-"""Beyond, a soft vote is mostly as near, and columns take too long."""
+"""Beyond, a soft vote is as near, and columns take too long."""
 
 MOST_OF_FEW_PATTERNS = 128
 """The same where most changes lose by themselves: 100 attributes at 8 to 20 nats take 3 s, and no
 soft vote meets them."""
-
-MOST_ROUGHLY, ROUGHLY = 200, 0.01
-"""The same where a soft vote is far from the optimum, as one attribute of thousands of categories
-among a hundred small levels makes it, and a gap that is near enough then, as a part of ε."""
 
 GRIDS = (4000.0, 20_000.0)
 """Units of θ, less what attributes that win alone have too much, tried in turn."""
@@ -209,18 +205,17 @@ class _Votes:
         """Return the bound that λ proves in whole numbers, μ(D), and the column of its vote."""
         problem = self.problem
         budget = float(direction @ problem.change_probability)
-        shared = budget - float(spared(direction, budget).sum())
-        unit = max(shared / grid, budget / (MOST_WHOLE - problem.n_attributes))
+        unit = max(shared(direction, budget) / grid, budget / (MOST_WHOLE - problem.n_attributes))
         # A low-discrepancy fraction for every attribute and column.
         places = np.arange(problem.n_attributes) + len(self._parts) * _GOLDEN
         whole = np.floor(direction / unit + np.mod(places * _GOLDEN, 1.0))
-        form, more = of_whole(problem, whole)
+        form = of_whole(problem, whole)
         law = SumLaw(form.steps, ceiling=form.ceiling)
         values = np.stack([np.ones(len(law.support)), form.budget - law.support])
         got = law.expectations(values * form.weigh(law.support))
         value = problem.change_probability * got.kept[0] - problem.keep_probability * got.changed[0]
         log_mean = math.log(float(got.total[1])) + form.log_factor
-        log_mean = float(np.logaddexp(log_mean, math.log(more) if more else -math.inf))
+        log_mean = float(np.logaddexp(log_mean, math.log(form.more) if form.more else -math.inf))
         bound = float(np.logaddexp(0.0, math.log(form.gain) - log_mean))
         if bound > self.lower:
             self.best = whole

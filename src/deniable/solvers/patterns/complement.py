@@ -40,6 +40,10 @@ LEAST_RESOLUTION = 20_000
 MOST_WHOLE = 1e6
 """Sums of whole costs are used as they are up to here."""
 
+ABOVE = 0.01
+"""A weight that wins alone is cut to what that takes and this part of the budget that is left: on
+the grid it then still wins, whatever is rounded."""
+
 MOST_ADDITIONS = 1e9
 """Units of θ times attributes at most. Of many attributes a pass takes a part of that, as long as a
 few dozen standard deviations of z are of θ."""
@@ -55,6 +59,7 @@ class Complement:
         dither: chance that the change costs one more, in [0, 1), shape (k,).
         budget: θ, rounded up by its error at most.
         gain: λ·d, rounded down by its error at most.
+        more: by how much E_μ[z_+] is larger for weights that were cut, rounded up by its error.
     """
 
     problem: Problem
@@ -62,6 +67,7 @@ class Complement:
     dither: FloatArray
     budget: float
     gain: float
+    more: float = 0.0
 
     @property
     def ceiling(self) -> int:
@@ -118,7 +124,11 @@ class Complement:
         # L is a sum of k logarithms, each off by less than 20u and 8u of itself.
         size = abs(steps.log_scale) + self.tilt * self.budget
         slack = (20.0 * self.problem.n_attributes + 8.0 * size + 64.0) * UNIT
-        return math.log(mean) + self.log_factor + slack
+        value = math.log(mean) + self.log_factor + slack
+        if self.more > 0.0:
+            value = float(np.logaddexp(value, math.log(self.more)))
+            value += 16.0 * UNIT * (1.0 + abs(value))
+        return value
 
 
 def complement(
@@ -127,7 +137,8 @@ def complement(
     """Put λ on a grid of costs.
 
     λ that are whole numbers stay as they are, if they are not too large. Others become n_i + B_i
-    with B_i = 1 with the probability that is left over, which is right on average.
+    with B_i = 1 with the probability that is left over, which is right on average, after those that
+    win alone were cut (`of_whole`).
 
     Args:
         problem: the levels.
@@ -136,15 +147,23 @@ def complement(
     """
     k, keep, change = problem.n_attributes, problem.uniform_keep, problem.change_probability
     budget = math.fsum((weights * change).tolist())
+    gain = math.fsum((weights * problem.keep_excess).tolist())
     whole = bool(np.all(weights == np.rint(weights))) and budget <= MOST_WHOLE
+    cut = np.zeros(k)
     if np.all(weights == weights[0]) and np.all(keep == keep[0]):  # only how many change matters
         unit = float(weights[0])
     elif whole and (resolution is None or budget <= resolution):
         unit = 1.0
-    elif resolution is not None:
-        unit = budget / resolution
     else:
-        unit = budget / units_of_budget(problem, weights, default_resolution(k), spare=3.0)
+        # Sums of k weights are off by less than 2 k u of their sum, θ by less than 32 u of itself.
+        above = ABOVE * shared(weights, budget) + 4.0 * k * UNIT * float(weights.sum())
+        cut = spared(weights, budget - above)
+        error = 32.0 * UNIT * budget if cut.any() else 0.0
+        weights, budget = weights - cut, math.fsum([budget, error, *(-cut).tolist()])
+        units = resolution or units_of_budget(
+            problem, weights, default_resolution(k), spare=3.0, budget=budget
+        )
+        unit = budget / units
     units = budget / unit * (1.0 + 32.0 * UNIT)
     scaled = np.minimum(weights / unit, 2.0 * units)
     costs = np.floor(scaled)
@@ -154,7 +173,8 @@ def complement(
         np.where(lost, math.floor(units) + 1, costs).astype(np.int64),
         np.where(lost, 0.0, scaled - costs),
         units,
-        math.fsum((weights * problem.keep_excess).tolist()) / unit * (1.0 - 64.0 * UNIT),
+        gain / unit * (1.0 - 64.0 * UNIT),
+        math.fsum((cut * keep).tolist()) / unit * (1.0 + 64.0 * UNIT),
     )
 
 
@@ -176,7 +196,13 @@ def spared(weights: FloatArray, budget: float) -> FloatArray:
     return np.asarray(np.maximum(budget - others, 0.0))
 
 
-def of_whole(problem: Problem, weights: FloatArray) -> tuple[Complement, float]:
+def shared(weights: FloatArray, budget: float) -> float:
+    """Return what is left of the budget θ where weights that win alone are cut to just that; more
+    than 0 also where nothing is."""
+    return max(budget - float(spared(weights, budget).sum()), 1e-9 * budget)
+
+
+def of_whole(problem: Problem, weights: FloatArray) -> Complement:
     """Put λ in whole numbers into complement form, the weights cut that win alone.
 
     With P = Σ λ_i p_i, z = Σ_{i kept} λ_i − P. A weight above P may be lowered to any c ≥ P: the
@@ -189,20 +215,24 @@ def of_whole(problem: Problem, weights: FloatArray) -> tuple[Complement, float]:
         weights: λ ≥ 0, whole numbers, shape (k,).
 
     Returns:
-        The form of the weights that are left, its `gain` that of λ, and by how much E_μ[z_+] is
-        larger.
+        The form of the weights that are left, its `gain` that of λ.
     """
     whole = math.fsum((weights * problem.change_probability).tolist())
     cut = spared(weights, math.ceil(whole) - 1.0)
     budget = math.fsum([whole, *(-cut).tolist()])
     costs = np.minimum(weights - cut, math.floor(budget) + 1.0).astype(np.int64)
     gain = math.fsum((weights * problem.keep_excess).tolist())
-    form = Complement(problem, costs, np.zeros(len(costs)), budget, gain)
-    return form, math.fsum((cut * problem.uniform_keep).tolist())
+    more = math.fsum((cut * problem.uniform_keep).tolist())
+    return Complement(problem, costs, np.zeros(len(costs)), budget, gain, more)
 
 
 def units_of_budget(
-    problem: Problem, weights: FloatArray, resolution: float, *, spare: float | None = None
+    problem: Problem,
+    weights: FloatArray,
+    resolution: float,
+    *,
+    spare: float | None = None,
+    budget: float | None = None,
 ) -> float:
     """Return how many units θ should have, for a grid to be fine beside what z does.
 
@@ -214,8 +244,9 @@ def units_of_budget(
         spare: how many times finer, where the dither is added to the changed attributes; more if
             these outnumber the kept ones, for which `default_resolution` was made. At 3 no bound of
             2,000 draws is below that of the sum of the kept; at 1.5 a few were, by up to 1e-7 nats.
+        budget: θ, if weights were cut.
     """
-    costs = weights / float(weights @ problem.change_probability)
+    costs = weights / (budget or float(weights @ problem.change_probability))
     live = costs < 1.0
     keep, spent = problem.uniform_keep[live], costs[live]
     kept = float(spent.sum()) - 1.0

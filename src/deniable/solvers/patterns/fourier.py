@@ -23,6 +23,7 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import saddle_tilt
+from deniable.solvers.patterns.complement import spared
 from deniable.solvers.problem import Problem
 
 MOST_NODES = 6000
@@ -33,6 +34,9 @@ _BLOCK, _SMALL_BLOCK = 256, 32
 
 _TAIL = 26.0
 """Nats at which a tail is left out, of z or of the frequencies: e^−26 is 5e-12."""
+
+_SURELY = 30.0
+"""Widths T of a gate above its middle, from where on it is 1: e^−30 is 1e-13."""
 
 _NEGLIGIBLE = 1e-11
 """A block of frequencies that adds less than this part of the largest is the last."""
@@ -61,12 +65,13 @@ class LogisticVote:
     resolved: bool
 
 
-def usual_tilt(problem: Problem, weights: FloatArray) -> float:
+def usual_tilt(problem: Problem, weights: FloatArray, budget: float | None = None) -> float:
     """Return the saddle point ρ, at which the costs of changes average the budget; it is above 0.
 
-    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ.
+    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ, which is given where
+    weights were cut.
     """
-    budget = float(weights @ problem.change_probability)
+    budget = budget or float(weights @ problem.change_probability)
     live = weights < budget
     kept = float(weights[live].sum()) - budget
     tilt = saddle_tilt(problem.uniform_keep[live], weights[live], kept) if kept > 0 else 0.0
@@ -105,10 +110,14 @@ def logistic_vote(
     """
     q = problem.change_probability
     budget = float(weights @ q)
-    tilt = min(usual_tilt(problem, weights), 0.9 / softness)
-    total, change = _changed(problem, weights, tilt)
+    # Where an attribute that is kept wins so surely that the gate is 1, z + c has all but the same
+    # gate as z, and E_μ[Φ_T] is c r_i less: `complement.of_whole`.
+    cut = spared(weights, budget - _SURELY * softness)
+    costs, budget = weights - cut, budget - float(cut.sum())
+    tilt = min(usual_tilt(problem, costs, budget), 0.9 / softness)
+    total, change = _changed(problem, costs, tilt)
     log_factor = tilt * budget + float(np.log(total).sum())
-    deviation = math.sqrt(float(weights**2 @ (change * (1.0 - change))))
+    deviation = math.sqrt(float(costs**2 @ (change * (1.0 - change))))
     # What comes around from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
     period = 8.0 * deviation + max(_TAIL / tilt, _TAIL / (1.0 / softness - tilt))
     spacing = 2.0 * math.pi / period
@@ -120,7 +129,7 @@ def logistic_vote(
     largest, done, block = 0.0, False, _BLOCK if pairs else _SMALL_BLOCK
     for first in range(0, min(needed, most_nodes), block):
         omega = spacing * np.arange(first, first + block)
-        turned = np.exp(-1j * np.outer(omega, weights)) * change
+        turned = np.exp(-1j * np.outer(omega, costs)) * change
         both = (1.0 - change) + turned
         at = tilt + 1j * omega
         wave = np.exp(1j * omega * budget) * np.prod(both, axis=1) * (spacing / math.pi)
@@ -148,7 +157,9 @@ def logistic_vote(
         cross = np.outer(q, bend_changed)
         curvature = bend * np.outer(q, q) - cross - cross.T + both_changed
         np.fill_diagonal(curvature, diagonal)
-    if not smooth > 0.0:
+    if cut.any():
+        smooth += float(cut @ problem.uniform_keep) * float(np.exp(-log_factor))
+    if not 0.0 < smooth < math.inf:
         return LogisticVote(weights, softness, math.inf, q, diagonal, curvature, False)
     return LogisticVote(
         weights,

@@ -47,8 +47,7 @@ WHOLE = 90.0, 4e5, 9e5
 """What can be afforded, in such units: so many for each attribute, but at least and at most."""
 
 FAR = 0.05
-"""A gap, as a part of ε, beyond which independent blocks may be nearer, or several votes of more
-attributes than they are else tried for."""
+"""A gap, as a part of ε, beyond which independent blocks may be nearer."""
 
 FAINT = 1e-9
 """Levels below this, in nats, are less than what a law may miss another by: the attributes answer
@@ -221,13 +220,9 @@ def _landed(problem: Problem, fit: VoteFit, gap: float, *, blocks: bool = True) 
     enough = _enough(gap, known)
     near = bool(candidates) and candidates[0].gap <= enough
     mixed = problem.n_attributes <= blends.MAX_ATTRIBUTES or blends.few_patterns(problem)
-    far = not candidates or candidates[0].gap > FAR * known
-    gaps = [enough, 1e-3 * enough]
-    if not mixed and far and problem.n_attributes <= blends.MOST_ROUGHLY:
-        mixed, gaps = True, [blends.ROUGHLY * known]
     if mixed and not near:
         aimed = _a_hair_below(problem)
-        for near_enough in gaps:
+        for near_enough in (enough, 1e-3 * enough):
             try:
                 blend = blends.fit_blend(aimed, fit, gap=near_enough)
                 law = land(problem, blend.law)

@@ -35,9 +35,12 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import MOST_STATES, GatedSum
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
 from deniable.solvers.patterns.complement import (
+    ABOVE,
     LEAST_RESOLUTION,
     complement,
     default_resolution,
+    shared,
+    spared,
     units_of_budget,
     wins_alone,
 )
@@ -137,10 +140,11 @@ class VoteGrid:
     Attributes:
         weights: λ, with λ·d = 1, shape (k,).
         unit: of the grid, on the same scale.
-        on_grid: what the kept attributes count, in units; a change that loses by itself counts no
-            more than that takes. Shape (k,).
+        on_grid: what the kept attributes count, in units; a change that loses by itself, or one
+            that is kept and wins, counts no more than that takes. Shape (k,).
         middle: of the gate, in units of the kept attributes' sum.
         widths, shares: of the linear gates that it is a mixture of, in units and adding up to 1.
+        more: by how much E_μ[z_+] is larger for λ than for what is counted, on the scale of λ.
     """
 
     weights: FloatArray
@@ -149,6 +153,7 @@ class VoteGrid:
     middle: float
     widths: FloatArray
     shares: FloatArray
+    more: float
 
     def law(self, problem: Problem, log_height: float) -> GatedSum | VoteBlend:
         """Return the law of height E, ln(e^E − 1) given.
@@ -264,18 +269,23 @@ class VoteSearch:
         problem = self.problem
         budget = math.fsum((weights * problem.change_probability).tolist())
         widest = min(float(gate.widths.max()), budget)
-        unit = unit or budget / units_of_budget(problem, weights, self.resolution)
+        # Whoever keeps an attribute that wins alone is above the gate, though it is rounded down.
+        above = widest / 2 + max(ABOVE * shared(weights, budget), 2.0 * (unit or 0.0))
+        cut = spared(weights, budget - above)
+        counted, budget = weights - cut, budget - float(cut.sum())
+        unit = unit or budget / units_of_budget(problem, counted, self.resolution, budget=budget)
         # A law holds no more states than this.
         most = 0.9 * MOST_STATES / (math.sqrt(problem.n_attributes) + 8)
-        unit = max(unit, float(np.minimum(weights, budget + widest).sum()) / most)
+        unit = max(unit, float(np.minimum(counted, budget + widest).sum()) / most)
         widths, budget = np.clip(gate.widths, unit, budget) / unit, budget / unit
-        costs = weights / unit
+        costs = counted / unit
         # Whoever changes an attribute of this cost loses, though all others are rounded up.
         loses = math.floor(budget + widths.max() / 2) + 1.0
         loses += np.count_nonzero(costs < loses)
         on_grid = np.minimum(costs, loses)
         threshold = math.fsum(on_grid.tolist()) - budget
-        return VoteGrid(weights, unit, on_grid, threshold, widths, gate.shares)
+        more = float(cut @ problem.uniform_keep)
+        return VoteGrid(weights, unit, on_grid, threshold, widths, gate.shares, more)
 
     def at(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VotePoint:
         """Evaluate linear gates of these widths, and at least one unit, on the grid.
@@ -313,6 +323,9 @@ class VoteSearch:
         if not excess > 1e9 * missing:  # what matters was dropped: not usable
             mean, excess = math.nan, math.nan
         log_factor = steps.log_scale - tilt * threshold + math.log(unit)
+        if grid.more:
+            more = grid.more * float(np.exp(-log_factor))
+            mean, excess = mean + more, excess + more
         point = VotePoint(
             weights,
             unit,
@@ -320,6 +333,7 @@ class VoteSearch:
             threshold,
             widths,
             gate.shares,
+            grid.more,
             math.log(mean) + log_factor,
             value / mean / unit,
             np.maximum(diagonal / mean / unit**2, 1e-300),

@@ -83,25 +83,25 @@ def test_cutting_weights_that_win_alone_leaves_the_vote_and_takes_a_known_part_o
     hardly_kept = int(np.argmin(problem.keep_probability))
     weights[hardly_kept] = share * weights.sum()
     weights = np.rint(weights * (1e5 / weights.sum()))
-    form, more = of_whole(problem, weights)
+    form = of_whole(problem, weights)
     changed = oracle.patterns(problem.n_attributes)
     z = float(weights @ problem.change_probability) - changed @ weights
     left = form.budget - changed @ form.costs
     clear = np.abs(z) > 1e-7
     assert ((left > 0) == (z > 0))[clear].all()
     mean = float(oracle.uniform_law(problem.counts.tolist()) @ np.maximum(left, 0.0))
-    assert mean + more == pytest.approx(positive_part(problem, weights), rel=1e-9)
-    assert math.exp(form.log_positive_part()) == pytest.approx(mean, rel=1e-9)
+    assert mean + form.more == pytest.approx(positive_part(problem, weights), rel=1e-9)
+    assert math.exp(form.log_positive_part()) == pytest.approx(mean + form.more, rel=1e-9)
 
 
 @pytest.mark.parametrize("level", [30.0, 40.0, 120.0])
 def test_weights_that_win_alone_leave_a_budget_however_rarely_they_change(level: float) -> None:
     problem = checked_problem([2, 3, 5], [level, 8.0, 1.0])
     alone = np.array([np.rint(1e6 / problem.change_probability[0]), 0.0, 0.0])
-    form, more = of_whole(problem, alone)
+    form = of_whole(problem, alone)
     assert 0.0 < form.budget <= 1.0
     assert form.costs.tolist() == [form.ceiling + 1, 0, 0]
-    assert more == pytest.approx(1e6 * 0.5, rel=1e-5)
+    assert form.more == pytest.approx(1e6 * 0.5, rel=1e-5)
     assert form.tilt == 0.0
 
 
@@ -124,7 +124,7 @@ def test_a_grid_only_raises_the_mean_and_expectations_are_those_of_the_changed(
     problem, weights = vote
     k = problem.n_attributes
     form = complement(problem, weights, resolution)
-    unit = float(weights @ problem.change_probability) / form.budget
+    unit = float(weights @ problem.keep_excess) / form.gain
     raised = form.log_positive_part() - math.log(positive_part(problem, weights) / unit)
     assert -1e-12 <= raised <= 0.5
     # Against every pattern and every dither: the mean spent by the changed, split by attribute.
@@ -149,6 +149,13 @@ def test_a_grid_only_raises_the_mean_and_expectations_are_those_of_the_changed(
     scale = math.exp(form.log_factor)
     np.testing.assert_allclose(got.changed[0] * scale, expected[:k], rtol=1e-9, atol=1e-300)
     np.testing.assert_allclose(got.total[0] * scale, expected[k], rtol=1e-9)
+
+
+def test_one_weight_beside_none_is_put_on_a_grid_too() -> None:
+    problem = checked_problem([10_000, 3, 3], [1.0, 0.5, 0.5])
+    form = complement(problem, np.array([0.3, 0.0, 0.0]))
+    mean = math.exp(form.log_positive_part()) / form.gain * 0.3 * problem.keep_excess[0]
+    assert mean == pytest.approx(positive_part(problem, np.array([0.3, 0.0, 0.0])), rel=1e-6)
 
 
 def by_kept_sums(problem: Problem, weights: FloatArray) -> float:

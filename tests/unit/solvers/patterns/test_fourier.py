@@ -10,16 +10,20 @@ from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
 
 
+@pytest.mark.parametrize("wins", [1.0, 3e3])  # whenever the first attribute is kept
 @pytest.mark.parametrize("seed", range(6))
-def test_a_logistic_vote_is_what_the_sum_over_all_patterns_gives(seed: int) -> None:
+def test_a_logistic_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: float) -> None:
     random = np.random.default_rng(seed)
     k = 3 + seed
-    problem = checked_problem(
-        random.integers(2, 9, k).tolist(), random.uniform(0.3, 4.0, k).tolist()
-    )
+    counts, levels = random.integers(2, 9, k), random.uniform(0.3, 4.0, k)
+    if wins > 1.0:
+        counts[0], levels[0] = 10_000, 0.7
+    problem = checked_problem(counts.tolist(), levels.tolist())
     weights = problem.attribute_epsilon * random.uniform(0.5, 2.0, k)
-    weights /= float(weights @ problem.keep_excess)
     softness = (0.3, 0.1, 0.02)[seed % 3] / usual_tilt(problem, weights)
+    weights[0] *= wins
+    scale = float(weights @ problem.keep_excess)
+    weights, softness = weights / scale, softness / scale
     vote = logistic_vote(problem, weights, softness)
     assert vote.resolved
     centred = problem.change_probability - oracle.patterns(k)

@@ -32,16 +32,19 @@ def request(seed: int, k: int, low: float = 0.3, high: float = 2.0) -> Problem:
     return checked_problem(random.integers(2, 8, k).tolist(), random.uniform(low, high, k).tolist())
 
 
+@pytest.mark.parametrize("wins", [0, 5000])  # whenever the first attribute is kept
 @pytest.mark.parametrize("seed", range(8))
-def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int) -> None:
+def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: int) -> None:
     k = 2 + seed % 6
     problem = request(seed, k)
     weights = np.random.default_rng(seed).integers(1, 60, k).astype(np.float64)  # no dither
+    weights[0] += wins
     scale = float(weights @ problem.keep_excess)
     gate = (linear(2.0), Gate(np.array([3.0, 9.0]), np.array([0.7, 0.3])))[seed % 2]
     point = VoteSearch(problem, 30.0).at(
         weights / scale, Gate(gate.widths / scale, gate.shares), 1.0 / scale
     )
+    assert point.more > 0.0 or not wins
     kept = 1 - oracle.patterns(k)
     mu = oracle.uniform_law(problem.counts.tolist())
     centred = kept - problem.keep_probability
