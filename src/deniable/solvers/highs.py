@@ -97,9 +97,12 @@ def stack(*blocks: Rows) -> Rows:
 
 
 class _Silent(highspy.Highs):
-    """Silent before its first call: as it is made, HiGHS 1.16 calls what prints a header."""
+    """Silent before its first call: as it is made, HiGHS 1.16 calls what prints a header.
 
-    def enableCallbacks(self) -> None:  # noqa: N802 - its name
+    (Its methods have no types, which is all that is ignored here.)
+    """
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - HiGHS's own name
         self.silent()
         super().enableCallbacks()  # type: ignore[no-untyped-call]
 
@@ -107,7 +110,7 @@ class _Silent(highspy.Highs):
 def new_solver(options: Mapping[str, bool | int | float | str]) -> highspy.Highs:
     """Return an empty solver that prints nothing and works on one thread."""
     solver = _Silent()  # type: ignore[no-untyped-call]
-    for name, value in {"threads": 1, "presolve": "off", **options}.items():
+    for name, value in {"output_flag": False, "threads": 1, "presolve": "off", **options}.items():
         solver.setOptionValue(name, value)
     return solver
 
