@@ -187,7 +187,7 @@ def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
 def test_a_total_that_rises_steeply_is_spent_to_the_last_digit() -> None:
     # The bracket is within a hundredth soon, and its upper end more than that above the budget.
     made = _largest(
-        lambda scale: SimpleNamespace(epsilon=scale**3),  # type: ignore[arg-type, return-value]
+        lambda scale: SimpleNamespace(epsilon=scale**3),
         1.0,
         1.004,
         10.0,

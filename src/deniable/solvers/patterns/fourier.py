@@ -68,8 +68,12 @@ class LogisticVote:
 def usual_tilt(problem: Problem, weights: FloatArray, budget: float | None = None) -> float:
     """Return the saddle point ρ, at which the costs of changes average the budget; it is above 0.
 
-    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ, which is given where
-    weights were cut.
+    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ.
+
+    Args:
+        problem: the levels.
+        weights: λ ≥ 0, shape (k,).
+        budget: θ, if weights were cut.
     """
     budget = budget or float(weights @ problem.change_probability)
     live = weights < budget
@@ -110,8 +114,8 @@ def logistic_vote(
     """
     q = problem.change_probability
     budget = float(weights @ q)
-    # Where an attribute that is kept wins so surely that the gate is 1, z + c has all but the same
-    # gate as z, and E_μ[Φ_T] is c r_i less: `complement.of_whole`.
+    # As in `complement.of_whole`: where keeping attribute i alone brings z so far up that the gate
+    # is 1, a weight that is lower by c leaves the gate as it is, and E_μ[Φ_T] falls by c r_i.
     cut = spared(weights, budget - _SURELY * softness)
     costs, budget = weights - cut, budget - float(cut.sum())
     tilt = min(usual_tilt(problem, costs, budget), 0.9 / softness)

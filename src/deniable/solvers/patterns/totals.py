@@ -232,8 +232,9 @@ class _TotalSearch:
         total."""
         unspent = UNSPENT if self._problem.n_attributes <= MAX_EXACT else _UNSPENT_OF_MANY
         reached = self._by_secants(scale, self._solved, _OPTIMA, unspent=unspent)
-        spends = reached is not None and self._spends(reached, unspent)
-        return self._spent(reached) if reached is not None and spends else None
+        if reached is None or not self._spends(reached, unspent):
+            return None
+        return self._spent(reached)
 
     def _spent(self, reached: Reached) -> Spent:
         def mix() -> Spent | None:
