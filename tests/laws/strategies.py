@@ -126,7 +126,7 @@ def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
         if parts and draw(st.booleans()):  # one that differs in one weight alone
             place, own = draw(st.integers(0, k - 1)), draw(st.sampled_from([0, 1, 200]))
             weights, dither = parts[0].weights.copy(), parts[0].dither.copy()
-            weights[place] = own if own or k > 1 else 1
+            weights[place] = own if own or weights.sum() > weights[place] else 1  # some count
         start = draw(st.floats(0.0, 0.95, allow_subnormal=False)) * float(weights.sum())
         width = draw(st.sampled_from([1.0, 20.0]))
         parts.append(GatedSum(tuple(n), weights, dither, gate, start, width, height, np.ones(k)))
