@@ -141,10 +141,9 @@ def _balanced(task: Task, levels: Sequence[float]) -> Solution:
 
 
 def _of_balanced(solution: "BalancedSolution") -> Solution:
-    reason = {
-        "independent": "no common law was found that costs less",
-        "floor": "no common law was found that keeps the floor on pairs and costs less",
-    }.get(solution.method)
+    reason = None
+    if solution.method == "independent":
+        reason = "no common law was found that keeps cap and floor and costs less"
     apart = tuple(range(len(solution.weights))) if reason else solution.apart
     if apart and not reason:
         reason = "no common law was found that keeps cap and floor and costs less"
@@ -202,11 +201,7 @@ def _divided(spent: "Spent") -> Divided:
             return None
 
     def mix() -> Divided | None:
-        try:
-            mixed = spent.mix()
-        except (SolverError, ArithmeticError):
-            return None
-        return None if mixed is None else _divided(mixed)
+        return None
 
     return Divided(spent.levels.tolist(), _laws(spent.parts), solution, mix)
 

@@ -1,84 +1,63 @@
-"""The largest levels whose balanced law costs no more than a total, found with the law together.
+"""The largest levels in given ratios whose balanced law costs no more than a total.
 
-What is best of independent responses, the ramps that spend the total (`total_ramps`) and, of few
-orbits, the capped program. Where a floor on pairs stood in the way, ramps are mixed: those that are
-mixed at some levels can be mixed to meet larger ones.
+One search for the scale of the levels, by secants of ln ε over ln scale, around what `balanced`
+finds at given levels: of few attributes the linear program, else a ramp, else a mixture. Ramps that
+were found at one scale are good starts at the next, and those that were mixed at one can be mixed
+to meet larger levels, so that a step takes a few hundredths of a second.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns import balanced, linear
+from deniable.solvers.patterns import balanced
 from deniable.solvers.patterns.balanced import (
     EXACT_IN_A_SEARCH,
+    LOOSEST,
     BalancedSolution,
-    CommonSearch,
     Method,
     capped_table,
     compared,
-    near_optimum,
+    unrestricted,
 )
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.optimal import (
-    MAX_EXACT,
-    OptimalSolution,
-    Part,
-    independent,
-    record_level,
-)
+from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
-from deniable.solvers.patterns.ramp_laws import AIM
-from deniable.solvers.patterns.total_ramps import (
-    UNSPENT,
-    Division,
-    Reached,
-    Secant,
-    TotalRamps,
-    worth,
-)
+from deniable.solvers.patterns.ramps.common import MOST_MIXED, CommonLaw, MixedPool
+from deniable.solvers.patterns.ramps.mixture import ROUNDS
+from deniable.solvers.patterns.ramps.newton import Fit
+from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
-_PROGRAMS, _SOLVED, _SOLVED_OF_MANY = 14, 5, 3
-"""Levels at most that are tried by secants for which a program is solved, or a design found: of
-more attributes than a table holds each takes seconds."""
+UNSPENT = 1e-7
+"""Part of a total that may be left: levels are known to 1e-9 nats."""
 
-_OPTIMA, _UNSPENT_OF_MANY = 8, 2e-5
-"""The same for which the optimum is found, and beyond `MAX_EXACT` attributes the part of the total
-that may be left: about as much as neighbouring optima, each as near as it was found, differ by."""
-
-_MOST_UNRESTRICTED = 40
-"""Attributes up to which that is done: of 60, one of thousands of categories, each optimum takes
-four seconds."""
+_STEPS = 14
+"""Scales that a search by secants tries at most; five are the rule."""
 
 _SLOPES = 0.02, 20.0
-"""Least and most of d ln ε / d ln scale, where programs and mixtures are solved by secants."""
-
-_MUCH = 1.1
-"""Times the scale that independent responses reach, from which on the optimum's without caps shows
-that something better may be found."""
-
-_POOLS, _AFRESH = 3, 1.08
-"""How often ramps to mix are looked for at most, and from how many times the levels on again at
-those that were bought."""
-
-_CELL = 0.02
-"""Spacing, in its logarithm, of each of the levels at which ramps to mix are looked for: requests
-that differ little look at the same ones, where chance would else decide which buys more."""
-
-_MIXED_TO, _MIXED_GAINS = 23, 1e-3
-"""Attributes up to which ramps are mixed after one was found: beyond, that takes long. And what is
-gained at least, in the sum of the levels' logarithms: mixtures take longer to draw."""
+"""Least and most of d ln ε/d ln scale in a secant; it is about 1 for small levels and 1.5 for
+ordinary ones."""
 
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level, while others can rise: at
 the cap itself only an independent response keeps it."""
+
+_LOWER = 0.95
+"""Part of the scale that one ramp reaches at which ramps are first mixed: the floor costs about as
+much."""
+
+_POOLS = 4
+"""Scales at most that are tried for that."""
+
+_ROUNDS_AGAIN = 8
+"""Rounds of column generation at the scale that the first of them reach."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +69,11 @@ class Spent:
         parts: the laws; their record level is at most the total.
         solve: from them to what the optimum at these levels is known to cost, which takes a search
             of its own.
-        mix: what mixtures of ramps buy, if that is more, by another search; None if nothing.
     """
 
     levels: FloatArray
     parts: tuple[Part, ...]
     solve: Callable[[], BalancedSolution]
-    mix: Callable[[], "Spent | None"] = lambda: None
 
     @cached_property
     def solution(self) -> BalancedSolution:
@@ -142,8 +119,19 @@ def spend(
     return search.best(search.about() if scale is None else scale)
 
 
-_Laws = tuple[list[Part], Method]
-"""Laws, and how they were found."""
+class _Reached(NamedTuple):
+    """Levels at a scale, laws that meet them, and how they were found."""
+
+    scale: float
+    levels: FloatArray
+    parts: list[Part]
+    method: Method
+
+    @property
+    def worth(self) -> float:
+        """The sum of the levels' logarithms: of scales that is the order, but beyond the scale at
+        which every level is the largest it may be there is nothing to gain."""
+        return float(np.log(self.levels).sum())
 
 
 class _TotalSearch:
@@ -167,17 +155,6 @@ class _TotalSearch:
         self._limits = np.where(limited < total, limited, np.inf)
         self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
         self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
-        self._division = Division(
-            self._problem, total, self._at_most, multiple, self._limits, pair_floor
-        )
-        capped = multiple < math.inf or bool(np.isfinite(self._limits).any())
-        floored = pair_floor is not None or fair
-        few = self._problem.n_attributes <= _MOST_UNRESTRICTED
-        self._unrestricted_of_few = few and not capped and not floored
-        kinds = [self._problem.n_categories, self._ratios, self._at_most, self._limits]
-        kind_of = np.unique(np.stack(kinds), axis=1, return_inverse=True)[1].ravel()
-        self._ramps = TotalRamps(self._division, kind_of)
-        self._found: dict[bytes, BalancedSolution] = {}  # by levels
 
     def about(self) -> float:
         """Return about the scale at which the optimum spends the total: see `limit_epsilon`."""
@@ -185,228 +162,111 @@ class _TotalSearch:
         high = math.log(self._total / float(self._ratios.min()))
         for _ in range(40):
             middle = 0.5 * (low + high)
-            levels = np.minimum(self._division.levels(math.exp(middle)), self._total)
-            needed = limit_epsilon(checked_problem(self._problem.counts.tolist(), levels.tolist()))
+            levels = np.minimum(self._levels(math.exp(middle)), self._total)
+            needed = limit_epsilon(self._at(levels))
             low, high = (middle, high) if needed <= self._total else (low, middle)
         return math.exp(low)
 
     def best(self, scale: float) -> Spent:
-        """Return the levels at the largest scale that was found, and their laws."""
+        """Return the levels at the largest scale that was found, and their laws.
+
+        Args:
+            scale: where the search begins.
+        """
         scale = min(scale, float((self._at_most / self._ratios).max()))  # beyond, none rises
-        if self._unrestricted_of_few and (unrestricted := self._unrestricted(scale)):
-            return unrestricted
-        most, product = self._at_most, self._independent()
-        if math.fsum(self._alone.tolist()) > self._total > float(most.max()):
-            whole = self._all_below_limits(most)
-            if whole is not None:
-                return self._spent(max(product, whole, key=worth))
-        best = product
-        ramps = None if self._fair else self._ramps.best(scale, worth(product))
-        if ramps is not None and self._ramps.liftable:
-            ramps = self._ramps.lifted(ramps)
-        if ramps is not None and not self._spends(ramps):
-            ramps = None
-        if ramps is not None and worth(ramps) > worth(best):
-            best = ramps
-        most_in_table = MOST_IN_TABLE if best is ramps else linear.MAX_ATTRIBUTES
-        if self._problem.n_attributes <= most_in_table:
-            grouped = orbits(self._problem, self._at_most.tolist())
-            if len(grouped.chance) <= EXACT_IN_A_SEARCH:
-                start = best.scale if ramps is None else max(ramps.scale, best.scale)
-                program = self._by_secants(start, self._program, _PROGRAMS)
-                # A table is drawn faster than a ramp; independent responses are simpler than both.
-                gain = 1e-6 if best is product else -1e-6
-                if program is not None and worth(program) >= worth(best) + gain:
-                    best = program
-        if best is product and not self._fair and scale > _MUCH * product.scale:
-            # Newton steps to a ramp may settle nowhere, as with levels far apart at a small total.
-            start = math.sqrt(product.scale * self._division.start(scale, 0.8))
-            times = _SOLVED if self._problem.n_attributes <= MOST_IN_TABLE else _SOLVED_OF_MANY
-            solved = self._mixed(start, lower=True) or self._by_secants(start, self._solved, times)
-            if solved is not None and worth(solved) > worth(best):
-                best = solved
-        return self._spent(best)
+        product = self._independent()
+        if math.fsum(self._alone.tolist()) > self._total > float(self._at_most.max()):
+            whole = self._solved(self._at_most)
+            if whole is not None and record_level(whole[0]) <= self._total:
+                return self._spent(_Reached(scale, self._at_most, *whole))
+        found, few = None, self._problem.n_attributes <= MOST_IN_TABLE
+        if few and len(orbits(self._problem, self._at_most.tolist()).chance) <= EXACT_IN_A_SEARCH:
+            found = self._by_secants(scale, self._program)
+        if found is None and not self._fair:
+            found = self._by_ramps(scale)
+        return self._spent(max(filter(None, (product, found)), key=lambda one: one.worth))
 
-    def _unrestricted(self, scale: float) -> Spent | None:
-        """Return what the optimum buys, without caps and floor; None if that does not spend the
-        total."""
-        unspent = UNSPENT if self._problem.n_attributes <= MAX_EXACT else _UNSPENT_OF_MANY
-        reached = self._by_secants(scale, self._solved, _OPTIMA, unspent=unspent)
-        if reached is None or not self._spends(reached, unspent):
-            return None
-        return self._spent(reached)
+    def _spent(self, reached: _Reached) -> Spent:
+        return Spent(reached.levels, tuple(reached.parts), lambda: self._solution(reached))
 
-    def _spent(self, reached: Reached) -> Spent:
-        def mix() -> Spent | None:
-            if (
-                reached.ramp is None
-                or not self._ramps.floor_broken
-                or len(reached.levels) > _MIXED_TO
-            ):
-                return None
-            mixed = self._mixed(reached.scale)
-            if mixed is None or worth(mixed) <= worth(reached) + _MIXED_GAINS:
-                return None
-            return self._spent(mixed) if self._spends(mixed) else None
-
-        parts = tuple(reached.parts)
-        return Spent(reached.levels, parts, lambda: self._solution(reached), mix)
-
-    def _spends(self, reached: Reached, unspent: float = UNSPENT) -> bool:
-        return record_level(reached.parts) > (1.0 - 2.0 * unspent) * self._total
-
-    def _solution(self, reached: Reached) -> BalancedSolution:
-        _, levels, parts, method, ramp, _ = reached
-        known = self._found.get(levels.tobytes())
-        if known is not None and list(known.parts) == parts:
-            return known
-        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        caps = self._division.caps(levels)
+    def _solution(self, reached: _Reached) -> BalancedSolution:
+        problem, parts = self._at(reached.levels), tuple(reached.parts)
         try:
-            optimum = near_optimum(problem, caps, self._floor, blocks=False)
+            optimum = unrestricted(problem, restricted=True)
         except SolverError:  # as where next to nothing is changed: nothing but this law is known
+            levels = reached.levels
             bound = weighted_bound(problem.counts.tolist(), levels.tolist(), levels.tolist())
-            optimum = OptimalSolution(tuple(parts), levels, bound, "blocks")
-        return compared(BalancedSolution(tuple(parts), optimum, method, ramp))
+            optimum = OptimalSolution(parts, levels, bound, "blocks")
+        return compared(BalancedSolution(parts, optimum, reached.method))
 
-    def _all_below_limits(self, most: FloatArray) -> Reached | None:
-        """Return what the total buys where every level may be as large as a division makes it: the
-        same part of all caps; None if these levels cost more than the total."""
+    def _levels(self, scale: float) -> FloatArray:
+        return np.minimum(scale * self._ratios, self._at_most)
 
-        def levels(nearness: float) -> FloatArray:
-            # The part by which levels are below caps halves where ε rises by about as much.
-            return np.minimum((1.0 - 1.0 / nearness) * self._limits, self._alone)
+    def _caps(self, levels: FloatArray) -> FloatArray:
+        return np.minimum(self._multiple * levels, self._limits)
 
-        def look(levels: FloatArray) -> _Laws | None:
-            counts, caps = self._problem.counts.tolist(), self._division.caps(levels).tolist()
-            whole = balanced.solve(counts, levels.tolist(), caps, self._floor_at(levels))
-            over = whole.epsilon > self._total
-            return None if over and (levels <= most).all() else (list(whole.parts), whole.method)
+    def _at(self, levels: FloatArray) -> Problem:
+        return checked_problem(self._problem.counts.tolist(), levels.tolist())
 
-        grouped = orbits(self._problem, most.tolist()) if len(most) <= MOST_IN_TABLE else None
-        quick = grouped is not None and len(grouped.chance) <= EXACT_IN_A_SEARCH
-        times = _PROGRAMS if quick else _SOLVED
-        top = math.fsum(self._alone.tolist())
-        return self._by_secants(1.0 / (1.0 - _BELOW_LIMIT), look, times, levels, top)
-
-    def _apart(self, scale: float) -> FloatArray:
-        """Return the levels of independent responses: these may be at their caps."""
-        return np.minimum(scale * self._ratios, self._alone)
-
-    def _independent(self) -> Reached:
-        """Independent responses: their levels add up to the total."""
+    def _independent(self) -> _Reached:
+        """Independent responses: their levels, which may be at their caps, add up to the total."""
         low, high = 0.0, self._total / float(self._ratios.min())
         for _ in range(200):
             middle = 0.5 * (low + high)
-            spends = math.fsum(self._apart(middle).tolist()) > self._total * (1 - 1e-14)
+            levels = np.minimum(middle * self._ratios, self._alone)
+            spends = math.fsum(levels.tolist()) > self._total * (1 - 1e-14)
             low, high = (low, middle) if spends else (middle, high)
-        levels = self._apart(low)
-        problem = Problem(self._problem.n_categories, levels)
-        parts = [independent(problem, range(problem.n_attributes))]
-        return Reached(low, levels, parts, "independent", None)
-
-    def _mixed(self, scale: float, *, lower: bool = False) -> Reached | None:
-        """Return what mixtures of ramps buy.
-
-        What is mixed at some levels can be mixed to meet larger ones, of looser caps, so that the
-        scale follows without a further search.
-
-        Args:
-            scale: where to begin.
-            lower: whether to go on at smaller levels where these cost more than the total.
-        """
-        best: Reached | None = None
-        for _ in range(_POOLS):
-            levels = _on_lattice(self._division.levels(scale))
-            problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-            caps, about = self._division.caps(levels), float(_on_lattice(self._total))
-            mixed = CommonSearch(problem, caps, self._floor, about).mixtures()
-            if mixed is None or mixed.part is None:
-                break
-            costs = mixed.part.account.epsilon / self._total
-            if costs > 1.0 and lower:
-                scale /= costs * costs
-                continue
-            found = self._by_secants(scale, partial(self._met, mixed.meeting), _PROGRAMS)
-            if found is None or (best is not None and worth(found) <= worth(best)):
-                break
-            best, lower = found, False
-            if best.scale < _AFRESH * scale:
-                break
-            scale = best.scale
-        return best
-
-    def _met(
-        self, meeting: Callable[[FloatArray, FloatArray], Part | None], levels: FloatArray
-    ) -> _Laws | None:
-        """Return the law of a mixture that is asked for these levels."""
-        part = meeting(levels - np.minimum(AIM, 1e-3 * levels), self._division.caps(levels))
-        return None if part is None else ([part], "ramp")
+        levels = np.minimum(low * self._ratios, self._alone)
+        parts = [independent(self._at(levels), range(len(levels)))]
+        return _Reached(low, levels, parts, "independent")
 
     def _by_secants(
-        self,
-        scale: float,
-        look: Callable[[FloatArray], _Laws | None],
-        times: int,
-        levels_at: Callable[[float], FloatArray] | None = None,
-        top: float = math.inf,
-        unspent: float = UNSPENT,
-    ) -> Reached | None:
-        """Return the best of laws at levels, by secants of ln ε over ln scale; of −ln(top − ε), if
-        no scale costs as much as a top.
+        self, scale: float, look: Callable[[FloatArray], tuple[list[Part], Method] | None]
+    ) -> _Reached | None:
+        """Return the best of laws at levels, by secants of ln ε over ln scale.
 
         Args:
             scale: where to begin.
             look: returns the laws at levels, and how they were found, if they were.
-            times: that this is done at most.
-            levels_at: returns the levels at a scale, if they are not the division's.
-            top: as said, in nats.
-            unspent: part of the total that may be left.
         """
-        aim = (1.0 - 0.4 * unspent) * self._total
-        best: Reached | None = None
-        levels = np.empty(0)
+        best: _Reached | None = None
         low, high = -math.inf, math.inf
-        # Where levels are at their largest, or near their caps, ε rises slowly or steeply.
-        at, secant = math.log(scale), Secant(1.1 if math.isinf(top) else 0.3, *_SLOPES)
-        for _ in range(times):
-            last, levels = levels, (levels_at or self._division.levels)(math.exp(at))
-            if best is not None and np.array_equal(levels, last):
-                break  # all are the largest they may be
-            laws = look(levels)
-            if laws is None and best is None:
-                return None
-            spent = record_level(laws[0]) if laws else math.inf
-            if laws and spent <= self._total:
-                low, best = max(low, at), Reached(math.exp(at), levels, *laws, None)
-                if spent > (1.0 - unspent) * self._total:
-                    return best
+        at, last = math.log(scale), None
+        aim = math.log((1.0 - 0.4 * UNSPENT) * self._total)
+        for _ in range(_STEPS):
+            levels = self._levels(math.exp(at))
+            found = look(levels)
+            if found is None:
+                high, over = min(high, at), math.inf
             else:
-                high = min(high, at)
-            if spent >= top or not laws:
-                at = math.inf
-            else:
-                left = math.log((top - aim) / (top - spent)) if top < math.inf else 0.0
-                at = secant.next(at, left or math.log(spent / aim))
+                over = math.log(record_level(found[0])) - aim
+                if record_level(found[0]) <= self._total:
+                    low, best = max(low, at), _Reached(math.exp(at), levels, *found)
+                    if over > -UNSPENT or np.array_equal(levels, self._at_most):
+                        return best
+                else:
+                    high = min(high, at)
+            slope = 1.2
+            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
+                slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
+            last = (at, over) if math.isfinite(over) else last
+            at = at - over / slope if math.isfinite(over) else -math.inf
             if not low < at < high:
-                at = 0.5 * (low + high)
+                at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
         return best
 
-    def _program(self, levels: FloatArray) -> _Laws | None:
-        """Return the law of the capped program."""
-        problem = checked_problem(self._problem.counts.tolist(), levels.tolist())
-        floor = self._floor_at(levels)
-        part = capped_table(problem, self._division.caps(levels), floor, EXACT_IN_A_SEARCH)
+    def _program(self, levels: FloatArray) -> tuple[list[Part], Method] | None:
+        """Return the law of the capped linear program."""
+        caps, floor = self._caps(levels), self._floor_at(levels)
+        part = capped_table(self._at(levels), caps, floor, EXACT_IN_A_SEARCH)
         return None if part is None else ([part], "program")
 
-    def _solved(self, levels: FloatArray) -> _Laws | None:
-        """Return what is found where levels are given, if it is better than independent
-        responses: mixtures too."""
-        counts, caps = self._problem.counts.tolist(), self._division.caps(levels).tolist()
-        found = balanced.solve(counts, levels.tolist(), caps, self._floor)
-        if found.method in ("independent", "floor"):
+    def _solved(self, levels: FloatArray) -> tuple[list[Part], Method] | None:
+        counts, caps = self._problem.counts.tolist(), self._caps(levels).tolist()
+        try:
+            found = balanced.solve(counts, levels.tolist(), caps, self._floor_at(levels))
+        except SolverError:
             return None
-        self._found[levels.tobytes()] = found
         return list(found.parts), found.method
 
     def _floor_at(self, levels: FloatArray) -> float | None:
@@ -415,11 +275,96 @@ class _TotalSearch:
         if not self._fair:
             return self._floor
         counts = self._problem.n_categories
-        fair = Problem(counts, self._apart(self._independent().scale))
+        fair = Problem(counts, self._independent().levels)
         share = np.sort(fair.keep_excess / Problem(counts, levels).keep_excess)[-2:]
         return max(self._floor or 0.0, min(1.0, float(np.prod(share))))
 
+    def _by_ramps(self, scale: float) -> _Reached | None:
+        """Return what ramps buy, one or a mixture of them."""
+        near: Fit | None = None
 
-def _on_lattice(number: float | FloatArray) -> FloatArray:
-    """Return the next number of the lattice below."""
-    return np.asarray(np.exp(_CELL * np.floor(np.log(number) / _CELL)))
+        def searched(levels: FloatArray) -> float | None:
+            nonlocal near
+            near = self._common(levels).best(near)
+            return None if near is None else near.ramp.height
+
+        reached = self._scale(0.9 * scale, searched)
+        if reached is None or near is None:
+            return None
+        one = near
+        if self._common(self._levels(reached)).keeps_floor(one) or len(self._ratios) > MOST_MIXED:
+
+            def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
+                nonlocal one
+                common = self._common(levels)
+                one = common.best(one) or one
+                part = common.single(one)
+                return None if part is None else ([part], "ramp")
+
+            return self._by_secants(reached, drawn)
+        return self._by_mixture(_LOWER * reached, one)
+
+    def _by_mixture(self, scale: float, near: Fit) -> _Reached | None:
+        """Return what mixtures of ramps buy: first of ramps about single ones, then of those that
+        the linear program asks for at the scale which these reach.
+
+        Args:
+            scale: where to begin, below what will be reached: caps grow with the levels.
+            near: a ramp for something similar.
+        """
+
+        def epsilon(levels: FloatArray) -> float | None:
+            found = self._common(levels).mixture(pool)
+            return None if found is None else found.epsilon
+
+        pool = self._pool(scale, near)
+        for _ in range(_POOLS):
+            cost = epsilon(self._levels(scale))
+            if cost is None or cost <= self._total:
+                break
+            scale *= 0.98 * self._total / cost  # the ramps would be steeper than the caps there
+            pool = self._pool(scale, near)
+        for rounds in (0, ROUNDS, _ROUNDS_AGAIN):
+            if rounds == ROUNDS:
+                pool = self._pool(scale, near)
+            self._common(self._levels(scale)).price(pool, rounds)
+            scale = max(scale, self._scale(scale, epsilon) or scale)
+
+        def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
+            part = self._common(levels).mixed(pool)
+            return None if part is None else ([part], "ramp")
+
+        return self._by_secants(scale, drawn)
+
+    def _pool(self, scale: float, near: Fit) -> MixedPool:
+        """Return ramps to mix at a scale."""
+        common = self._common(self._levels(scale))
+        return common.pool(common.best(near))
+
+    def _common(self, levels: FloatArray) -> CommonLaw:
+        caps = np.minimum(self._caps(levels), LOOSEST * levels)
+        return CommonLaw(self._at(levels), caps, self._floor, self._total)
+
+    def _scale(self, scale: float, epsilon: Callable[[FloatArray], float | None]) -> float | None:
+        """Return about the scale at which levels cost the total, by secants; None if the search
+        does not settle.
+
+        Args:
+            scale: where to begin.
+            epsilon: of levels, in nats; None where none is found.
+        """
+        at, last = math.log(scale), None
+        for _ in range(_STEPS):
+            levels = self._levels(math.exp(at))
+            cost = epsilon(levels)
+            if cost is None:
+                at -= 0.1
+                continue
+            over = math.log(cost / self._total)
+            if abs(over) < 1e-6 or (over < 0.0 and np.array_equal(levels, self._at_most)):
+                return math.exp(at)
+            slope = 1.2
+            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
+                slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
+            last, at = (at, over), at - over / slope
+        return None

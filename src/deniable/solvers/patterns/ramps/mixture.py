@@ -1,0 +1,335 @@
+"""Mixtures of ramps that keep levels, caps and a floor on pairs, by one linear program.
+
+A density with f(S) ≤ e^γ_i f(S ∪ i) keeps the caps, and so does every mixture of such densities.
+Levels, floors and e^{−ε} are linear in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where
+nothing is changed, and f too,
+
+    maximise   Σ x_j F_j(all changed),    which is e^{−ε},
+    such that  Σ x_j = 1,
+               Σ x_j E_μ[F_j (C_i − q_i)] = 0               every level is met,
+               Σ x_j E_μ[F_j (h_i h_j − t φ_i φ_j)] ≥ 0     every floor is kept
+
+(docs/proofs/clipped.md, section 5). What is mixed need not meet the levels by itself. At first
+these are the best single ramp, with its top moved up step by step (the higher it is, the larger are
+the attenuations of pairs, until with no plateau left none is below the product of its singles),
+their neighbours, one number of which is smaller or larger, the uniform and the product law, and the
+steepest ramps under the caps. Then the multipliers of the program say what else would lower ε
+(column generation): from the ramps in use a few steps of a quasi-Newton method each lead to ramps
+that are worth more.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers import highs
+from deniable.solvers.patterns.ramps.evaluate import Delivered, Prices, Ramp, RampSums, Worth
+from deniable.solvers.problem import Problem
+
+_FACTORS = (0.8, 1.25)
+"""By which a neighbour of a ramp differs from it; with four factors ε fell by 0.05 % in twice the
+time."""
+
+_STARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Where the steepest ramps start to fall, in parts of the average cost of changes."""
+
+_BELOW_RECORD = 25.0
+"""Nats that a ramp's bottom may lie below the record's: e^{−25} of it does not count."""
+
+_HARDLY = 1e-7
+"""A ramp with slopes of so much of the levels stands for the uniform law."""
+
+_OF_CAP = 1e-3, 1e-7
+"""What is left of a cap to rounding, as a part of it and at most in nats: of a table's integers the
+largest takes up what all others lose, and may be one that a cap holds for."""
+
+_BROKEN = 1e-10
+"""By how much a floor is broken when its row is added."""
+
+_DEPENDENT = 1e-6
+"""Rows of ramps that each meet the levels differ by less than this, and say nothing."""
+
+ROUNDS = 24
+"""Rounds of column generation. Of Adult's fifteen columns at a total of 1, and of 24 attributes
+under a floor of 0.9, 16, 24, 32 and 64 rounds leave 0.4, 0.2, 0.1 and 0 % of ε."""
+
+_PATIENCE, _GAIN = 6, 3e-4
+"""It ends earlier where so many rounds have gained less than this part of ε."""
+
+_TRIED, _STEPS = 6, 8
+"""Ramps in use from which a round looks for others, and steps from each."""
+
+_WORTH = 1e-4
+"""What a ramp must gain, as a part of e^{−ε}, for what it takes up."""
+
+_NEW = 0.5
+"""Share of the newest multipliers in those that are used: they swing less so."""
+
+_SOLVED = 8
+"""Times that the program is solved again once what it uses is evaluated as drawn; three are the
+rule. The last three times it may use nothing else."""
+
+
+def below_caps(caps: FloatArray) -> FloatArray:
+    """Return the steepest slopes that keep caps in a law as drawn, shape (m,)."""
+    part, most = _OF_CAP
+    return np.asarray(caps - np.minimum(part * caps, most))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Shares of ramps.
+
+    Attributes:
+        places: which ramps of the pool.
+        shares: of each, adding up to 1 where nothing is changed.
+        epsilon: of the record, in nats.
+    """
+
+    places: list[int]
+    shares: FloatArray
+    epsilon: float
+
+
+class Pool:
+    """Ramps to mix, and what each delivers, whatever levels are asked for.
+
+    Args:
+        sums: by which ramps are evaluated.
+        about: about the record's ε, in nats.
+        exactly: from a ramp's place and itself to what it delivers to the last digits; None where
+            `sums` are exact.
+    """
+
+    def __init__(
+        self, sums: RampSums, about: float, exactly: Callable[[int, Ramp], Delivered] | None
+    ) -> None:
+        self._sums, self._about, self._exactly = sums, about, exactly
+        self.ramps: list[Ramp] = []
+        self._exact: set[int] = set()
+        m = len(sums.size)
+        self._scale = math.exp(about)
+        self._first, self._second = np.triu_indices(m)
+        one_each = (self._first == self._second) & (sums.size[self._first] < 2)
+        self._first, self._second = self._first[~one_each], self._second[~one_each]
+        self._held = np.empty((0, 2 + m + len(self._first)))  # end, total, changed, pairs
+
+    def add(self, ramps: Iterable[Ramp]) -> None:
+        """Add ramps, as far as they fall by more than a hundredth of where they start to."""
+        new = []
+        for slopes, start, height in ramps:
+            falls = min(height, float(slopes @ self._sums.size) - start)
+            falls = min(falls, self._about + _BELOW_RECORD)
+            if falls > 0.01 * start:
+                self.ramps.append(Ramp(slopes, start, falls))
+                new.append(self._row(self._sums.delivered(self.ramps[-1])))
+        if new:
+            self._held = np.vstack([self._held, new])
+
+    def _row(self, got: Delivered) -> FloatArray:
+        end = math.exp(got.log_end) * self._scale
+        pairs = got.pairs[self._first, self._second]
+        return np.concatenate([[end, got.total], got.changed, pairs])
+
+    def add_always(self, level: FloatArray, caps: FloatArray, change: FloatArray) -> None:
+        """Add the uniform and the product law, with which any levels and floors are met, and the
+        steepest ramps under the caps, with which larger levels are.
+
+        Args:
+            level, caps: in nats, shapes (m,).
+            change: requested chances of change, shape (m,).
+        """
+        self.add(Ramp(part * level, 0.0, math.inf) for part in (_HARDLY, 1.0))
+        steepest = below_caps(caps)
+        mean = float((steepest * self._sums.size) @ change)
+        self.add(Ramp(steepest, part * mean, math.inf) for part in _STARTS)
+
+    def add_about(self, ramp: Ramp, caps: FloatArray) -> None:
+        """Add a ramp and its neighbours under the caps, shape (m,)."""
+        steepest = below_caps(caps)
+        # A ramp that falls by less than a cap keeps it, however steep it is.
+        most = np.where(steepest < ramp.height, steepest, np.inf)
+        slopes = np.minimum(ramp.slopes, most)
+        highest = float(steepest[slopes > steepest].min(initial=math.inf))
+        self.add([Ramp(slopes, ramp.start, ramp.height)])
+        for factor in _FACTORS:
+            self.add([Ramp(slopes, factor * ramp.start, ramp.height)])
+            self.add([Ramp(slopes, ramp.start, min(factor * ramp.height, highest))])
+            for i in range(len(slopes)):
+                other = slopes.copy()
+                other[i] = min(factor * slopes[i], most[i])
+                self.add([Ramp(other, ramp.start, ramp.height)])
+
+    def mixed(self, problem: Problem, floor: float | None) -> Mixture | None:
+        """Return the mixture of least ε that meets levels and keeps a floor; None if none is found.
+
+        What it uses is evaluated as it is drawn, until it uses nothing else.
+
+        Args:
+            problem: the levels of the groups.
+            floor: t, or None.
+        """
+        rows, product = self._rows(problem)
+        among = np.arange(len(self.ramps))
+        for left in reversed(range(_SOLVED)):
+            solved = _shares(rows[among], product, problem.n_attributes, floor, self._scale)
+            if solved is None:
+                return None
+            shares = solved[0]
+            used = among[shares > 0.0].tolist()
+            new = [place for place in used if place not in self._exact]
+            if not new or self._exactly is None:
+                shares = shares[shares > 0.0]
+                return Mixture(used, shares, self._epsilon(float(rows[used, 0] @ shares)))
+            for place in new:
+                self._held[place] = self._row(self._exactly(place, self.ramps[place]))
+            self._exact.update(new)
+            rows, product = self._rows(problem)
+            if left <= 2:
+                among = np.array(sorted(self._exact))
+        return None
+
+    def _epsilon(self, end: float) -> float:
+        return self._about - math.log(end)
+
+    def price(
+        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int = ROUNDS
+    ) -> None:
+        """Add ramps that the program's multipliers ask for.
+
+        Args:
+            problem: the levels of the groups.
+            floor: t, or None.
+            caps: γ in nats, shape (m,).
+            rounds: how often.
+        """
+        m, smooth, steepest = problem.n_attributes, None, below_caps(caps)
+        found_so_far: list[float] = []
+        rows, product = self._rows(problem)
+        for _ in range(rounds):
+            solved = _shares(rows, product, m, floor, self._scale)
+            if solved is None:
+                return
+            shares, newest = solved
+            found_so_far.append(self._epsilon(float(rows[:, 0] @ shares)))
+            before = found_so_far[-1 - _PATIENCE :][0]
+            if len(found_so_far) > _PATIENCE and before - found_so_far[-1] < _GAIN * before:
+                return
+            smooth = newest if smooth is None else _NEW * newest + (1.0 - _NEW) * smooth
+            by_level = smooth[3 : m + 3]
+            pairs = np.zeros((m, m))
+            pairs[self._first, self._second] = smooth[m + 3 :]
+            pairs += np.triu(pairs, 1).T
+            prices = Prices(
+                smooth[0],
+                self._scale,
+                smooth[2] - float(by_level.sum()),
+                by_level / problem.change_probability,
+                pairs,
+            )
+            worth, mass = self._sums.worth(prices), float(rows[:, 1] @ shares)
+            most = np.argsort(-shares)[:_TRIED]
+            starts = [self.ramps[place] for place in most[shares[most] > 0.0].tolist()]
+            found = [self._better(worth, mass, ramp, steepest) for ramp in starts]
+            self.add(ramp for ramp in found if ramp is not None)
+            rows, product = self._rows(problem)
+
+    def _better(
+        self, worth: Callable[[Ramp], Worth], mass: float, ramp: Ramp, steepest: FloatArray
+    ) -> Ramp | None:
+        """Return a ramp near another that is worth most for what it takes up; None if none is
+        worth more than 0.
+
+        A unit takes up F(nothing changed) + E_μ[F]/mass + e^about F(all changed) of the mixture:
+        of a ramp that hardly falls next to nothing can be mixed.
+        """
+        from scipy.optimize import minimize
+
+        size = self._sums.size
+        whole = float(steepest @ size)
+        most = np.append(steepest, [whole, min(whole, self._about + _BELOW_RECORD)])
+
+        def cost(at: FloatArray) -> tuple[float, FloatArray]:
+            ramp = Ramp(at[:-2], float(at[-2]), float(at[-1]))
+            got = worth(ramp)
+            falls = min(float(ramp.slopes @ size) - ramp.start, ramp.height)
+            end = math.exp(self._about - max(falls, 0.0))
+            takes, takes_by = 1.0 + got.mass / mass + end, got.mass_by / mass
+            if falls < ramp.height:
+                takes_by[:-2] -= end * size
+                takes_by[-2] += end
+            else:
+                takes_by[-1] -= end
+            return -got.value / takes, (got.value * takes_by / takes - got.value_by) / takes
+
+        start = np.minimum(np.append(ramp.slopes, [ramp.start, ramp.height]), most)
+        least = np.append(np.zeros(len(steepest)), [0.0, 0.01])
+        found = minimize(
+            cost,
+            np.maximum(start, least),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(least.tolist(), most.tolist(), strict=True)),
+            options={"maxiter": _STEPS, "maxfun": _STEPS + 2},
+        )
+        if not found.fun < -_WORTH:
+            return None
+        return Ramp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
+
+    def _rows(self, problem: Problem) -> tuple[FloatArray, FloatArray]:
+        """Return what is held as rows of the program for these levels, and t's factors φ_i φ_j."""
+        m, a = problem.n_attributes, problem.n_categories
+        rows = self._held.copy()
+        rows[:, 2 : m + 2] = rows[:, 2 : m + 2] / problem.change_probability - rows[:, 1:2]
+        attenuation = a * problem.keep_excess / (a - 1.0)
+        return rows, attenuation[self._first] * attenuation[self._second]
+
+
+def _shares(
+    rows: FloatArray, product: FloatArray, m: int, floor: float | None, scale: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the best shares of densities, shape (n,), and the multipliers of the rows, shape
+    (1 + columns of `rows`,), that of Σ x first; None if the program is not solved.
+
+    Rows of floors are added once a solution breaks them. The shares are corrected at the end
+    without the solver's tolerances: what they leave of the levels is less than a nat in 10^10.
+    """
+    ends, total = rows[:, 0], rows[:, 1]
+    levels, pairs = rows[:, 2 : m + 2].T, rows[:, m + 2 :].T
+    least = floor or 0.0
+    # What a unit takes up of the mixture: of the uniform law e^−ε.
+    size = 1.0 + total * scale + ends
+    of_levels = 1.0 / np.abs(levels / size).max(axis=1, initial=1e-300)
+    equal = np.vstack([np.ones(len(ends)), levels * of_levels[:, None]]) / size
+    looked_at = np.zeros(len(product), dtype=np.bool_)
+    while True:
+        floors = (pairs[looked_at] / product[looked_at, None] - least * total) / size
+        of_floors = 1.0 / np.abs(floors).max(axis=1, initial=1e-300)
+        matrix = np.vstack([equal, floors * of_floors[:, None]])
+        lower = np.zeros(len(matrix))
+        lower[0] = 1.0
+        upper = np.where(np.arange(len(matrix)) < len(equal), lower, highs.INFINITY)
+        zero, most = np.zeros(len(ends)), size  # no share is above 1
+        program = highs.Program(-ends / size, zero, most, highs.dense_rows(matrix), lower, upper)
+        answer = highs.run(program)
+        if answer.status != "optimal":
+            return None
+        used = np.flatnonzero(answer.x > 0.0)
+        shares = np.zeros(len(ends))
+        left = lower[: len(equal)] - equal[:, used] @ answer.x[used]
+        exact = answer.x[used] + np.linalg.lstsq(equal[:, used], left, rcond=_DEPENDENT)[0]
+        shares[used] = np.maximum(exact, 0.0) / size[used]
+        broken = ~looked_at & (pairs @ shares < product * (least - _BROKEN) * float(total @ shares))
+        if floor is None or not broken.any():
+            break
+        looked_at |= broken
+    multipliers = np.zeros(1 + rows.shape[1])
+    multipliers[0] = answer.multipliers[0]
+    multipliers[3 : m + 3] = answer.multipliers[1 : m + 1] * of_levels
+    of_floors *= answer.multipliers[m + 1 :]
+    multipliers[2] = -least * of_floors.sum()
+    multipliers[m + 3 :][looked_at] = of_floors / product[looked_at]
+    return shares, multipliers

@@ -1,0 +1,247 @@
+"""The ramp that delivers given levels, by Newton's method with all derivatives.
+
+    F(S) = exp(clip(start − Σ_{changed} c_i, −E, 0)),      0 < c_i ≤ γ_i
+
+keeps the caps γ and has record level E. Where it starts to fall is given relative to what changes
+cost on average under the requested law, start = Σ c_i q_i − top, q_i the requested chance of
+change: `top` moves E only to second order at the best ramp. For a given top the k + 1 unknowns ln c
+and E solve
+
+    delivered level of i = requested level of i,     i = 1..k,
+    max_i c_i/γ_i = a share of the caps, 1 if nothing stands against it.
+
+For given top and E the levels alone determine the c_i: they make a convex function stationary
+(docs/proofs/clipped.md, section 4). The same system with the derivative by the top on its right
+side says how E moves with the top.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
+from deniable.solvers.problem import Problem
+
+_NORM = 20_000.0
+"""The largest share of a cap is taken as a norm of this order of all shares, which is smooth: above
+the largest by a part of ln k/20,000."""
+
+_ABOVE_BOTTOM = 0.003
+"""How far above start + E, in ln c, a slope is placed whose size does not matter there: one change
+brings the ramp to its bottom."""
+
+_ROUNDING = 1e-10
+"""Part of a cap that is left to rounding."""
+
+_VOTE = 1.2
+"""Slopes of so many E are a vote but for 1e-3 of ε: where nothing is capped they are fixed there,
+since nothing else fixes them. Steeper ones fall between the points of a grid."""
+
+_STEPS = 24
+"""Newton steps at most: ten from far away, five from close by; one in 500 settles after more."""
+
+_STALLED = 5
+"""Steps in a row that may pass without the miss falling by a third."""
+
+_LONGEST_STEP = 0.8, 1.0
+"""Longest move of ln c, and of E in nats, in one step: the equations bend about so far away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A ramp that delivers the levels, up to `miss`.
+
+    Attributes:
+        ramp: slopes by group, start and height.
+        top: what start is below the average cost of changes, in nats.
+        by_top: dE/d top along the solutions.
+        slopes_by_top: d ln c/d top along them, shape (m,).
+        miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
+        share: of the caps that its steepest slope reaches.
+        beyond: whether a slope may rest above the bottom instead of a cap being reached.
+        from_zero: whether it falls from the first change on, start = 0: no pair's ratio is then
+            below 1 (docs/proofs/clipped.md, Proposition 6).
+    """
+
+    ramp: Ramp
+    top: float
+    by_top: float
+    slopes_by_top: FloatArray
+    miss: float
+    share: float
+    beyond: bool
+    from_zero: bool
+
+
+class RampFit:
+    """Newton steps to ramps for given levels and caps.
+
+    Args:
+        sums: over the patterns of the groups.
+        problem: the groups' levels.
+        caps: γ in nats, infinite for none, shape (m,).
+        tolerance: the miss at which a fit has settled.
+        stalled: the miss up to which one is taken whose steps come no nearer.
+        relative: whether a level below one nat may miss only such a part of itself.
+    """
+
+    def __init__(
+        self,
+        sums: RampResponse,
+        problem: Problem,
+        caps: FloatArray,
+        tolerance: float,
+        stalled: float = 0.0,
+        *,
+        relative: bool = True,
+    ) -> None:
+        self.sums, self.problem, self.caps = sums, problem, caps
+        self.unit = np.minimum(problem.attribute_epsilon, 1.0) if relative else 1.0
+        self._tolerance, self._stalled = tolerance, stalled
+
+    def at(
+        self,
+        slopes: FloatArray,
+        height: float,
+        top: float | None,
+        share: float = 1.0,
+        *,
+        beyond: bool = True,
+    ) -> Fit | None:
+        """Return the ramp with this top whose steepest slope reaches this share of its cap.
+
+        Args:
+            slopes, height: where the steps start.
+            top: of the ramp, in nats; None for one that falls from the first change on.
+            share: of the caps, above 0.
+            beyond: whether a slope may rest just above the bottom, instead of a cap being reached:
+                the case of one level far above the others, which then decides E by itself.
+
+        Returns:
+            None if the steps do not settle.
+        """
+        now = best = _Point(self, slopes, height, top, share, beyond)
+        since_better = 0
+        for _ in range(_STEPS):
+            if now.miss <= self._tolerance:
+                return now.fit()
+            move = None if since_better > _STALLED else now.newton()
+            if move is None or not math.isfinite(now.miss):
+                break
+            for length in (1.0, 0.4, 0.16, 0.064):
+                new = _Point(
+                    self,
+                    now.slopes * np.exp(length * move[:-1]),
+                    now.height + length * float(move[-1]),
+                    top,
+                    share,
+                    beyond,
+                )
+                if new.miss < 1.5 * now.miss:
+                    break
+            now = new
+            since_better = 0 if now.miss < 0.7 * best.miss else since_better + 1
+            best = min(best, now, key=lambda point: point.miss)
+        return best.fit() if best.miss <= self._stalled else None
+
+
+class _Point:
+    """The equations at one point, and the Newton step from it."""
+
+    def __init__(
+        self,
+        fit: RampFit,
+        slopes: FloatArray,
+        height: float,
+        top: float | None,
+        share: float,
+        beyond: bool,
+    ) -> None:
+        self._sums, self.slopes, self.height = fit.sums, slopes, height
+        self._share, self._may_rest, self._from_zero = share, beyond, top is None
+        # What each slope adds to the average cost of changes, and its derivative by ln c.
+        self._average = slopes * fit.sums.size * fit.problem.change_probability
+        average = float(self._average.sum())
+        self._top = average if top is None else top
+        self.ramp = Ramp(slopes, average - self._top, height)
+        self.miss = math.inf
+        if height <= 0.0 or self.ramp.start + height <= 0.0:
+            return
+        with np.errstate(all="ignore"):  # far off, numbers leave their range: the miss is infinite
+            self._got = fit.sums.response(self.ramp)
+        caps = share * (1.0 - _ROUNDING) * fit.caps
+        bound = np.where(caps < height, caps, np.inf)
+        if not np.isfinite(bound).any():
+            bound = np.full_like(caps, _VOTE * height)
+        used = np.log(slopes) - np.log(bound)
+        power = fit.sums.size * np.exp(_NORM * (used - used.max()))
+        self._parts = power / power.sum()
+        over = float(used.max()) + math.log(float(power.sum())) / _NORM
+        self._steepest = int(np.argmax(slopes))
+        bottom = self.ramp.start + height
+        above = math.log(float(slopes[self._steepest]) / bottom) - _ABOVE_BOTTOM
+        self._rests = beyond and above > over
+        level = fit.problem.attribute_epsilon
+        self._residual = np.append(self._got.level - level, above if self._rests else over)
+        miss = np.append(np.abs(self._residual[:-1]) / fit.unit, abs(float(self._residual[-1])))
+        self.miss = float(miss.max()) if np.isfinite(miss).all() else math.inf
+
+    def _matrix(self) -> FloatArray:
+        """Return the derivatives of the equations by ln c and E, shape (m + 1, m + 1)."""
+        m, got = len(self.slopes), self._got
+        start_by = np.zeros(m) if self._from_zero else self._average  # d start/d ln c
+        matrix = np.empty((m + 1, m + 1))
+        matrix[:m, :m] = got.by_slope + np.outer(got.by_start, start_by)
+        matrix[:m, m] = got.by_height
+        if self._rests:
+            matrix[m] = np.append(-start_by, -1.0) / (self.ramp.start + self.height)
+            matrix[m, self._steepest] += 1.0
+        else:
+            matrix[m] = np.append(self._parts, 0.0)
+        return matrix
+
+    def newton(self) -> FloatArray | None:
+        """Return the step of (ln c, E), shortened where it is long."""
+        move = _solved(self._matrix(), -self._residual)
+        if move is None:
+            return None
+        by_slope, by_height = _LONGEST_STEP
+        reach = min(0.4 * self.height, by_height)
+        longest = max(float(np.abs(move[:-1]).max()) / by_slope, abs(float(move[-1])) / reach)
+        return move / max(1.0, longest)
+
+    def fit(self) -> Fit:
+        """Return the point as a fit."""
+        along = _solved(self._matrix(), np.append(self._got.by_start, 0.0))
+        if along is None:
+            along = np.full(len(self.slopes) + 1, np.nan)
+        return Fit(
+            self.ramp,
+            self._top,
+            float(along[-1]),
+            along[:-1],
+            self.miss,
+            self._share,
+            self._may_rest,
+            self._from_zero,
+        )
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Solve, rows scaled to one; with a little damping where the matrix is singular."""
+    size = np.abs(matrix).max(axis=1)
+    if not (np.isfinite(size).all() and (size > 0).all()):
+        return None
+    matrix, right = matrix / size[:, None], right / size
+    try:
+        with np.errstate(all="ignore"):
+            found = np.linalg.solve(matrix, right)
+        if np.isfinite(found).all() and np.abs(found).max() < 1e3:
+            return np.asarray(found)
+        damped = matrix.T @ matrix + 1e-6 * np.eye(len(matrix))
+        found = np.linalg.solve(damped, matrix.T @ right)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(found) if np.isfinite(found).all() else None

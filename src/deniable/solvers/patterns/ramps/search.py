@@ -1,0 +1,233 @@
+"""The best ramp for given levels and caps: where it starts to fall, and the way to it.
+
+Newton's method (`newton`) finds the ramp with a given top. The best top is where dE/d top vanishes.
+Where no start settles under the caps as they are, a ramp for looser caps is followed to them in
+small steps of the share of the caps that is used.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns.ramps.evaluate import RampSums
+from deniable.solvers.patterns.ramps.newton import Fit, RampFit
+from deniable.solvers.problem import Problem
+
+_GAIN = 1e-5
+"""Part of E below which moving the top is not worth a step."""
+
+_PLACES = 14
+"""Tops that are tried at most; five are the rule."""
+
+_ORDINARY = 4.0
+"""Levels in nats up to which there was one best top in 1,000 random requests, wherever the search
+started; beyond, all starts are tried."""
+
+_LOOSER = (1.3, 1.8, 3.0)
+"""How many times looser caps a ramp is looked for, and followed from."""
+
+_STRIDE, _SHORTEST = 0.12, 0.02
+"""Longest and shortest step in the logarithm of the share of the caps, followed to another."""
+
+_RAISED = 1.15
+"""Times the top that it is moved up by on the way where no shorter step settles: the tighter the
+caps, the higher is the best top."""
+
+_RAISES = 8
+"""How often."""
+
+_HALVED = 4
+"""How often the step to the first top that keeps a floor is halved: within a hundredth then."""
+
+_FURTHEST = 0.3
+"""How far E, in nats, and ln c may be extrapolated in a step of the top."""
+
+
+class RampSearch:
+    """The search for the best ramp.
+
+    Args:
+        sums: over the patterns of the groups.
+        problem: the groups' levels.
+        caps: γ in nats, infinite for none, shape (m,).
+        height: about the record's ε, in nats, where the search starts.
+        tolerance, stalled: see :class:`~deniable.solvers.patterns.ramps.newton.RampFit`.
+    """
+
+    def __init__(
+        self,
+        sums: RampSums,
+        problem: Problem,
+        caps: FloatArray,
+        height: float,
+        tolerance: float,
+        stalled: float = 0.0,
+    ) -> None:
+        self._sums = sums
+        self._fit = RampFit(sums, problem, caps, tolerance, stalled)
+        self._level, self._caps, self._height = problem.attribute_epsilon, caps, height
+
+    def best(self, near: Fit | None = None) -> Fit | None:
+        """Return the best ramp found under the caps; None if there is none.
+
+        Args:
+            near: a ramp for something similar, from which to start.
+        """
+        found = None
+        if near is not None and len(near.ramp.slopes) == len(self._level):
+            found = self._from(near, near.top, 1.0) or self._followed(near)
+        if found is None:
+            found = min(_settled(self._starts(1.0)), key=_height, default=None)
+        for looser in _LOOSER:
+            if found is not None:
+                break
+            first = next(_settled(self._starts(looser)), None)
+            found = None if first is None else self._followed(first)
+        if found is None:
+            found = next(_settled(self._at_the_bottom()), None)
+        return None if found is None else self._placed(found)
+
+    def raised(self, fit: Fit, times: float) -> Iterator[Fit]:
+        """Yield ramps with the top moved up step by step, `times` each, as long as they settle; at
+        last one that falls from the first change on, which keeps every floor on pairs."""
+        now: Fit | None = fit
+        while now is not None:
+            end = now.ramp.start + now.top
+            if times * now.top >= end:
+                break
+            now = self.moved(now, times * now.top)
+            if now is not None:
+                fit = now
+                yield fit
+        yield from list(_settled(self._from_zero(fit)))[:1]
+
+    def keeping(self, floor: float, fit: Fit) -> Fit | None:
+        """Return a ramp that keeps a floor on pairs, by moving the top up; None if none settles.
+
+        Args:
+            floor: t.
+            fit: the best ramp without it.
+        """
+        low, kept = fit, None
+        for raised in self.raised(fit, _RAISED):
+            if self.least_ratio(raised) >= floor:
+                kept = raised
+                break
+            low = raised
+        for _ in range(_HALVED if kept is not None else 0):
+            assert kept is not None
+            middle = self.moved(low, 0.5 * (low.top + kept.top))
+            if middle is None or kept.from_zero:
+                break
+            if self.least_ratio(middle) >= floor:
+                kept = middle
+            else:
+                low = middle
+        return kept
+
+    def least_ratio(self, fit: Fit) -> float:
+        """Return the least φ_ij/(φ_i φ_j)."""
+        got = self._sums.delivered(fit.ramp, finely=True)
+        return float(got.ratios(self._sums.n_categories).min())
+
+    def _from_zero(self, fit: Fit) -> Iterator[Fit | None]:
+        """Yield ramps that fall from the first change on: from one, and from the product law."""
+        yield self._from(fit, None, fit.share)
+        total = float(self._level @ self._sums.size)
+        for part in (1.0, 0.9, 0.8, 0.7):
+            yield self._fit.at(1.02 * self._level, part * total, None, fit.share, beyond=False)
+
+    def _starts(self, share: float) -> Iterator[Fit | None]:
+        """Yield ramps with tops and slopes that have proved good starts: from one nat or two above
+        the mean, of slopes half again the levels."""
+        slopes, height = self._first_slopes(share), self._height
+        tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
+        for place, top in enumerate(tops):
+            found = self._fit.at(slopes, height, top, share)
+            yield found
+            if found is not None and place < 2 and float(self._level.max()) <= _ORDINARY:
+                return
+        for top in tops:
+            yield self._fit.at(slopes, height, top, share, beyond=False)
+
+    def _at_the_bottom(self) -> Iterator[Fit | None]:
+        """Yield ramps below which the mass is: where one level takes nearly all of E."""
+        slopes = self._first_slopes(1.0)
+        for top in (self._height, 1.05 * self._height):
+            yield self._fit.at(slopes, self._height, top)
+
+    def _first_slopes(self, share: float) -> FloatArray:
+        level = self._level
+        return np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * self._caps)
+
+    def _followed(self, fit: Fit) -> Fit | None:
+        """Go from a ramp to one that uses all of the caps in small steps, and up with the top."""
+        ramp = fit.ramp
+        used = float((ramp.slopes / np.minimum(self._caps, ramp.height)).max())
+        now = self._from(fit, fit.top, used)
+        step, raises = _STRIDE, _RAISES
+        while now is not None and used != 1.0:
+            if step <= _SHORTEST:
+                # The caps are the tightest that a ramp with this top keeps: go on above it.
+                raised = self.moved(now, _RAISED * now.top) if raises else None
+                if raised is None:
+                    return None
+                now, step, raises = raised, _STRIDE, raises - 1
+            left = -math.log(used)
+            share = 1.0 if abs(left) <= step else used * math.exp(math.copysign(step, left))
+            new = self._from(now, now.top, share)
+            if new is None:
+                step *= 0.5
+                continue
+            if new.by_top < -0.1:  # a higher top is better by more than rounding
+                new = self.moved(new, _RAISED * new.top) or new
+            now, used, step = new, share, min(1.5 * step, _STRIDE)
+        return now
+
+    def moved(self, fit: Fit, top: float) -> Fit | None:
+        """Return the ramp with another top, from where the derivatives say it is."""
+        move = top - fit.top
+        along = np.nan_to_num(fit.slopes_by_top * move)
+        slopes = fit.ramp.slopes * np.exp(np.clip(along, -_FURTHEST, _FURTHEST))
+        height = fit.ramp.height + float(np.clip(np.nan_to_num(fit.by_top * move), -0.3, 0.3))
+        return self._fit.at(slopes, height, top, fit.share, beyond=fit.beyond)
+
+    def _from(self, fit: Fit, top: float | None, share: float) -> Fit | None:
+        return self._fit.at(fit.ramp.slopes, fit.ramp.height, top, share, beyond=fit.beyond)
+
+    def _placed(self, fit: Fit) -> Fit:
+        """Move the top to where E is least: where its derivative changes its sign."""
+        best = now = fit
+        ends: dict[bool, Fit] = {}  # by whether E rises with the top
+        step = 0.3 * fit.top
+        for _ in range(_PLACES):
+            if not math.isfinite(now.by_top) or now.from_zero:
+                break
+            ends[now.by_top > 0.0] = now
+            if len(ends) == 2:
+                low, high = ends[False], ends[True]
+                part = -low.by_top / (high.by_top - low.by_top)
+                top = low.top + min(max(part, 0.15), 0.85) * (high.top - low.top)
+            else:
+                top = max(now.top + (-step if now.by_top > 0.0 else step), 0.3 * now.top)
+                step *= 1.7
+            if abs(now.by_top * (top - now.top)) < _GAIN * max(now.ramp.height, 0.1):
+                break
+            new = self.moved(now, top)
+            if new is None:
+                step *= 0.2
+                if step < 0.01 * now.top or len(ends) == 2:
+                    break
+                continue
+            best, now = min(best, new, key=_height), new
+        return best
+
+
+def _height(fit: Fit) -> float:
+    return fit.ramp.height
+
+
+def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:
+    return (fit for fit in fits if fit is not None)

@@ -1,0 +1,150 @@
+"""Sums over patterns against enumeration, and derivatives against differences."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramps import evaluate
+from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Prices, Ramp, RampSums
+from deniable.solvers.problem import checked_problem
+from unit.solvers.patterns.ramps.enumerated import Enumerated
+
+RAMPS = {
+    "plateau and bottom": ([1.03, 0.71, 2.57, 1.66, 0.93, 1.49], 2.3, 3.1),
+    "no plateau": ([0.4, 0.5, 0.6, 0.3, 0.2, 0.45], 0.0, 2.0),
+    "no bottom": ([0.8, 0.5, 1.1, 0.9, 0.7, 0.6], 1.3, 3.3),
+    "one change leads to the bottom": ([0.5, 30.0, 0.4, 0.7, 0.6, 0.5], 0.9, 1.7),
+    "small": ([0.02, 0.03, 0.05, 0.04, 0.06, 0.03], 0.1, 0.08),
+    "large": ([9.0, 12.0, 7.0, 8.0, 11.0, 6.0], 4.0, 40.0),
+}
+COUNTS = [2, 3, 5, 4, 70, 3]
+
+
+def by_orbits() -> RampSums:
+    return OrbitRamps(orbits(checked_problem(COUNTS, np.linspace(0.5, 1.5, 6).tolist())))
+
+
+def by_grid() -> RampSums:
+    return GridRamps(np.array(COUNTS, dtype=np.float64))
+
+
+@pytest.fixture(params=[by_orbits, by_grid, "by frequencies of the cost itself"])
+def sums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RampSums:
+    if callable(request.param):
+        return request.param()
+    monkeypatch.setattr(evaluate, "MOST_ON_A_GRID", 0)
+    monkeypatch.setattr(evaluate, "_FREQUENCIES", (20_000,))
+    monkeypatch.setattr(evaluate, "_NEGLIGIBLE", np.inf)
+    return by_grid()
+
+
+def within(sums: RampSums) -> float:
+    """How near sums are to the truth, relatively: a grid of 700 states, and frequencies that are
+    left out where there are few attributes, tell them to thousandths."""
+    return 1e-12 if isinstance(sums, OrbitRamps) else 4e-3
+
+
+@pytest.fixture(params=list(RAMPS))
+def ramp(request: pytest.FixtureRequest) -> Ramp:
+    slopes, start, height = RAMPS[request.param]
+    return Ramp(np.array(slopes), start, height)
+
+
+def test_what_a_ramp_delivers_is_what_enumeration_says(sums: RampSums, ramp: Ramp) -> None:
+    every, near = Enumerated(np.array(COUNTS)), within(sums)
+    density = every.density(ramp)
+    got = sums.delivered(ramp, finely=True)
+    assert got.log_end == pytest.approx(np.log(density[-1]), rel=1e-9)
+    mass = density * every.chance
+    assert got.total == pytest.approx(mass.sum(), rel=near)
+    np.testing.assert_allclose(got.changed, mass @ every.changed, rtol=near)
+    response = sums.response(ramp)
+    np.testing.assert_allclose(response.level, every.levels(density), rtol=near, atol=near)
+    off = ~np.eye(6, dtype=bool)
+    size = mass.sum() * near
+    np.testing.assert_allclose(got.pairs[off], every.pairs(density)[off], rtol=near, atol=size)
+    np.testing.assert_allclose(
+        got.ratios(sums.n_categories)[off], every.ratios(density)[off], rtol=20 * near, atol=near
+    )
+
+
+def differences(function: Callable[[FloatArray], FloatArray], at: FloatArray) -> FloatArray:
+    """Central differences by every number, along the last axis."""
+    step = 1e-5
+    moves = np.eye(len(at)) * step
+    each = [(function(at + move) - function(at - move)) / (2 * step) for move in moves]
+    return np.moveaxis(np.array(each), 0, -1)
+
+
+def test_derivatives_of_levels_are_those_of_differences() -> None:
+    slopes, start, height = RAMPS["plateau and bottom"]
+    ramp, sums = Ramp(np.array(slopes), start, height), by_orbits()
+    got = sums.response(ramp)
+
+    def level(at: FloatArray) -> FloatArray:
+        return sums.response(Ramp(np.exp(at[:-2]), float(at[-2]), float(at[-1]))).level
+
+    by = differences(level, np.append(np.log(ramp.slopes), [start, height]))
+    np.testing.assert_allclose(got.by_slope, by[:, :-2], atol=1e-7)
+    np.testing.assert_allclose(got.by_start, by[:, -2], atol=1e-7)
+    np.testing.assert_allclose(got.by_height, by[:, -1], atol=1e-7)
+
+
+def test_derivatives_on_a_grid_are_those_over_patterns(sums: RampSums) -> None:
+    slopes, start, height = RAMPS["plateau and bottom"]
+    ramp = Ramp(np.array(slopes), start, height)
+    got, exact = sums.response(ramp), by_orbits().response(ramp)
+    for name in ("by_slope", "by_start", "by_height"):
+        np.testing.assert_allclose(getattr(got, name), getattr(exact, name), atol=0.05)
+
+
+def test_what_a_ramp_is_worth_is_what_enumeration_says(sums: RampSums, ramp: Ramp) -> None:
+    random, every, near = np.random.default_rng(1), Enumerated(np.array(COUNTS)), within(sums)
+    pairs = np.triu(random.normal(size=(6, 6)), 1)
+    prices = Prices(0.3, 0.7, 0.2, random.normal(size=6), pairs + pairs.T)
+    got, (value, mass) = sums.worth(prices)(ramp), every.worth(ramp, prices)
+    assert got.value == pytest.approx(value, rel=5 * near, abs=5 * near * mass)
+    assert got.mass == pytest.approx(mass, rel=5 * near)
+
+
+@pytest.mark.parametrize("made", [by_orbits, by_grid])
+def test_derivatives_of_worth_are_those_of_differences(made: Callable[[], RampSums]) -> None:
+    random, every = np.random.default_rng(2), Enumerated(np.array(COUNTS))
+    pairs = np.triu(random.normal(size=(6, 6)), 1)
+    prices = Prices(0.3, 0.7, 0.2, random.normal(size=6), pairs + pairs.T)
+    slopes, start, height = RAMPS["plateau and bottom"]
+    got = made().worth(prices)(Ramp(np.array(slopes), start, height))
+
+    def worth(at: FloatArray) -> FloatArray:
+        ramp = Ramp(at[:-2], float(at[-2]), float(at[-1]))
+        return np.array(every.worth(ramp, prices))
+
+    by = differences(worth, np.append(slopes, [start, height]))
+    near = 1e-8 if made is by_orbits else 5e-3
+    np.testing.assert_allclose(got.value_by, by[0], atol=near)
+    np.testing.assert_allclose(got.mass_by, by[1], atol=near)
+
+
+def test_attributes_that_are_alike_are_summed_as_one_group() -> None:
+    counts, levels = [4, 4, 4, 3], [1.0, 1.0, 1.0, 0.5]
+    grouped = OrbitRamps(orbits(checked_problem(counts, levels)))
+    every = Enumerated(np.array(counts))
+    slopes = np.array([0.8, 0.6])
+    whole = Ramp(slopes[[0, 0, 0, 1]], 1.1, 1.2)
+    density = every.density(whole)
+    got = grouped.delivered(Ramp(slopes, 1.1, 1.2))
+    pairs = every.pairs(density)
+    np.testing.assert_allclose(got.pairs, [[pairs[0, 1], pairs[0, 3]], [pairs[3, 0], np.nan]])
+    np.testing.assert_allclose(
+        grouped.response(Ramp(slopes, 1.1, 1.2)).level, every.levels(density)[[0, 3]]
+    )
+    # A group's price is for the mean of its members, and of its pairs: three of either.
+    prices = Prices(0.1, 0.2, 0.3, np.array([0.4, -0.5]), np.array([[0.6, 0.7], [0.7, 0.0]]))
+    members = np.array([1 / 3, 1 / 3, 1 / 3, 1.0])
+    single = prices.pairs[np.ix_([0, 0, 0, 1], [0, 0, 0, 1])] / 3.0
+    each = Prices(0.1, 0.2, 0.3, prices.changed[[0, 0, 0, 1]] * members, single)
+    value, _ = every.worth(whole, each)
+    assert grouped.worth(prices)(Ramp(slopes, 1.1, 1.2)).value == pytest.approx(value)

@@ -1,0 +1,120 @@
+"""Laws as drawn deliver what the ramps do, and no cap is exceeded by what a grid rounds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.laws.pattern_table import PatternTable
+from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramps import quantize
+from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramps.search import RampSearch
+from deniable.solvers.problem import checked_problem
+from unit.laws.votes import whole_law as oracle
+from unit.solvers.patterns.ramps.enumerated import Enumerated
+from unit.solvers.patterns.requests import request
+
+COUNTS = [2, 3, 5, 4, 7]
+RAMP = Ramp(np.array([0.61, 0.83, 1.27, 0.0, 2.9]), 1.13, 1.71)
+
+
+@pytest.mark.parametrize("start", [0.0, 1.13])
+@pytest.mark.parametrize("parts", [40, 5000])
+def test_a_gated_sum_is_the_ramp_on_a_grid(start: float, parts: int) -> None:
+    ramp = RAMP._replace(start=start)
+    law = quantize.gated(COUNTS, ramp, (start + ramp.height) / parts)
+    density = oracle.density(law)
+    exact = Enumerated(np.array(COUNTS)).density(ramp)
+    near = 30.0 / parts
+    np.testing.assert_allclose(np.log(density / density[0]), np.log(exact), atol=near)
+    assert (law.given_rest() <= np.minimum(ramp.slopes, ramp.height) * (1 + 1e-12)).all()
+
+
+def test_a_ramp_that_is_too_high_for_a_law_is_refused() -> None:
+    with pytest.raises(InputError):
+        quantize.gated(COUNTS, Ramp(np.full(5, 300.0), 0.0, 1500.0), 1.0)
+
+
+def test_a_table_states_what_enumeration_says() -> None:
+    problem = checked_problem(*request(1, 5))
+    sums = OrbitRamps(orbits(problem))
+    ramp = Ramp(1.3 * problem.attribute_epsilon, 0.4, 1.9)
+    part = quantize.table_part(problem.counts.tolist(), sums.orbits, sums.density(ramp))
+    assert isinstance(part.law, PatternTable)
+    every = Enumerated(problem.n_categories)
+    density, account = every.density(ramp), part.account
+    np.testing.assert_allclose(account.attribute_epsilon, every.levels(density), rtol=1e-11)
+    np.testing.assert_allclose(account.epsilon_given_rest, every.given_rest(density), rtol=1e-11)
+    assert account.epsilon == pytest.approx(math.log(density.max() / density.min()), rel=1e-12)
+    weights = np.array(part.law.weights) / 2.0**part.law.bits
+    np.testing.assert_allclose(weights, density * every.chance / (density @ every.chance))
+
+
+@pytest.mark.parametrize(
+    ("counts", "levels", "alike"),
+    [
+        (*request(2, 18), False),
+        (*request(3, 24), False),
+        ([4] * 20, [0.6] * 20, True),
+    ],
+)
+def test_a_landed_law_meets_every_level_as_it_is_drawn(
+    counts: list[int], levels: list[float], alike: bool
+) -> None:
+    problem = checked_problem(counts, levels)
+    caps = 2.0 * problem.attribute_epsilon
+    height = 0.35 * math.fsum(levels)
+    best = RampSearch(GridRamps(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
+    assert best is not None
+    law = quantize.landed(problem, caps, best, alike=alike)
+    assert law is not None
+    above, below = law.attribute_bounds()
+    assert np.abs(np.array([above, below]) - levels).max() <= 4e-10
+    assert (law.account.epsilon_given_rest <= caps).all()
+    assert law.account.epsilon == pytest.approx(best.ramp.height, abs=2e-3)
+
+
+def test_mixtures_of_gated_sums_deliver_what_is_said_of_their_parts() -> None:
+    ramps = [RAMP, RAMP._replace(start=0.0), Ramp(np.full(5, 0.4), 0.2, 1.5)]
+    drawn = quantize.MixedSums(COUNTS, np.arange(5))
+    got = [drawn.delivered(place, ramp) for place, ramp in enumerate(ramps)]
+    shares = np.array([0.5, 0.2, 0.3])
+    part = drawn.part(ramps, [0, 1, 2], shares)
+    # Where nothing is changed dither may leave a part a little below its end.
+    density = oracle.density(part.law)  # type: ignore[arg-type]
+    density *= shares @ np.exp([one.log_end for one in got]) / density[-1]
+    every = Enumerated(np.array(COUNTS))
+    mass = density * every.chance
+    assert sum(shares * [one.total for one in got]) == pytest.approx(mass.sum(), rel=1e-10)
+    np.testing.assert_allclose(
+        shares @ np.array([one.changed for one in got]), mass @ every.changed, rtol=1e-10
+    )
+    off = ~np.eye(5, dtype=bool)
+    pairs = np.tensordot(shares, [one.pairs for one in got], 1)
+    exact = every.pairs(density)
+    assert (pairs <= exact + 1e-15)[off].all()
+    np.testing.assert_allclose(pairs[off], exact[off], rtol=1e-8, atol=1e-10)
+
+
+def test_groups_of_alike_attributes_are_mixed_as_one() -> None:
+    drawn = quantize.MixedSums([3, 3, 5], np.array([0, 0, 1]))
+    ramp = Ramp(np.array([0.5, 0.9]), 0.3, 1.2)
+    got = drawn.delivered(0, ramp)
+    law = drawn.part([ramp], [0], np.ones(1)).law
+    density = oracle.density(law)  # type: ignore[arg-type]
+    density *= np.exp(got.log_end) / density[-1]
+    pairs = Enumerated(np.array([3, 3, 5])).pairs(density)
+    np.testing.assert_allclose(got.pairs, [[pairs[0, 1], pairs[0, 2]], [pairs[2, 0], np.nan]])
+
+
+def test_mixtures_over_tables_are_sums_of_densities() -> None:
+    problem = checked_problem(COUNTS, [0.5] * 5)
+    sums = OrbitRamps(orbits(problem, range(5)))
+    tables = quantize.MixedTables(COUNTS, sums)
+    ramps = [RAMP, RAMP._replace(start=0.0)]
+    part = tables.part(ramps, [1, 0], np.array([0.25, 0.75]))
+    density = 0.25 * sums.density(ramps[1]) + 0.75 * sums.density(ramps[0])
+    assert part.account.epsilon == pytest.approx(-math.log(float(density.min())), rel=1e-12)
+    assert tables.delivered(0, RAMP).total == pytest.approx(sums.delivered(RAMP).total)
