@@ -6,8 +6,7 @@ then an optional independent k-ary response per attribute (retention). Where a f
 levels far above the others', many patterns lie on the optimum's threshold, and no single vote is
 near it: a mixture is (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below
 every one of them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and
-so does f: the record's level is that of its two ends, E where all E_c are E. A part may fall by
-more with an attribute than f does, if others with the same weights of all others fall by less.
+so does f: the record's level is that of its two ends, E where all E_c are E.
 """
 
 import math
@@ -206,43 +205,7 @@ class VoteBlend(VoteLaw):
     def given_rest(self) -> FloatArray:
         # A quotient of two sums of positive numbers is at most the largest of their quotients.
         levels = np.array([part.given_rest() for part in self.parts])
-        # A ramp that a change brings to its bottom may be mixed with others that it does not.
-        whole = np.array([[part.height] for part in self.parts]) <= levels
-        ramps = np.array([[part.gate == "ramp"] for part in self.parts])
-        for c, i in np.argwhere(whole & ramps).tolist():
-            levels[c, i] = min(levels[c, i], self._level_together(c, i))
         return after_response(levels.max(axis=0), self.uniform_keep, self.retention)
-
-    def _level_together(self, place: int, i: int) -> float:
-        """Return attribute i's level under all parts that differ from one in its weight alone.
-
-        What the other attributes add to the sum is the same to them, so that they fall together.
-        """
-        one, others = self.parts[place], np.arange(self.n_attributes) != i
-        weights, dither = one.weights[others], one.dither[others]
-        group = [
-            (math.log(alpha) - 0.5 * part.height, part)
-            for alpha, part in zip(self.alpha.tolist(), self.parts, strict=True)
-            if np.array_equal(part.weights[others], weights)
-            and np.array_equal(part.dither[others], dither)
-        ]
-        most = int(weights.sum()) + int(np.count_nonzero(dither))
-        first = min(part.rise[0] - int(part.weights[i]) - 1 for _, part in group)
-        last = max(part.rise[1] for _, part in group)
-        s = np.arange(min(max(first, 0), most), min(last, most) + 1)
-        largest = max(scale + part.height for scale, part in group)
-        kept, changed = np.zeros(len(s)), np.zeros(len(s))
-        for scale, part in group:
-            n, theta = int(part.weights[i]), float(part.dither[i])
-            stays, falls, extra = (
-                np.exp(part.gate_exponent(s + m) + (scale - largest)) for m in (n, 0, n + 1)
-            )
-            kept += (1.0 - theta) * stays + theta * extra
-            changed += falls
-        # Every sum has a term of e^{−640} or more, beside which none that underflows counts. The
-        # exponents are sums of numbers of this size together.
-        size = 8.0 * (self.height - math.log(LEAST_ALPHA))
-        return float(np.log(kept / changed).max()) + (2.0 * size + 8.0 * len(group) + 32.0) * UNIT
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]

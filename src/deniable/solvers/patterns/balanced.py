@@ -39,13 +39,10 @@ from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE
 from deniable.solvers.patterns.ramp_laws import (
     AIM,
     Mixed,
-    RampLaws,
     at_levels,
-    best_lifted,
     keep_floor,
     mixture,
 )
-from deniable.solvers.patterns.ramp_lifts import Lift
 from deniable.solvers.patterns.ramp_mixtures import MOST_ORBITS
 from deniable.solvers.patterns.ramps import Fit
 from deniable.solvers.problem import (
@@ -99,10 +96,6 @@ of how many attributes: fewer have more rounds, and there only as many."""
 
 _AS_GOOD = 5e-4
 """Nats above a mixture up to which one ramp is preferred."""
-
-_LIFTED_TO, _LIFTED_BY = 6.0, 0.08
-"""Nats of a record up to which a ramp is lifted for a pair, and the largest part of them by which
-one without a lift may cost more: beyond, none was better than a mixture."""
 
 _LANDED_BELOW = 2e-3
 """Part of ε by which a ramp as drawn may cost less than on the coarse grid of the search."""
@@ -364,11 +357,7 @@ def _under(
     exact: int,
 ) -> tuple[list[Part], Method, Fit | None]:
     """Solve for attributes that all have room below their caps."""
-    parts, method, ramp = _without_lift(problem, limits, floor, optimum, near, exact)
-    if method == "ramp":
-        epsilon = record_level(parts)
-        lifted = CommonSearch(problem, limits, floor, optimum.epsilon).lifted(epsilon)
-        parts = parts if lifted is None else [lifted]
+    parts, method, ramp = _under_all(problem, limits, floor, optimum, near, exact)
     tightest = _tightest_of_uneven(problem, limits)
     # Beyond tables, what is mixed for uneven caps, or the single ramps that are looked for, have
     # what is for their tightest multiple.
@@ -380,7 +369,7 @@ def _under(
     return even if record_level(even[0]) < record_level(parts) else (parts, method, ramp)
 
 
-def _without_lift(
+def _under_all(
     problem: Problem,
     limits: FloatArray,
     floor: float | None,
@@ -388,7 +377,7 @@ def _without_lift(
     near: Fit | None,
     exact: int,
 ) -> tuple[list[Part], Method, Fit | None]:
-    """Solve without a ramp that is lifted for a pair."""
+    """Solve under these caps, whatever stricter ones would find."""
     if _all_keep(optimum.parts, limits, floor):
         if floor is not None and not np.isfinite(limits).any():
             exact_optimum = _optimum(problem, 0.0)
@@ -522,40 +511,6 @@ class CommonSearch:
         counts, floor = self._problem.counts, self._floor
         times = _IN_A_SEARCH * min(len(counts) / _AS_OF, 1.0)
         return blended(counts, self._aimed, caps, self._height, floor, times=times)
-
-    def lifted(self, epsilon: float) -> Part | None:
-        """Return the best ramp that is lifted for one pair, under the caps and stricter ones; None
-        if none costs less than what is known.
-
-        Args:
-            epsilon: what that costs, in nats.
-        """
-        counts, floor = self._problem.counts, self._floor
-        alike = len(set(zip(counts.tolist(), self._level.tolist(), strict=True))) == 1
-        if floor is None or alike or epsilon > _LIFTED_TO or not 2 < len(counts) <= MOST_BLENDED:
-            return None
-        best, least = None, epsilon - _AS_GOOD
-        for rung in rungs(self._multiples, None):
-            caps = self._under(rung)
-            ramps = at_levels(counts, self._aimed, caps, self._height, floor)
-            free = ramps.searched(None, placed=False)
-            if free is not None and free.w >= least:
-                break  # without the floor stricter caps cost more, and with it no less
-            kept = None if free is None else ramps.keeping(free)
-            if kept is None or kept is free or kept.w > (1.0 + _LIFTED_BY) * epsilon:
-                continue
-            plain, pair = ramps.of_all(kept)
-
-            def laws(lift: Lift, caps: FloatArray = caps) -> RampLaws:
-                return at_levels(counts, self._aimed, caps, self._height, floor, lift=lift)
-
-            found = best_lifted(laws, plain, pair, caps)
-            landed = None if found is None else found[0].best(None, least, free=found[1])
-            if found is not None and landed is not None:
-                best, least = found[0].part(*landed), landed[1].w
-            elif best is not None:
-                break
-        return best
 
     def _under(self, rung: float) -> FloatArray:
         return np.minimum(self._caps, rung * self._level)

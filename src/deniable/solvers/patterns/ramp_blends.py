@@ -80,17 +80,6 @@ _LITTLE_IN_A_ROW = 2
 """Rounds in a row that gain less, after which it ends: prices are averaged, and one that gains
 nothing may be followed by ten that gain much."""
 
-_TOPPED, _STARTS_WITH_TOPS, _GAINED_BY_TOPS = 4, 8, 5e-3
-"""Times that it is done with tops of so many attributes, from how many ramps at most, and what they
-gain."""
-
-_LEAST_WITH_TOP = 1.0
-"""Nats that a change must be allowed to cost for a top that falls with it."""
-
-_FALLS = 1e-6
-"""Where a ramp starts to fall at least, in nats, if it is a part of one whose top falls: on its
-grid one that falls at once has another end."""
-
 _NEW = 0.5
 """Part of the newest prices in those that are used: they swing less so."""
 
@@ -430,39 +419,6 @@ class _Pool:
         falls = height > _LEAST_FALL * shape.fall_from
         return replace(shape, height=height) if falls else None
 
-    def add_topped(self, ramp: FallingRamp, steepest: float) -> None:
-        """Add a ramp whose top falls: two ramps, one that is at its bottom where the attribute is
-        changed, and one that does not see it.
-
-        Args:
-            ramp: that one.
-            steepest: what the attribute's change may cost, in nats.
-        """
-        slopes, start, height, place, top = ramp
-        most = math.log(math.expm1(steepest))  # where it is kept there is one ramp more
-        slope = min(float(slopes[place]), most)
-        top = min(max(top, slope - start + _FALLS), most)
-        whole = self._falling(slopes, Shape(start, height, place, math.inf))
-        if whole is None:
-            return
-        beside = self._falling(slopes, Shape(start - slope + top, whole.height - top, place))
-        if beside is None:
-            return
-        shapes = whole, beside
-        bottom = max(shape.fall_from + shape.height for shape in shapes)
-        if min(shape.height for shape in shapes) < _LEAST_FALL * bottom:
-            return
-        family = RampFamily(self._counts, slopes, bottom)
-        parts = np.exp([0.0, -top])
-        parts /= parts.sum()
-        columns = family.columns(shapes)
-        end = float(np.logaddexp.reduce([column.end for column in columns] + np.log(parts)))
-        sums = [
-            sum(part * value for part, value in zip(parts.tolist(), values, strict=True))
-            for values in list(zip(*columns, strict=True))[1:]
-        ]
-        self._hold(_Held(family, shapes, tuple(parts.tolist()), Column(end, *sums), ramp))
-
     def add_about(self, fit: Fit, caps: FloatArray) -> list[int]:
         """Add a ramp and its neighbours under caps, shape (k,); return their places."""
         ramp, steepest = fit.ramp, below_caps(caps)
@@ -507,37 +463,27 @@ class _Pool:
     def price(self, steepest: FloatArray, part: float) -> list[int]:
         """Add ramps that the program's prices ask for, no steeper than this, in such a part of the
         rounds; return the places of all that the mixture uses."""
-        rarest = int(np.argmin(self._change))
         epsilon, prices = self._mixing.epsilon, None
         shares = better = self._mixing.shares(self._floor)
-        rounds = [math.ceil(part * n * _PRICED_AT / len(steepest)) for n in (_PRICED, _TOPPED)]
-        falls = float(steepest[rarest])
-        for with_tops in (False, True) if falls > _LEAST_WITH_TOP else (False,):
-            gained_little = 0
-            for _ in range(rounds[with_tops]):
-                if better is None or self._mixing.prices is None:
-                    break
-                shares = better
-                most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
-                starts = [self._held[place].ramp for place in most[shares[most] > 0.0].tolist()]
-                mass = self._mixing.mass(shares)
-                prices = self._mixing.prices.beside(prices, _NEW)
-                pricing = RampPrices(self._problem, prices, self._mixing.scale, mass)
-                if with_tops:
-                    starts = [pricing.topped(one, steepest) for one in starts[:_STARTS_WITH_TOPS]]
-                for ramp in pricing.lacking(starts, steepest):
-                    if with_tops:
-                        self.add_topped(ramp, falls)
-                    else:
-                        self.add(ramp.slopes, [Shape(ramp.fall_from, ramp.height)])
-                better = self._mixing.shares(self._floor)
-                least = _GAINED_BY_TOPS if with_tops else _GAINED
-                if better is None:
-                    break
-                enough = epsilon(shares) - epsilon(better) >= least
-                gained_little = 0 if enough else gained_little + 1
-                if gained_little == _LITTLE_IN_A_ROW:
-                    break
+        gained_little = 0
+        for _ in range(math.ceil(part * _PRICED * _PRICED_AT / len(steepest))):
+            if better is None or self._mixing.prices is None:
+                break
+            shares = better
+            most = np.argsort(-shares)[: min(_STARTS, _STARTS * _PRICED_AT // len(steepest))]
+            starts = [self._held[place].ramp for place in most[shares[most] > 0.0].tolist()]
+            mass = self._mixing.mass(shares)
+            prices = self._mixing.prices.beside(prices, _NEW)
+            pricing = RampPrices(self._problem, prices, self._mixing.scale, mass)
+            for ramp in pricing.lacking(starts, steepest):
+                self.add(ramp.slopes, [Shape(ramp.fall_from, ramp.height)])
+            better = self._mixing.shares(self._floor)
+            if better is None:
+                break
+            enough = epsilon(shares) - epsilon(better) >= _GAINED
+            gained_little = 0 if enough else gained_little + 1
+            if gained_little == _LITTLE_IN_A_ROW:
+                break
         last = shares if better is None else better
         used: list[int] = [] if last is None else np.flatnonzero(last > 0.0).tolist()
         return used

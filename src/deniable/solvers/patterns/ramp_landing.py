@@ -16,10 +16,8 @@ from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray, other_outputs
 from deniable.laws.votes.gated import MOST_STATES, GatedSum, on_grid
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.patterns.ramp_lifts import Lift, LiftedRamps
 from deniable.solvers.patterns.ramp_response import COARSE, FINE, GridRamps, Ramp, Response
 from deniable.solvers.patterns.ramps import Fit, RampFit, Target
 
@@ -59,10 +57,9 @@ def gated_sum_of(
     tolerance: float,
     *,
     alike: bool,
-    lift: Lift | None = None,
     limits: FloatArray | None = None,
-) -> tuple[GatedSum | LiftedRamp, Fit] | None:
-    """Return the gated sum, or a lifted one, that delivers what is asked as exactly as evaluated.
+) -> tuple[GatedSum, Fit] | None:
+    """Return the gated sum that delivers what is asked as exactly as evaluated.
 
     Args:
         target: what is asked, of every attribute by itself.
@@ -70,7 +67,6 @@ def gated_sum_of(
             caps, so a little less is aimed at.
         tolerance: the most that a level may miss, in nats.
         alike: whether all attributes are.
-        lift: of the ramp, if it has one.
         limits: caps, shape (k,), that are kept by steps at its w where those to its share of its
             own do not settle.
 
@@ -85,7 +81,7 @@ def gated_sum_of(
         tops = (*_RAISED, _LAST) if states == FINE else _RAISED
         for raised, share in itertools.product(tops[:1] if fit.ends_unchanged else tops, shares):
             top = None if fit.ends_unchanged else raised * fit.ramp.top
-            sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike, lift)
+            sums = _DrawnRamps(fit.asked.problem.n_categories, states, alike)
             again = RampFit(sums, target, tolerance, relative=False, steps=_STEPS)
             try:
                 settled = again.at(fit.ramp.slopes, fit.w, top, share, veto=fit.veto)
@@ -125,22 +121,16 @@ class _Found(NamedTuple):
 class _DrawnRamps:
     """What a ramp delivers once it is on the grid of the law; derivatives of the ramp itself."""
 
-    def __init__(
-        self, n_categories: FloatArray, states: int, alike: bool, lift: Lift | None
-    ) -> None:
+    def __init__(self, n_categories: FloatArray, states: int, alike: bool) -> None:
         self.size = np.ones(len(n_categories))
-        self._n_categories, self._alike, self._lift = n_categories, alike, lift
+        self._n_categories, self._alike = n_categories, alike
         self._counts = n_categories.astype(np.int64)
         self._resolution = 0.5 * default_resolution(len(n_categories))
-        self._coarse = (
-            GridRamps(n_categories, states)
-            if lift is None
-            else LiftedRamps(n_categories, lift, states)
-        )
+        self._coarse = GridRamps(n_categories, states)
         self._unit: float | None = None
         self._last: _Found | None = None
 
-    def law(self, ramp: Ramp, change: FloatArray) -> GatedSum | LiftedRamp:
+    def law(self, ramp: Ramp, change: FloatArray) -> GatedSum:
         """Return the law on its grid."""
         bottom = float(ramp.slopes @ change) - ramp.top + ramp.height
         slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
@@ -162,7 +152,7 @@ class _DrawnRamps:
             top = float(whole.sum() + np.count_nonzero(dither))
         start = max(float(weights @ keep) + (ramp.top - ramp.height) * unit, 0.0)
         width = top - start
-        drawn = GatedSum(
+        return GatedSum(
             tuple(self._counts.tolist()),
             whole,
             dither,
@@ -172,9 +162,6 @@ class _DrawnRamps:
             width / unit,
             np.ones_like(slopes),
         )
-        if self._lift is None:
-            return drawn
-        return LiftedRamp(drawn, self._lift.pair, self._lift.height, np.ones_like(slopes))
 
     def response(self, ramp: Ramp, change: FloatArray) -> Response:
         """Return the law's levels, with the ramp's derivatives as the levels found so far correct

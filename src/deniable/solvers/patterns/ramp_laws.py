@@ -14,13 +14,11 @@ import numpy as np
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.vote_law import Account, VoteLaw
 from deniable.solvers.patterns.levels import BoolArray
 from deniable.solvers.patterns.optimal import Part, alike
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramp_landing import MOST_IN_TABLE, gated_sum_of, table_of
-from deniable.solvers.patterns.ramp_lifts import Lift, LiftedRamps
 from deniable.solvers.patterns.ramp_mixtures import BY_ROUNDING, EXACTLY, Mixture, mixed
 from deniable.solvers.patterns.ramp_response import GridRamps, OrbitRamps, RampSums
 from deniable.solvers.patterns.ramps import AtLevels, Fit, RampFit, RampSearch, Target
@@ -41,16 +39,6 @@ _STALLED_AT = 1e-5
 _DITHERED, _MORE = 0.01, 1.1
 """Part of a cap by which dither on a coarse grid may exceed it, of a thousand attributes 5e-4, and
 times that part by which slopes are then made less."""
-
-_BELOW_CAP, _BELOW_HEIGHT = 0.999, 0.9
-"""Parts of the pair's cap and of the height at which a lift is tried first."""
-
-_LOWER_LIFT, _LIFTS = 0.8, 5
-"""The step to lower lifts, and how many are tried."""
-
-_GAIN, _LEAST_GAIN = 3e-3, 5e-4
-"""In nats, or in ln scale: no lower lift is tried after this gain in all and less at the last step,
-and none is taken for less than the second."""
 
 _TRIES = 3
 """Ramps, each with more room above the floor, of which one as drawn may keep it."""
@@ -75,7 +63,6 @@ class RampLaws:
         target: what is asked of the attributes at these places.
         w: where the target's last unknown starts.
         floor: t, or None.
-        lift: of the ramps, if they have one.
         limits: caps that are kept, shape (k,), where those of the target are stricter.
 
     Attributes:
@@ -97,14 +84,13 @@ class RampLaws:
         target: Callable[[list[int]], Target],
         w: float,
         floor: float | None,
-        lift: Lift | None = None,
         limits: FloatArray | None = None,
     ) -> None:
         k = problem.n_attributes
-        self._counts, self._lift = tuple(problem.counts.tolist()), lift
+        self._counts = tuple(problem.counts.tolist())
         self._limits = limits
-        self._tabled = lift is None and k <= MOST_IN_TABLE
-        self._alike = lift is None and alike(problem) and len(set(also)) == 1
+        self._tabled = k <= MOST_IN_TABLE
+        self._alike = alike(problem) and len(set(also)) == 1
         self._floor, self.floor_broken = floor, False
         self._level = problem.attribute_epsilon
         self.broken: list[int] = []
@@ -114,7 +100,7 @@ class RampLaws:
         self.better = self._whole.better
         self._group_of = self._kind_of = np.arange(k)
         counts = problem.n_categories
-        sums: RampSums = GridRamps(counts) if lift is None else LiftedRamps(counts, lift)
+        sums: RampSums = GridRamps(counts)
         self._sums: OrbitRamps | None = None
         if self._tabled or self._alike:
             grouped = orbits(problem, also.tolist())
@@ -188,14 +174,6 @@ class RampLaws:
         if fit is None or self._floor is None:
             return fit
         return self._search.still_keeping(self._floor + self._margin, fit, up=up)
-
-    def of_all(self, fit: Fit) -> tuple[Fit, tuple[int, int]]:
-        """Return a ramp with a slope for every attribute, and the pair with the least ratio."""
-        whole = replace(fit, ramp=replace(fit.ramp, slopes=fit.ramp.slopes[self._group_of]))
-        asked = self._whole.at(fit.w).problem
-        ratios = GridRamps(asked.n_categories).pair_ratios(whole.ramp, asked.change_probability)
-        first, second = sorted(divmod(int(np.argmin(ratios)), len(ratios)))
-        return whole, (first, second)
 
     def _fits(self, fit: Fit) -> bool:
         """Whether a ramp has one slope for each group of attributes."""
@@ -275,14 +253,13 @@ class RampLaws:
         ramp = replace(at.ramp, slopes=at.ramp.slopes[_first(self._group_of)])
         return law, replace(fit, ramp=ramp, w=at.w)
 
-    def _landed(self, fit: Fit) -> tuple[GatedSum | LiftedRamp, Fit] | None:
+    def _landed(self, fit: Fit) -> tuple[GatedSum, Fit] | None:
         """Return the law as drawn of a ramp with a slope for every attribute, and its ramp."""
         return gated_sum_of(
             self._whole,
             fit,
             _LANDED_TO,
             alike=self._alike,
-            lift=self._lift,
             limits=self._limits,
         )
 
@@ -315,14 +292,13 @@ def at_levels(
     height: float,
     floor: float | None,
     kinds: IntArray | None = None,
-    lift: Lift | None = None,
     limits: FloatArray | None = None,
     useful: float = math.inf,
 ) -> RampLaws:
     """Return the ramps for levels and caps, shapes (k,), which may be stricter than the limits.
 
     Attributes with equal categories and levels have one slope; where kinds are given, shape (k,),
-    only those of one kind, which have equal caps; and none where ramps have a lift. None is of use
+    only those of one kind, which have equal caps. None is of use
     whose E is above `useful`, if one is given.
     """
     problem = checked_problem(counts.tolist(), aimed.tolist())
@@ -339,35 +315,7 @@ def at_levels(
         levels = Problem(problem.n_categories[groups], aimed[groups])
         return AtLevels(levels, caps[groups], useful)
 
-    return RampLaws(problem, also, target, height, floor, lift, limits)
-
-
-def best_lifted(
-    laws: Callable[[Lift], RampLaws], near: Fit, pair: tuple[int, int], caps: FloatArray
-) -> tuple[RampLaws, Fit] | None:
-    """Return the best ramp found that is lifted for a pair and keeps the floor, with the ramps of
-    its lift; None if none does.
-
-    Args:
-        laws: from a lift to its ramps.
-        near: one without, with a slope for every attribute.
-        pair: places of the two attributes.
-        caps: γ in nats, shape (k,).
-    """
-    most = min(_BELOW_CAP * float(caps[list(pair)].min()), _BELOW_HEIGHT * near.ramp.height)
-    best, gained = None, 0.0
-    for _ in range(_LIFTS):
-        ramps = laws(Lift(pair, most))
-        kept = ramps.still_keeping(near, up=False)
-        most *= _LOWER_LIFT
-        if kept is None:
-            continue
-        gain = ramps.better * (near.w - kept.w)
-        if gain > 0.0:
-            best, near, gained = (ramps, kept), kept, gained + gain
-        if gained >= _GAIN and gain < _GAIN:
-            break
-    return best if gained >= _LEAST_GAIN else None
+    return RampLaws(problem, also, target, height, floor, limits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT
 from deniable.solvers.patterns.balanced import LOOSEST, Method, rungs
 from deniable.solvers.patterns.optimal import Part
-from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels, best_lifted
-from deniable.solvers.patterns.ramp_lifts import Lift, least_pair
+from deniable.solvers.patterns.ramp_laws import AIM, RampLaws, at_levels
 from deniable.solvers.patterns.ramp_response import Ramp
 from deniable.solvers.patterns.ramps import AtTotal, Fit, Target
 from deniable.solvers.problem import Problem
@@ -64,15 +63,6 @@ are tried."""
 _OF_USE = 2.0
 """Times the total that a ramp at given levels may cost: from a dearer one without a plateau no
 secant comes to the total."""
-
-_LIFTED = range(11, 65)
-"""Attributes of which a ramp is lifted for a pair, where a floor stands in the way of it."""
-
-_STRICTER, _STRICTER_BY = 4, 1.05
-"""How often lifts are tried under still stricter caps, where such are best, and in what steps."""
-
-_LIFTED_BELOW = 1e-9
-"""How far below another ramp a lifted one ends, in nats: it takes more roundings to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,12 +180,6 @@ class TotalRamps:
         self.floor_broken = False
         self._afar: Fit | None = None
         """The last ramp that secants found where no start settled: near those for other caps."""
-
-    @property
-    def liftable(self) -> bool:
-        """Whether a ramp may be lifted for a pair: of attributes that are all alike none is the
-        worst."""
-        return self.floor_broken and len(self._kinds) in _LIFTED and int(self._kinds.max()) > 0
 
     def best(self, scale: float, least: float) -> Reached | None:
         """Return the best of what is found under the caps and under stricter ones.
@@ -360,57 +344,6 @@ class TotalRamps:
         found = self._by_levels(best.scale, cap, best, kept, follow=True).reached
         return found if found is not None and worth(found) > worth(best) else best
 
-    def lifted(self, plain: Reached) -> Reached:
-        """Return the best ramp that is lifted for the pair of the least ratio, or what was found
-        without where that is no less."""
-        pair = least_pair(plain.parts[0].law)
-        found = [self._lifted_for(pair, cap, plain) for cap in {plain.multiple, self._loosest}]
-        best = max((plain, *(lifted for lifted in found if lifted)), key=worth)
-        cap = plain.multiple
-        # Under stricter caps another pair may be the worst.
-        for _ in range(_STRICTER if cap < self._loosest else 0):
-            cap /= _STRICTER_BY
-            beside = self._by_ramps(plain.scale, cap, None, plain.ramp).reached
-            if beside is None:
-                break
-            lifted = self._lifted_for(least_pair(beside.parts[0].law), cap, beside)
-            if lifted is None or worth(lifted) <= worth(best):
-                break
-            best = lifted
-        return best
-
-    def _lifted_for(self, pair: tuple[int, int], multiple: float, plain: Reached) -> Reached | None:
-        """Return the best ramp under caps of so many times the levels that is lifted for a pair.
-
-        Args:
-            pair: places of the two attributes.
-            multiple: as said.
-            plain: the best without a lift, which says how high a lift may be.
-        """
-        assert plain.ramp is not None
-        ramp = plain.ramp.ramp
-        kind_of = self._kinds.tolist()
-        kinds = list(dict.fromkeys(kind_of))
-        if len(ramp.slopes) == len(kinds):
-            ramp = replace(ramp, slopes=ramp.slopes[[kinds.index(kind) for kind in kind_of]])
-        near = replace(plain.ramp, ramp=ramp, w=math.log(plain.scale))
-        caps = self._division.caps(plain.levels, multiple)
-
-        def laws(lift: Lift) -> RampLaws:
-            return self._at_height(ramp.height - _LIFTED_BELOW, plain.scale, multiple, lift)
-
-        best = best_lifted(laws, near, pair, caps)
-        if best is None:
-            return None
-        ramps, kept = best
-        landed = ramps.best(None, free=kept)
-        if landed is None:
-            return None
-        part, scale = ramps.part(*landed), math.exp(landed[1].w)
-        if not 0.0 <= self._total - part.account.epsilon <= UNSPENT * self._total:
-            return None
-        return Reached(scale, self._division.levels(scale), [part], "ramp", landed[1], multiple)
-
     def _by_ramps(
         self,
         scale: float,
@@ -460,9 +393,7 @@ class TotalRamps:
         levels = self._division.levels(scale)
         return _Found(Reached(scale, levels, [part], "ramp", reached, multiple))
 
-    def _at_height(
-        self, height: float, scale: float, multiple: float, lift: Lift | None = None
-    ) -> RampLaws:
+    def _at_height(self, height: float, scale: float, multiple: float) -> RampLaws:
         """Return the ramps of a height, about at a scale."""
 
         def target(places: list[int]) -> Target:
@@ -478,7 +409,7 @@ class TotalRamps:
 
         about = Problem(self._problem.n_categories, self._division.levels(scale))
         start = math.log(self._division.start(scale, 0.8))
-        return RampLaws(about, self._kinds, target, start, self._division.floor, lift)
+        return RampLaws(about, self._kinds, target, start, self._division.floor)
 
     def _by_levels(
         self,

@@ -202,8 +202,6 @@ class _TotalSearch:
                 return self._spent(max(product, whole, key=worth))
         best = product
         ramps = None if self._fair else self._ramps.best(scale, worth(product))
-        if ramps is not None and self._ramps.liftable:
-            ramps = self._ramps.lifted(ramps)
         if ramps is not None and not self._spends(ramps):
             ramps = None
         if ramps is not None and worth(ramps) > worth(best):

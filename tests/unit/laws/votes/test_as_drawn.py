@@ -15,7 +15,7 @@ from deniable.laws.votes.sampling import SumSampler
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from unit.laws.votes import whole_law as oracle
 
-RANDOM = [oracle.random_sum, oracle.random_mixture, oracle.random_blend, oracle.random_lift]
+RANDOM = [oracle.random_sum, oracle.random_mixture, oracle.random_blend]
 
 
 @pytest.mark.parametrize("random", RANDOM)
@@ -138,9 +138,6 @@ def test_states_that_are_dropped_are_not_missed_where_an_attribute_is_changed(
 ) -> None:
     """Of an attribute changed once in e^100 draws, hardly anything may lie above a common limit."""
     laws: list[VoteLaw] = [replace(oracle.random_sum(s), height=height) for s in (28, 72)]
-    for lift in map(oracle.random_lift, (34, 100)):
-        ramp = replace(lift.ramp, height=height)
-        laws.append(replace(lift, ramp=ramp, lift=lift.lift * (height / lift.ramp.height)))
     # The heavy attribute is changed where nearly all others are kept.
     weights = np.append(300, np.ones(300, dtype=np.int64))
     low = GatedSum((8,) * 301, weights, np.zeros(301), "vote", 250.0, 1.0, 20.0, np.ones(301))

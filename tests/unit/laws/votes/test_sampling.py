@@ -13,7 +13,6 @@ from deniable.laws.votes import sampling
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.choices import Choice
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sampling import (
     BlendSampler,
@@ -76,12 +75,6 @@ def drawn_by_votes(law: VoteBlend) -> Drawn:
     return out
 
 
-def drawn_by_fates(law: LiftedRamp) -> Drawn:
-    """Pr of every pattern: the pair's fates by doubles, then the others from where these end."""
-    exact = law.sampler()._patterns.exact_patterns()
-    return dict(zip(itertools.product((0, 1), repeat=law.n_attributes), exact, strict=True))
-
-
 def check(law: VoteLaw, drawn: Drawn) -> None:
     k = law.n_attributes
     assert sum(drawn.values()) == 1
@@ -114,12 +107,6 @@ def test_a_mixture_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int) -
 def test_a_blend_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int) -> None:
     law = oracle.random_blend(seed, 5)
     check(law, drawn_by_votes(law))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_lifted_ramp_as_drawn_stays_within_its_slack_of_the_ideal_law(seed: int) -> None:
-    law = oracle.random_lift(seed, 6)
-    check(law, drawn_by_fates(law))
 
 
 def test_the_slack_of_a_thousand_attributes_is_a_few_parts_in_a_trillion() -> None:

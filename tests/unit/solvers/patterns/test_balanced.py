@@ -17,7 +17,6 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.solvers.patterns import balanced, linear, optimal, ramp_mixtures
 from deniable.solvers.patterns.ramp_blends import Blend
@@ -300,40 +299,6 @@ def test_where_no_ramps_mix_one_ramp_is_the_answer(monkeypatch: pytest.MonkeyPat
     assert isinstance(part.law, GatedSum)
     assert part.law.least_pair_ratio() >= 0.5
     assert mixed.epsilon - 1e-3 <= solution.epsilon < math.fsum(levels)
-
-
-def no_lift(*_: Any) -> None:
-    return None
-
-
-@pytest.mark.parametrize(
-    ("k", "exact", "saved"),
-    [
-        (7, 0, 0.05),
-        pytest.param(20, balanced.EXACT_ORBITS, 0.03, marks=pytest.mark.slow),
-    ],
-)
-def test_a_ramp_that_is_lifted_for_a_pair_costs_less_than_a_mixture(
-    k: int, exact: int, saved: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seed = {7: 5, 20: 1}[k]
-    counts = mixed_counts(seed, k)
-    levels = np.random.default_rng(seed).uniform(0.4, 1.0, k)
-    asked = counts, levels.tolist(), (2.0 * levels).tolist(), 0.5
-    monkeypatch.setattr(ramp_mixtures, "_MOST_ROUNDS", 0)  # of prices: these save more
-    (part,) = balanced.solve(*asked, exact=exact).parts
-    assert isinstance(part.law, LiftedRamp)
-    assert (part.account.attribute_epsilon <= levels).all()
-    assert (part.account.attribute_epsilon >= levels - 1e-9).all()
-    assert (part.account.epsilon_given_rest <= 2.0 * levels).all()
-    assert keep_floor([part.law], 0.5)
-    if k == 7:
-        assert part.account.epsilon > balanced.solve(*asked).epsilon  # of the linear program
-    # Where no lift keeps the floor the answer is what it was.
-    monkeypatch.setattr(balanced, "best_lifted", no_lift)
-    without = balanced.solve(*asked, exact=exact)
-    assert not isinstance(without.parts[0].law, LiftedRamp)
-    assert part.account.epsilon < without.epsilon - saved
 
 
 def test_without_caps_and_floor_it_is_the_optimum() -> None:

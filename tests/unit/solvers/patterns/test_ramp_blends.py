@@ -15,8 +15,7 @@ from deniable.solvers.patterns import balanced, ramp_blends
 from deniable.solvers.patterns.ramp_blends import blended
 from deniable.solvers.patterns.ramp_families import Shape
 from deniable.solvers.patterns.ramp_laws import at_levels
-from deniable.solvers.patterns.ramp_mixtures import Mixing, below_caps
-from deniable.solvers.patterns.ramp_pricing import FallingRamp
+from deniable.solvers.patterns.ramp_mixtures import Mixing
 from deniable.solvers.patterns.ramps import Fit, RampSearch
 from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
@@ -124,7 +123,7 @@ def test_pricing_finds_what_the_first_mixture_lacks(monkeypatch: pytest.MonkeyPa
     levels = spread(4)
     given = COUNTS, levels, [3.0 * levels, 2.0 * levels], float(0.5 * levels.sum()), FLOOR
     priced = blended(*given).part
-    for rounds in ("_PRICED", "_TOPPED"):
+    for rounds in ("_PRICED",):
         monkeypatch.setattr(ramp_blends, rounds, 0)
     first = blended(*given).part
     assert priced is not None
@@ -196,7 +195,7 @@ def asked(
         return found
 
     monkeypatch.setattr(ramp_blends._Pool, "price", listening)
-    for name, few in (("_PRICED", 0.1), ("_TOPPED", 0.1), ("_STARTS", 3)):
+    for name, few in (("_PRICED", 0.1), ("_STARTS", 3)):
         monkeypatch.setattr(ramp_blends, name, few)
     for multiples, floor in requests:
         told.clear()
@@ -276,7 +275,7 @@ def test_without_a_ramp_steep_ones_are_mixed_and_what_misses_is_no_answer(
     levels = spread(2)
     given = COUNTS, levels, [2.0 * levels], float(0.5 * levels.sum()), FLOOR
     monkeypatch.setattr(ramp_blends.RampSearch, "best", lambda *_, **__: None)
-    for rounds in ("_PRICED", "_TOPPED"):
+    for rounds in ("_PRICED",):
         monkeypatch.setattr(ramp_blends, rounds, 0)
     blend = blended(*given)
     assert blend.part is not None
@@ -302,7 +301,6 @@ def test_where_no_mixture_passes_the_ramps_that_were_found_are_not_looked_for_ag
 
     monkeypatch.setattr(ramp_blends.RampSearch, "best", counted)
     monkeypatch.setattr(ramp_blends._Pool, "law", lambda *_: None)
-    monkeypatch.setattr(balanced.CommonSearch, "lifted", lambda *_: None)  # by searches of its own
     solution = balanced.solve([5] * 17, levels.tolist(), (1.2 * levels).tolist(), 0.3)
     assert solution.method == "ramp"
     assert isinstance(solution.parts[0].law, GatedSum)
@@ -315,42 +313,3 @@ def test_a_ramp_that_hardly_falls_is_not_mixed() -> None:
     falls = [Shape(3.0, 1e-3), Shape(3.0, 0.1)]
     (place,) = pool.add(levels, falls)
     assert pool._held[place].ramp.height == 0.1
-
-
-@pytest.mark.parametrize(
-    "ramp",
-    [
-        FallingRamp(np.array([1.5, 1.9, 3.9, 0.9]), 5.0, 6.0, 2, 3.0),
-        FallingRamp(np.array([1.5, 1.9, 9.0, 0.9]), 1.0, 6.0, 2, 0.5),  # its top falls by more
-    ],
-)
-def test_a_ramp_whose_top_falls_is_two_that_keep_the_caps_together(ramp: FallingRamp) -> None:
-    levels, counts = np.array([1.0, 1.0, 2.0, 0.5]), [3, 5, 2, 9]
-    pool = ramp_blends._Pool(checked_problem(counts, levels.tolist()), 5.0, FLOOR)
-    caps = 2.0 * levels
-    pool.add_topped(ramp, float(below_caps(caps)[2]))
-    column = pool._held[0].column
-    pool._settle(0)
-    law = pool._blend([0], np.ones(1))
-    assert (law.account.epsilon_given_rest <= caps).all()
-    assert law.account.epsilon_given_rest[2] < max(part.height for part in law.parts)
-    q, uniform = oracle.pattern_law(law), oracle.uniform_law(counts)
-    assert (oracle.given_rest(counts, q) <= caps).all()
-    density = (q / uniform).ravel() / (q / uniform).ravel()[0]
-    assert density[-1] == pytest.approx(math.exp(column.end), rel=1e-3)
-    assert density @ uniform.ravel() == pytest.approx(column.total, rel=1e-3)
-    changed = np.array([*itertools.product((0, 1), repeat=4)])
-    np.testing.assert_allclose((density * uniform.ravel()) @ changed, column.changed, rtol=1e-3)
-    if ramp.fall_from == 5.0:
-        top = -ramp.top * changed[:, 2]
-        exponent = np.minimum(ramp.fall_from - changed @ ramp.slopes, top)
-        nearly = np.maximum(exponent, -ramp.height)
-        assert np.abs(np.log(density) - nearly).max() < 0.75  # at the bottom both are mixed
-
-
-def test_a_top_is_not_mixed_where_nothing_falls_below_it() -> None:
-    pool = ramp_blends._Pool(checked_problem([3, 5, 2], [1.0, 1.0, 2.0]), 5.0, FLOOR)
-    slopes = np.array([1.5, 2.0, 3.0])
-    for start, height in ((1.0, 1e-3), (8.0, 6.0), (2.0, 1.005)):
-        pool.add_topped(FallingRamp(slopes, start, height, 2, 1.0), 4.0)
-    assert pool.size == 0

@@ -92,7 +92,7 @@ def test_derivatives_explain_the_last_move(changed: str) -> None:
     random = np.random.default_rng(4)
     counts, levels = random.integers(2, 9, 18), random.uniform(0.3, 1.5, 18)
     problem = checked_problem(counts.tolist(), levels)
-    sums = _DrawnRamps(problem.n_categories, 700, False, None)
+    sums = _DrawnRamps(problem.n_categories, 700, False)
     change, slopes = problem.change_probability, 1.5 * levels
     ramp = Ramp(slopes, 1.2, 6.0)
     first = sums.response(ramp, change)

@@ -17,38 +17,6 @@ def alike(multiple: float) -> TotalRamps:
     return TotalRamps(Division(problem, 2.0, none, multiple, none, 0.5), np.zeros(12, np.int64))
 
 
-@pytest.mark.parametrize(
-    ("under", "tried", "best"),
-    [
-        ({2.0: 1.1, 3.0: 1.2}, [2.0, 3.0, 1.9], 1.2),  # stricter ones buy less
-        ({1.9: 1.1, 1.81: 1.3, 1.73: 1.2}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
-        ({1.9: 1.1}, [2.0, 3.0, 1.9, 1.81], 1.1),
-        ({1.9: 1.1, 1.81: 1.2, 1.73: 1.3, 1.64: 1.4}, [2.0, 3.0, 1.9, 1.81, 1.73], 1.3),
-    ],
-)
-def test_lifts_are_tried_under_the_caps_as_they_are_and_under_stricter_ones_while_these_buy_more(
-    under: dict[float, float], tried: list[float], best: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    search = alike(3.0)
-    law = totals.spend([3, 4], 1.0, [1.0, 1.0], [math.inf] * 2, 2.0, 0.5).parts[0]
-    caps = []
-
-    def reached(scale: float, cap: float) -> Reached:
-        return Reached(scale, np.full(12, scale), [law], "ramp", None, cap)
-
-    def lifted_for(_: object, cap: float, plain: object) -> Reached | None:
-        caps.append(round(cap, 2))
-        return reached(under[caps[-1]], cap) if caps[-1] in under else None
-
-    def by_ramps(_: float, cap: float, *__: object) -> _Found:
-        return _Found(None if cap < 1.7 else reached(0.9, cap))
-
-    monkeypatch.setattr(search, "_lifted_for", lifted_for)
-    monkeypatch.setattr(search, "_by_ramps", by_ramps)
-    assert search.lifted(reached(1.0, 2.0)).scale == best
-    assert caps == tried
-
-
 @pytest.mark.parametrize("settles", [True, False])
 def test_a_long_way_is_gone_only_where_a_ramp_settles_under_no_caps(
     settles: bool, monkeypatch: pytest.MonkeyPatch
