@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -26,7 +27,7 @@ from deniable.laws import (
     VoteMixture,
 )
 from deniable.laws.law import Sampler
-from deniable.laws.votes.sampling import BlendSampler, SumSampler, TableSampler, VoteSampler
+from deniable.laws.votes.sampling import SumSampler, TableSampler, VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.schema import Schema
@@ -150,15 +151,15 @@ def boundaries(law: Law) -> Iterator[int]:
         return
     found = [choice for choice in sampler._retained if choice is not None]
     patterns = sampler._patterns
-    sums = patterns._patterns if isinstance(patterns, BlendSampler) else [patterns]
-    for part in sums:
-        if isinstance(part, SumSampler):
-            found += [choice for pair in part.tables() for choice in pair if choice is not None]
-        elif isinstance(part, TableSampler):
-            found += part.choices
+    if isinstance(patterns, SumSampler):
+        for stage in patterns._built():
+            found += [stage._change, stage._dither]
+    elif isinstance(patterns, TableSampler):
+        found += patterns.choices
     for choice in found[:40]:
         for state in range(min(4, choice.n_states)):
-            smaller, flip = choice._exactly(state)
+            yes = choice.probability(state)
+            smaller, flip = min(yes, 1 - yes), yes > Fraction(1, 2)
             first = int(smaller * 2**16)
             drawn = (MASK >> 48) - first if flip else first
             rest = int((smaller * 2**16 - first) * 2**64)

@@ -24,7 +24,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes import backward
 from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum
-from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
+from deniable.laws.votes.sampling import STEP_ROUNDINGS, SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import (
     LEAST_NORMAL,
@@ -266,17 +266,8 @@ class VoteBlend(VoteLaw):
         wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT
         return math.log(kept / changed), 2.02 * wrong
 
-    def weights_of_parts(self) -> FloatArray:
-        """Return α_c G^c_0, the parts' weights as a sampler computes them, shape (C,).
-
-        G^c_0 is the number that the part's own sampler divides by first, so that its error cancels
-        in the law as drawn.
-        """
-        first = [float(backward.Backward(part).after(0)[0]) for part in self.parts]
-        return np.asarray(self.alpha * np.array(first))
-
     def sampler(self) -> VoteSampler:
-        patterns = BlendSampler(self.parts, self.weights_of_parts())
+        patterns = SumSampler(self.parts, self.alpha.tolist())
         return VoteSampler(self.n_categories, self.retention, patterns)
 
     def to_plain(self) -> dict[str, Any]:

@@ -439,7 +439,7 @@ class GatedSum(VoteLaw):
         return self.attenuations()
 
     def sampler(self) -> VoteSampler:
-        return VoteSampler(self.n_categories, self.retention, SumSampler(self))
+        return VoteSampler(self.n_categories, self.retention, SumSampler([self]))
 
     def to_plain(self) -> dict[str, Any]:
         return {

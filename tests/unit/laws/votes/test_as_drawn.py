@@ -73,12 +73,10 @@ def test_a_gate_that_drawing_ends_one_state_early_is_noticed(k: int) -> None:
 def test_a_word_that_is_not_its_probability_is_noticed() -> None:
     law = oracle.random_sum(3, 4)
     sampler = law.sampler()
-    for _ in range(2):  # needed again, they are kept
-        changes, _ = next(sampler._patterns.tables())
-    changes._first[0] ^= np.uint16(1)
-    assert not changes.words_agree()
+    next(sampler._patterns._built())._change._first[0] ^= np.uint16(1)
     assert not sampler.draws(law)
-    assert not Choice.between(np.array([0.0]), np.array([1.0])).words_agree()
+    never = np.array([0.0]), np.array([1.0])
+    assert not Choice(*never, None).draws_by(*never)
 
 
 def test_a_replacement_that_is_not_the_laws_is_noticed() -> None:
@@ -90,7 +88,7 @@ def test_a_replacement_that_is_not_the_laws_is_noticed() -> None:
 
 def test_tables_that_are_made_again_say_the_same_as_tables_that_are_kept() -> None:
     law = oracle.random_sum(5, 9)
-    kept, again = SumSampler(law), SumSampler(law, memory=0)
+    kept, again = SumSampler([law]), SumSampler([law], memory=0)
     assert kept.ends(law.retention) == again.ends(law.retention)
     np.testing.assert_array_equal(kept.fates(), again.fates())
     assert kept.exact_patterns() == again.exact_patterns()

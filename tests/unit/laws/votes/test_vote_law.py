@@ -16,9 +16,7 @@ from deniable.laws import law_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes import vote_law
-from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import BLOCK, UNIT, SumLaw
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism import privacy
@@ -27,33 +25,22 @@ from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
 from unit.laws.votes import whole_law as oracle
-from unit.laws.votes.test_sampling import (
-    Drawn,
-    drawn_by_sums,
-    drawn_by_table,
-    drawn_by_votes,
-)
+from unit.laws.votes.test_sampling import Drawn, drawn
 
 
 def as_drawn(law: VoteLaw) -> Drawn:
     """Pr of every pattern with retention, exactly, from the samplers' tables."""
-    if isinstance(law, GatedSum):
-        drawn = drawn_by_sums(law, 1 << 28)
-    elif isinstance(law, VoteBlend):
-        drawn = drawn_by_votes(law)
-    else:
-        assert isinstance(law, VoteMixture)
-        drawn = drawn_by_table(law)
+    out = drawn(law)
     for i, (a, kept) in enumerate(zip(law.n_categories, law.retention, strict=True)):
         keep, r = Fraction(float(kept)), Fraction(1, a)
         after: Drawn = {}
-        for row, mass in drawn.items():
+        for row, mass in out.items():
             for changed, share in ((0, r), (1, 1 - r)):
                 to = (*row[:i], changed, *row[i + 1 :])
                 after[to] = after.get(to, Fraction(0)) + (1 - keep) * share * mass
             after[row] = after.get(row, Fraction(0)) + keep * mass
-        drawn = after
-    return drawn
+        out = after
+    return out
 
 
 def log(ratio: Fraction) -> float:
@@ -72,15 +59,15 @@ LAWS_AND_MIXTURES: list[VoteLaw] = [
 @pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(72))
 def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: VoteLaw) -> None:
     k, a = law.n_attributes, law.n_categories
-    drawn, promised = as_drawn(law), law.account
+    found, promised = as_drawn(law), law.account
     each = {
         row: mass / math.prod(n - 1 for n, changed in zip(a, row, strict=True) if changed)
-        for row, mass in drawn.items()
+        for row, mass in found.items()
     }
     whole = log(max(each.values()) / min(each.values()))
     assert promised.epsilon >= whole * (1 - 1e-15)
     for i in range(k):
-        keep = sum(mass for row, mass in drawn.items() if not row[i])
+        keep = sum(mass for row, mass in found.items() if not row[i])
         exact = log(keep * (a[i] - 1) / (1 - keep))
         slack = 1e-15 * (1 + abs(exact))
         assert promised.attribute_epsilon[i] >= exact - slack
@@ -94,7 +81,7 @@ def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: Vote
     for size in range(1, k + 1):
         for subset in itertools.combinations(range(k), size):
             seen: dict[tuple[int, ...], Fraction] = {}
-            for row, mass in drawn.items():
+            for row, mass in found.items():
                 key = tuple(row[i] for i in subset)
                 seen[key] = seen.get(key, Fraction(0)) + mass
             values = [
