@@ -13,17 +13,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
-from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
+from deniable.laws.plain import HexDouble, PlainLaw
 from deniable.laws.votes import backward
-from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum
+from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum, PlainGate
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import (
@@ -41,22 +40,10 @@ MOST_STATES_OF_PARTS = 1 << 28
 """The most doubles that `sums` holds for all parts together."""
 
 
-class PlainVote(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One vote of a blend in a record; of ramps, and of gates of several heights, with these."""
-
-    start: HexDouble
-    width: HexDouble
-    weights: list[HexInteger]
-    dither: list[HexDouble]
-    gate: Literal["vote", "ramp"] | None = None
-    height: HexDouble | None = None
-
-
 class PlainBlend(PlainLaw, tag="blended-votes"):
     """The record of such a law."""
 
-    height: HexDouble
-    votes: list[PlainVote]
+    votes: list[PlainGate]
     shares: list[HexDouble]
     retention: list[HexDouble]
 
@@ -271,30 +258,16 @@ class VoteBlend(VoteLaw):
         return VoteSampler(self.n_categories, self.retention, patterns)
 
     def to_plain(self) -> dict[str, Any]:
-        votes = [part.gate_to_plain() for part in self.parts]
-        if not self._one_height or any(part.gate != "vote" for part in self.parts):
-            for vote, part in zip(votes, self.parts, strict=True):
-                vote |= {"gate": part.gate, "height": float(part.height).hex()}
         return {
             "family": self.family,
-            "height": float(self.height).hex(),
-            "votes": votes,
+            "votes": [part.gate_to_plain() for part in self.parts],
             "shares": [value.hex() for value in self.alpha.tolist()],
             "retention": [value.hex() for value in self.retention.tolist()],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteBlend":
-        votes = plain["votes"]
-        heights = [vote.get("height") or plain["height"] for vote in votes]
-        ones = np.ones(len(n_categories))
-        parts = [
-            GatedSum.gate_from_plain(vote, n_categories, vote.get("gate") or "vote", height, ones)
-            for vote, height in zip(
-                votes, floats_from_plain(heights, "height", len(votes)).tolist(), strict=True
-            )
-        ]
-        retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
-        return cls(
-            tuple(parts), floats_from_plain(plain["shares"], "shares", len(parts)), retention
-        )
+        k = len(n_categories)
+        parts = [GatedSum.from_plain(vote, n_categories, np.ones(k)) for vote in plain["votes"]]
+        shares = floats_from_plain(plain["shares"], "shares", len(parts))
+        return cls(tuple(parts), shares, floats_from_plain(plain["retention"], "retention", k))

@@ -71,10 +71,10 @@ def test_the_blend_that_was_drawn_bolder_than_it_stated_is_refused() -> None:
         {"start": "0x1p+0", "width": "0x0.0000000000001p-1022", "weights": ["1", "0"]},
         {"start": "0x1p+0", "width": "0x1p+0", "weights": ["0", "3"]},
     ]
+    same = {"gate": "vote", "height": (8.0).hex(), "dither": [(0.5).hex(), (0.0).hex()]}
     plain = {
         "family": "blended-votes",
-        "height": (8.0).hex(),
-        "votes": [vote | {"dither": [(0.5).hex(), (0.0).hex()]} for vote in votes],
+        "votes": [vote | same for vote in votes],
         "shares": [(1.0).hex(), (1.0).hex()],
         "retention": [(1.0).hex()] * 2,
     }
