@@ -34,10 +34,10 @@ from deniable.laws.votes.vote_law import (
 )
 
 LEAST_ALPHA = 1e-60
-"""So that α_c E_μ[g_c] of every part is a normal number."""
+"""α_c lies between this and its inverse, so that α_c E_μ[g_c] of every part is a normal number."""
 
 MOST_STATES_OF_PARTS = 1 << 28
-"""The most doubles that `sums` holds for all parts together."""
+"""The most doubles that `sums` holds for all parts together: 2 GB."""
 
 
 class PlainBlend(PlainLaw, tag="blended-votes"):

@@ -27,10 +27,11 @@ from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import UNIT, SumLaw
 
 _LEFT_OUT = 1e-19
-"""Frequencies whose terms are below this part of the largest are left out, and counted."""
+"""Frequencies whose terms are below this part of the largest are left out, and counted: each is a
+thousandth of one rounding."""
 
 _AT_ONCE = 1 << 18
-"""Complex numbers held at once while frequencies are looked through."""
+"""Complex numbers held at once while frequencies are looked through: 4 MB."""
 
 
 def pair_expectations(

@@ -71,10 +71,12 @@ MOST_UNDERFLOW = 2.0**-1042
 states apart."""
 
 PAIR_BY_PAIR = 64
-"""Attributes up to which all pairs are summed one by one; beyond, by `frequencies`."""
+"""Attributes up to which all pairs are summed state by state, measured 3 to 20 times as fast at 24
+and 60; beyond, by `frequencies`, which are six times as fast at 200."""
 
 MOST_STATES = 1 << 26
-"""The most doubles that `sums` holds for a law: the sum of its weights times √k + 8, about."""
+"""The most doubles that `sums` holds for a law, about the sum of its weights times √k + 8:
+512 MB."""
 
 
 Tilted = tuple[SumLaw | CountLaw, TiltedSum, int, float]

@@ -38,7 +38,7 @@ LEAST_NORMAL = 2.0**-1022
 """Smaller numbers have fewer digits, and products with them lose what error bounds count on."""
 
 MAX_ALL_PAIRS = 1000
-"""Attributes up to which every pair is looked at."""
+"""Attributes up to which every pair is looked at: half a million of them."""
 
 
 @dataclass(frozen=True)
