@@ -96,15 +96,21 @@ def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: Vote
     assert law.record_level(()) == 0.0
 
 
+KINDS = [oracle.random_sum, oracle.random_mixture, oracle.random_blend]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(30))
-def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
-    law = oracle.random_blend(seed)
+def test_every_answer_equals_the_enumerated_law(kind: Callable[[int], VoteLaw], seed: int) -> None:
+    law = kind(seed)
     q = oracle.pattern_law(law)
     k, a = law.n_attributes, law.n_categories
     table, moments = oracle.patterns(k), law.moments()
-    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
-    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
-    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-14)
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-11)
+    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-11)
+    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-13)
+    levels = np.log(moments.keep * (law.counts - 1) / moments.change)
+    np.testing.assert_allclose(moments.levels(law.counts), levels, atol=1e-12)
     assert moments.relative_error < 1e-11
     mu, f = oracle.uniform_law(a), oracle.density(law)
     assert moments.log_normalizer == pytest.approx(np.log(mu @ f), rel=1e-12, abs=1e-13)
@@ -125,15 +131,7 @@ def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
                 assert law.pair_attenuation(*subset) == pytest.approx(pairs[subset], abs=1e-13)
 
 
-def test_a_larger_set_of_columns_never_reveals_less() -> None:
-    law = oracle.random_sum(8, 6)
-    k = law.n_attributes
-    levels = [law.record_level(range(m)) for m in range(k + 1)]
-    assert levels == sorted(levels)
-    assert levels[-1] <= law.account.epsilon
-
-
-@pytest.mark.parametrize("kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10))
 def test_the_least_pair_ratio_equals_the_enumerated_law(
     kind: Callable[[int], VoteLaw], seed: int
@@ -219,17 +217,6 @@ SUM = oracle.random_sum(3, 4)
 MIXTURE = oracle.random_mixture(3, 4)
 BLEND = oracle.random_blend(3, 4)
 THREE = [SUM, MIXTURE, BLEND]
-
-
-@pytest.mark.parametrize("law", THREE, ids=["sum", "mixture", "blend"])
-def test_a_law_survives_json_and_is_another_if_a_number_is(law: VoteLaw) -> None:
-    plain = json.loads(json.dumps(law.to_plain()))
-    again = law_from_plain(plain, law.n_categories)
-    assert again == law
-    assert hash(again) == hash(law)
-    assert again.to_plain() == law.to_plain()
-    plain["retention"][0] = (0.5).hex()
-    assert law_from_plain(plain, law.n_categories) != law
 
 
 def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
@@ -356,15 +343,6 @@ def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: VoteLaw)
         # A 16-bit prefix that decides nothing is followed by a longer word: not of the pattern.
         used.append([request for request in source.requests if request[1] == 100])
     assert all(requests == used[0] for requests in used)
-
-
-def test_pairs_agree_however_they_are_asked_for() -> None:
-    law = SUM if len(SUM.n_categories) > 1 else oracle.random_sum(5, 6)
-    every = law.eigenvalues(range(len(law.n_categories)))
-    pair = law.eigenvalues((1, 0))
-    rest = (0,) * (len(law.n_categories) - 2)
-    for index in np.ndindex(2, 2):
-        assert pair[index] == pytest.approx(every[(index[1], index[0], *rest)], abs=1e-13)
 
 
 @pytest.mark.parametrize("law", THREE)
