@@ -22,12 +22,12 @@ from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.plain import HexDouble, PlainLaw
 from deniable.laws.votes import backward
-from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum, PlainGate
+from deniable.laws.votes.gated import GatedSum, PlainGate
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import (
     LEAST_NORMAL,
-    MAX_ALL_PAIRS,
+    PAIR_BY_PAIR,
     Moments,
     VoteLaw,
     after_response,
@@ -221,25 +221,6 @@ class VoteBlend(VoteLaw):
         # The fractions of the parts, and adding them up, are among the moments' errors.
         error = float(self._normalizers @ np.array(wrong)) + self.moments().relative_error
         return np.asarray(mixed * np.outer(self.retention, self.retention)), error
-
-    def _pair_floor_kept(self, floor: float) -> bool | None:
-        # Votes by their fractions, largest first, until those that are left, |φ_ij| ≤ 1 under each,
-        # cannot matter any more: of dozens often half a dozen decide.
-        if self.n_attributes > MAX_ALL_PAIRS:
-            return super()._pair_floor_kept(floor)
-        k, kept = self.n_attributes, np.outer(self.retention, self.retention)
-        mixed, wrong, left = np.zeros((k, k)), 2.0 * self.moments().relative_error, 1.0
-        least = floor * np.outer(self._single, self._single)
-        for part in np.argsort(-self._normalizers).tolist():
-            pairs, off = self.parts[part].bounded_pair_attenuations()
-            share = float(self._normalizers[part])
-            mixed, wrong, left = mixed + share * pairs * kept, wrong + share * off, left - share
-            rest = max(left, 0.0) + len(self.parts) * UNIT
-            if np.nanmin(self._ratio_floors(mixed, wrong + rest)) >= floor:
-                return True
-            if np.nanmin(mixed + rest - least) < 0.0:
-                return False
-        return None
 
     @cached_property
     def _single(self) -> FloatArray:

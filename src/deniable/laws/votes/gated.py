@@ -49,6 +49,7 @@ from deniable.laws.votes.sums import (
 from deniable.laws.votes.vote_law import (
     LARGEST_HEIGHT,
     LEAST_NORMAL,
+    PAIR_BY_PAIR,
     Moments,
     VoteLaw,
     after_response,
@@ -69,10 +70,6 @@ that are dropped; if more may be, fewer are dropped."""
 MOST_UNDERFLOW = 2.0**-1042
 """What an expectation misses at most because numbers below 2^{−1022} have fewer digits, dropped
 states apart."""
-
-PAIR_BY_PAIR = 64
-"""Attributes up to which all pairs are summed state by state, measured 3 to 20 times as fast at 24
-and 60; beyond, by `frequencies`, which are six times as fast at 200."""
 
 MOST_STATES = 1 << 26
 """The most doubles that `sums` holds for a law, about the sum of its weights times √k + 8:

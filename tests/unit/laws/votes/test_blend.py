@@ -8,7 +8,6 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
-from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from unit.laws.votes import whole_law as oracle
@@ -80,33 +79,3 @@ def test_the_blend_that_was_drawn_bolder_than_it_stated_is_refused() -> None:
     }
     with pytest.raises(InputError, match="width of 1 or more"):
         law_from_plain(plain, (2, 10))
-
-
-def test_votes_that_hardly_count_are_not_looked_at_for_a_floor_that_is_far(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looked_at, bounded = list[GatedSum](), GatedSum.bounded_pair_attenuations
-
-    def counted(part: GatedSum) -> tuple[FloatArray, float]:
-        looked_at.append(part)
-        return bounded(part)
-
-    def votes_looked_at(law: VoteBlend, floor: float, kept: bool) -> int:
-        looked_at.clear()
-        fresh = replace(law)
-        assert fresh.keeps_pair_floor(floor) == kept == (law.least_pair_ratio() >= floor)
-        return len(looked_at)
-
-    monkeypatch.setattr(GatedSum, "bounded_pair_attenuations", counted)
-    zeros, ones = np.zeros(3), np.ones(3)
-    weights = np.array([[1, 2, 1], [1, 1, 1], [2, 1, 1]])
-    parts = [GatedSum((5, 5, 5), one, zeros, "vote", 1, 1, 2.0, ones) for one in weights]
-    law = VoteBlend(tuple(parts), np.array([1e-6, 1.0, 1e-6]), 0.9 * ones)
-    least = law.least_pair_ratio()
-    for off in (0.1, 1e-3):
-        assert votes_looked_at(law, least - off, True) == 1
-        assert votes_looked_at(law, least + off, False) == 1
-    for off in (1e-7, 1e-10):
-        assert votes_looked_at(law, least - off, True) > 1
-        assert votes_looked_at(law, least + off, False) > 1
-    assert votes_looked_at(law, least, True) == 2 * len(parts)  # and once more for the answer
