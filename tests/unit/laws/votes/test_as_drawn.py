@@ -72,9 +72,11 @@ def test_a_gate_that_drawing_ends_one_state_early_is_noticed(k: int) -> None:
 
 def test_a_word_that_is_not_its_probability_is_noticed() -> None:
     law = oracle.random_sum(3, 4)
-    sampler = law.sampler()
-    next(sampler._patterns._built())._change._first[0] ^= np.uint16(1)
-    assert not sampler.draws(law)
+    for choice in ("_change", "_dither"):
+        sampler = law.sampler()
+        stage = next(stage for stage in sampler._patterns._built() if any(stage._dithered))
+        getattr(stage, choice)._first[0] ^= np.uint16(1)
+        assert not sampler.draws(law)
     never = np.array([0.0]), np.array([1.0])
     assert not Choice(*never, None).draws_by(*never)
 

@@ -67,3 +67,19 @@ def test_at_one_sum_and_from_any_later_table_the_numbers_are_the_same_to_the_las
             one, other = back.choices_at(i, s, held)
             assert one == tuple(weights[state] for weights in change)
             assert other == (dither and tuple(weights[state] for weights in dither))
+
+
+@pytest.mark.parametrize("narrower", range(5))
+@pytest.mark.parametrize("seed", range(24))
+def test_states_are_brought_back_where_one_could_lie_beyond_the_ends(
+    seed: int, narrower: int
+) -> None:
+    law = oracle.random_sum(seed, 6)
+    first, last = law.rise
+    law.__dict__["rise"] = (first, max(last - narrower, first))
+    back = backward.Backward(law)
+    for i in range(law.n_attributes):
+        shift, beyond = back.moves(i)
+        most = back.n_states(i) - 1 + shift + back.weights[i] + (back.dither[i] > 0)
+        inside = shift >= 0 and most < back.n_states(i + 1)
+        assert inside or beyond
