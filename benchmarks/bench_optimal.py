@@ -3,7 +3,6 @@
     python benchmarks/bench_optimal.py
     python benchmarks/bench_optimal.py --hard                # far from ordinary; exit 1 on a miss
     python benchmarks/bench_optimal.py --hard --only tables  # one row of it
-    python benchmarks/bench_optimal.py --lifts               # what ramps lifted for a pair save
 
 Everything is included: search, landing on the levels, account of the law as drawn, certificate.
 The gap is what is proved: ε as drawn, rounded up, less the lower bound, rounded down. Category
@@ -11,15 +10,13 @@ counts are uniform in 2 … 9 and levels uniform in the range, a different insta
 """
 
 import argparse
-import itertools
 import math
 import statistics
 import sys
 import time
-from unittest import mock
 
 import numpy as np
-from hard import ORDINARY, ROWS, counts_of, print_rows
+from hard import ORDINARY, ROWS, print_rows
 from hard import ordinary_instance as instance
 from measured import Measured
 
@@ -27,8 +24,6 @@ from deniable.randomness import SystemRandomness
 from deniable.solvers.patterns import balanced, linear, optimal
 
 BALANCED = [(10, (0.2, 2.0)), (60, (0.3, 1.0)), (200, (0.3, 0.8)), (1000, (0.13, 0.26))]
-LIFTS_OF, LIFTS_UNDER = (11, 13, 16, 20), (0.5, 0.9)
-"""Attributes and floors, at levels of 0.4 to 1 nat and 2 to 50 categories."""
 DRAWS = [(20, (0.3, 1.5), 200_000), (100, (0.2, 1.0), 131_072), (1000, (0.13, 0.26), 65_536)]
 
 
@@ -37,7 +32,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--hard", action="store_true", help="designs far from ordinary ones")
     parser.add_argument("--only", nargs="+", choices=ROWS, default=ROWS, help="rows of --hard")
-    parser.add_argument("--lifts", action="store_true", help="what lifts save at given levels")
     parser.add_argument("--seeds", type=int, default=6, help="draws of everything in these two")
     measured = Measured(parser)
     arguments = parser.parse_args()
@@ -45,10 +39,6 @@ def main() -> None:
         misses = print_rows(arguments.only, range(arguments.seeds), measured)
         measured.write(arguments)
         sys.exit(1 if misses else 0)
-    if arguments.lifts:
-        print_lifts(range(arguments.seeds), measured)
-        measured.write(arguments)
-        sys.exit(0)
     repeats = arguments.repeats
     print(
         f"{'optimal k':>10} {'levels':>12} {'ε':>9} {'gap':>9} {'target':>8} {'s':>7} {'most':>5}"
@@ -119,39 +109,6 @@ def main() -> None:
         print(f"{k:>10,} {solution.epsilon:>9.3f} {count / took:>10,.0f}")
         measured.add("draws from a vote", attributes=k, records_s=count / took)
     measured.write(arguments)
-
-
-def print_lifts(seeds: range, measured: Measured) -> None:
-    """Print what the best law costs with and without ramps that are lifted for a pair, where the
-    levels are given and the cap is twice the levels."""
-    print(f"{'k':>3} {'floor':>5} {'seed':>4} {'without':>9} {'with':>9} {'saved':>7} {'s':>6}")
-    for k, floor in itertools.product(LIFTS_OF, LIFTS_UNDER):
-        saved = []
-        for seed in seeds:
-            random = np.random.default_rng(seed)
-            counts, levels = counts_of("2…50", k, random), random.uniform(0.4, 1.0, k).tolist()
-            request = counts, levels, [2 * level for level in levels], floor
-            start = time.process_time()
-            made = balanced.solve(*request).epsilon
-            seconds = time.process_time() - start
-            with mock.patch.object(balanced, "best_lifted", return_value=None):
-                without = balanced.solve(*request).epsilon
-            saved.append(1 - made / without)
-            print(
-                f"{k:>3} {floor:>5g} {seed:>4} {without:>9.4f} {made:>9.4f} {saved[-1]:>7.2%} "
-                f"{seconds:>6.2f}",
-                flush=True,
-            )
-        found = [part for part in saved if part > 0]
-        measured.add(
-            "saved by lifts",
-            attributes=k,
-            floor=floor,
-            draws=len(saved),
-            lifted=len(found),
-            least=min(found, default=0.0),
-            most=max(found, default=0.0),
-        )
 
 
 if __name__ == "__main__":

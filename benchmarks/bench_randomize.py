@@ -83,7 +83,7 @@ def default_law(measured: Measured) -> None:
             request: dict[str, Any] = {"attribute_epsilon": levels.tolist()}
             if attributes == "floor 0.9":  # which is kept by many ramps together
                 request = {"attribute_epsilon": np.linspace(1, 10, k).tolist()}
-            if attributes == "total 2":  # where a floor is met by a ramp that is lifted for a pair
+            if attributes == "total 2":
                 request = {"epsilon": 2}
             runs = []
             for method in ("kronecker", "balanced"):

@@ -249,6 +249,36 @@ def test_proofs_are_checked_without_a_solver() -> None:
     assert certificates_that_search(texts) == []
 
 
+def circles(texts: dict[str, str]) -> list[list[str]]:
+    """Modules that import each other, directly or by a detour, also where only types are needed."""
+    graph = {
+        module: {name for name in targets if name in texts and name != module}
+        for module, targets in imports_between(texts).items()
+    }
+    above = {module: reached(module, graph) for module in texts}
+    found = {
+        tuple(sorted(other for other in above[module] if module in above[other]))
+        for module in texts
+        if module in above[module]
+    }
+    return sorted(map(list, found))
+
+
+# Of every room here no two modules import each other; the aim is all of them.
+WITHOUT_CIRCLES = ("laws",)
+
+
+@pytest.mark.parametrize("room", WITHOUT_CIRCLES)
+def test_no_modules_of_a_room_import_each_other(room: str) -> None:
+    texts = {
+        module: path.read_text(encoding="utf-8")
+        for module, path in sources().items()
+        if room_of(module) == room
+    }
+    assert len(texts) > 1
+    assert circles(texts) == []
+
+
 # --- and the walls would notice ------------------------------------------------------------------
 
 BAD: list[tuple[str, str, str]] = [
@@ -321,6 +351,19 @@ def test_a_certificate_that_reaches_a_solver_by_a_detour_is_noticed() -> None:
         "deniable.solvers.frontier_certificate": "import numpy",
     }
     assert certificates_that_search(texts) == ["deniable.solvers.certificate"]
+
+
+def test_a_circle_of_imports_is_noticed_by_whatever_detour() -> None:
+    texts = {
+        "deniable.laws.a": "from deniable.laws import b",
+        "deniable.laws.b": "def f():\n    from deniable.laws.c import g",
+        "deniable.laws.c": "if TYPE_CHECKING:\n    from deniable.laws.a import A",
+        "deniable.laws.d": "from deniable.laws.a import A",
+        "deniable.laws.e": "import deniable.laws.f",
+        "deniable.laws.f": "from .e import E",
+    }
+    a, b, c, _, e, f = texts
+    assert circles(texts) == [[a, b, c], [e, f]]
 
 
 def test_every_module_was_read() -> None:

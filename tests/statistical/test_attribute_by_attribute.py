@@ -7,11 +7,14 @@ after every attribute, whose law is known exactly too and must be seen.
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from deniable.laws.votes import sampling
+from deniable.laws.votes.choices import exactly
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import SumSampler
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -53,10 +56,29 @@ def probabilities() -> NDArray[np.float64]:
     return np.array([float(p) for p in oracle.pattern_probabilities(VOTE).values()])
 
 
-def off_by_one(self: SumSampler, i: int, after: NDArray[np.int64]) -> NDArray[np.int64]:
-    low, high = self.backward.bounds(i + 1)
-    after += self.backward.bounds(i)[0] - low + 1
-    return np.clip(after, 0, high - low, out=after)
+def with_states_one_too_high() -> NDArray[np.float64]:
+    """Probabilities of all patterns if the sum is one too high after every attribute."""
+    (part,) = SumSampler([VOTE]).parts
+    prefixes = [{0: 1.0}]
+    for i in range(K):
+        n, (low, high) = part.backward.weights[i], part.backward.bounds(i + 1)
+        following: list[dict[int, float]] = []
+        for sums in prefixes:
+            fates: tuple[dict[int, float], dict[int, float]] = ({}, {})
+            for s, mass in sums.items():
+                weights, dither = part.backward.choices_at(i, s, part.held)
+                change = mass * float(exactly(*weights))
+                extra = float(exactly(*dither)) if dither else 0.0
+                for fate, gain, chance in (
+                    (1, 0, change),
+                    (0, n, (mass - change) * (1 - extra)),
+                    (0, n + 1, (mass - change) * extra),
+                ):
+                    to = min(max(s + gain + 1, low), high)
+                    fates[fate][to] = fates[fate].get(to, 0.0) + chance
+            following += fates
+        prefixes = following
+    return np.array([sum(sums.values()) for sums in prefixes])
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +105,15 @@ def test_the_law_is_drawn(exact: NDArray[np.float64]) -> None:
 def test_a_state_that_is_one_too_high_is_seen(
     exact: NDArray[np.float64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SumSampler, "_within", off_by_one)
-    wrong = np.array([float(p) for p in SumSampler(VOTE).exact_patterns()])
+    wrong = with_states_one_too_high()
+    built = sampling._Stage.__init__
+
+    def planted(stage: sampling._Stage, *given: Any, **named: Any) -> None:
+        built(stage, *given, **named)
+        stage._shifts = [shift + 1 for shift in stage._shifts]
+        stage._beyond = [True] * len(stage._beyond)
+
+    monkeypatch.setattr(sampling._Stage, "__init__", planted)
     counts = count_patterns(attribute_by_attribute(MECHANISM), VOTE.n_categories, ROWS)
     for what, summary in SUMMARIES.items():
         check = expected(exact, what, 1e-9)

@@ -319,6 +319,40 @@ def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits()
     assert np.array_equal(uniform_below(1 << 16, 100, SeededRandomness(1)), words)
 
 
+@pytest.mark.parametrize("limit", [2, 3, 5, 7, 100, 999, 40_000, (1 << 16) - 1, 1 << 16])
+@pytest.mark.parametrize("tail", [0, ALL_ONES])
+def test_after_every_prefix_a_uniform_integer_is_the_whole_part_and_takes_no_bits_in_vain(
+    limit: int, tail: int
+) -> None:
+    """U begins with 16 bits t; as many more are drawn as it takes to tell the whole part of U·n."""
+    prefixes = range(1 << 16)
+    open_at = [t for t in prefixes if t * limit >> 16 != ((t + 1) * limit - 1) >> 16]
+    source = ScriptedBits((np.uint16, prefixes), (np.uint64, [tail] * len(open_at)))
+    if not open_at:
+        source._requests.pop()
+    # U is 0.t000… or 0.t111…, to 64 bits, which settle all but the whole multiples.
+    first_64 = [t << 48 | tail >> 16 for t in prefixes]
+    still_open = [u for u in first_64 if u * limit >> 64 != ((u + 1) * limit - 1) >> 64]
+    source._requests += [(np.dtype(np.uint64), [tail])] * len(still_open)
+    expected = [(u << 64 | tail) * limit >> 128 for u in first_64]
+    assert uniform_below(limit, 1 << 16, source).tolist() == expected
+    assert source.used_up
+
+
+@pytest.mark.parametrize("limit", [3, 5, 7, 999, (1 << 16) - 1])
+@pytest.mark.parametrize("beyond", [-1, 1, 2])
+def test_after_64_bits_a_uniform_integer_is_open_where_the_next_multiple_is_in_reach(
+    limit: int, beyond: int
+) -> None:
+    u = (beyond - limit) * pow(limit, -1, 1 << 64) % (1 << 64)  # U·n is so far from a whole number
+    assert (u * limit + limit - beyond) % (1 << 64) == 0
+    more = [(np.uint64, [ALL_ONES])] * (beyond > 0)
+    source = ScriptedBits((np.uint16, [u >> 48]), (np.uint64, [u << 16 & ALL_ONES | 0xFFFF]), *more)
+    expected = (u << 64 | ALL_ONES) * limit >> 128
+    assert uniform_below(limit, 1, source).tolist() == [expected]
+    assert source.used_up
+
+
 @pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
 def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
     # U = 0.010101… in binary is a third as far as it goes: what follows decides.

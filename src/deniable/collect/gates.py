@@ -3,7 +3,7 @@
 A gated sum is drawn from G_k, the gate after the last attribute, by additions, multiplications and
 divisions alone (:mod:`deniable.laws.votes.backward`), which every engine rounds the same way. So
 G_k is computed once, where a study is opened, and shipped as the bits of its doubles: at most a
-few thousand numbers for a ramp, one more for a lifted one, two or three for a vote. What a law
+few thousand numbers for a ramp, two or three for a vote. What a law
 drawn from such a table promises follows from the table as shipped (docs/proofs/collection.md).
 """
 
@@ -12,25 +12,21 @@ import base64
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws import GatedSum, Law, LiftedRamp, VoteBlend
+from deniable.laws import GatedSum, Law, VoteBlend
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
 
 
 def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
-    """Return G_k of each of a law's gated sums in its order; of a lifted ramp that of the ramp, and
-    what it is raised to."""
-    if isinstance(law, LiftedRamp):
-        lifted = np.array([Backward(law.ramp, least=law.lift).bottom])
-        return [(law.ramp, Backward(law.ramp).last()), (law.ramp, lifted)]
+    """Return G_k of each of a law's gated sums in its order."""
     votes = law.parts if isinstance(law, VoteBlend) else (law,) if isinstance(law, GatedSum) else ()
     return [(vote, Backward(vote).last()) for vote in votes]
 
 
 def gates_of(law: Law) -> list[str]:
     """Return the gate vectors of a law: for each of its gated sums base64 of G_k's doubles, least
-    significant byte first; of a lifted ramp, in a second vector, the one that it is raised to.
+    significant byte first.
 
     >>> ones = np.ones(2)
     >>> law = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, ones)
@@ -56,9 +52,8 @@ def gate_values(text: str) -> FloatArray:
 def check_gates(law: Law, gates: list[str]) -> None:
     """Refuse tables that are not the law's, within what another machine's exponential changes.
 
-    The exponent of G_k = e^{ln g − E/2}, or of e^{b − E/2}, to which a ramp is lifted, is off by at
-    most (4 E + 5) u here and as much there, the exponential by 2 u each
-    (docs/proofs/optimal.md, Theorem 10).
+    The exponent of G_k = e^{ln g − E/2} is off by at most (4 E + 5) u here and as much there, the
+    exponential by 2 u each (docs/proofs/optimal.md, Theorem 10).
 
     Raises:
         InputError: if so.

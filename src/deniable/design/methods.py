@@ -18,7 +18,6 @@ from deniable.laws import (
     GatedSum,
     InvariantChannel,
     JointLaw,
-    LiftedRamp,
     PatternTable,
     ProductLaw,
     PublishedForms,
@@ -235,7 +234,7 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(
-    law.family for law in (PatternTable, ProductLaw, GatedSum, LiftedRamp, VoteMixture, VoteBlend)
+    law.family for law in (PatternTable, ProductLaw, GatedSum, VoteMixture, VoteBlend)
 )
 """Families that a search for the smallest ε ends with."""
 

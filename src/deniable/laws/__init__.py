@@ -20,7 +20,6 @@ from deniable.laws.product import ProductLaw
 from deniable.laws.single_change import SingleChangeMixture
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.mixture import VoteMixture
 
 FAMILIES: dict[str, type[Law]] = {
@@ -36,7 +35,6 @@ FAMILIES: dict[str, type[Law]] = {
         InvariantChannel,
         VoteBlend,
         GatedSum,
-        LiftedRamp,
         VoteMixture,
         PublishedForms,
     )
@@ -77,7 +75,6 @@ __all__ = [
     "InvariantChannel",
     "JointLaw",
     "Law",
-    "LiftedRamp",
     "MatrixChannel",
     "PatternLaw",
     "PatternTable",

@@ -12,7 +12,8 @@ SUM_TOLERANCE = 1e-9
 """How far from 1 a row or column may add up: a matrix written with ten digits passes."""
 
 _MOST_CHANGE = 1e-6
-"""The most by which an entry may have to be changed, relatively, to make the sums exact."""
+"""The most by which an entry may have to be changed to make the sums exact, as a part of it: a
+level moves by 2e-6 nats at most."""
 
 
 def check_bistochastic(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

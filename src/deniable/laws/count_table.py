@@ -20,6 +20,7 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.plain import MOST_BITS
 
 _SPARE_BITS = 128
+"""Bits of the least weight, of which what rounding leaves over is then at most 2^−128."""
 
 
 @dataclass(frozen=True)

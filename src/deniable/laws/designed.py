@@ -14,6 +14,7 @@ from deniable.laws.matrix import MatrixChannel
 from deniable.laws.plain import Bits, Decimal, HexInteger, PlainLaw
 
 _SUM_TOLERANCE = 1e-9
+"""How far from 1 the prior may add up: one that is written with ten digits passes."""
 
 
 class PlainDesigned(PlainLaw, tag="designed matrix"):

@@ -258,10 +258,12 @@ class Form(PatternLaw):
         return values * self.shown(subset)
 
     def sampler(self) -> LawSampler:
-        """Prepare what draws as if everybody got this form."""
-        from deniable.laws.forms import PublishedForms  # which is made of forms
+        """Refuse: rows are drawn under all forms together.
 
-        return PublishedForms(self.n_categories, 0, (1,), (self,)).sampler()
+        Raises:
+            TypeError: always; :class:`~deniable.laws.forms.PublishedForms` has the sampler.
+        """
+        raise TypeError("rows are drawn under all forms together")
 
     def digest(self) -> str:
         """Return the SHA-256 of the form's integers, in hexadecimal."""

@@ -31,7 +31,7 @@ _GUARD_BITS = 64
 """Bits of a weight beyond what its size and that of its complement take."""
 
 MAX_RECORD_BITS = 1 << 16
-"""log₂ of the number of possible records up to which the integers stay quick to handle."""
+"""log₂ of the number of possible records."""
 
 
 class PlainJoint(PlainLaw, tag="joint"):

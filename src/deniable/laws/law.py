@@ -32,7 +32,8 @@ UNBOUNDED = math.inf
 """The level where some output is possible for one input and impossible for another."""
 
 MOST_ENUMERATED = 20
-"""The most attributes for which the patterns of a law are summed over one by one."""
+"""The most attributes for which the patterns of a law are summed over one by one: 2^20 doubles are
+8 MB."""
 
 
 class Sampler(Protocol):

@@ -29,9 +29,11 @@ from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
 
 MAX_ATTRIBUTES = 20
+"""2^20 weights are 20 MB of a record."""
 
 _MANY = 4096
-"""More weights than these are written as narrow as they can be: a study sends them to everybody."""
+"""Weights from which on a table is written as narrow as it can be, by up to 60 bits each: a study
+sends it to every respondent."""
 
 
 class PlainPatternTable(PlainLaw, tag="pattern-table"):

@@ -25,11 +25,10 @@ from deniable.design.stored import (
     Probability,
     Rows,
     Software,
-    Upgrade,
+    check_version,
     decoded,
     fields_of,
     read_json,
-    upgraded,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.design.worth import outlook_to_plain, worth_of_strata
@@ -356,8 +355,8 @@ def _has(current: Any, place: str) -> bool:
 
 def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
     try:
-        current = upgraded(plain, FORMAT, FORMAT_VERSION, UPGRADES)
-        stored = decoded(current, StoredRecord, "the record")
+        check_version(plain, FORMAT, FORMAT_VERSION)
+        stored = decoded(plain, StoredRecord, "the record")
         in_strata = stored.expost is not None and stored.expost.strata is not None
         if in_strata == (stored.mechanism is not None):
             raise InputError("a release has either one mechanism or one for every stratum")
@@ -623,27 +622,3 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
             parts=tuple(Part(p.file, p.rows, p.sha256) for p in release.parts),
             beside={str(name): digest for name, digest in release.beside.items()},
         )
-
-
-def _first_to_second(plain: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the sentences of version 1, and what other caps would have cost."""
-    kept = {key: value for key, value in plain.items() if key != "small_print"}
-    guarantee, comparison = plain.get("guarantee"), plain.get("comparison")
-    if isinstance(guarantee, dict):
-        guarantee = {key: value for key, value in guarantee.items() if key != "sentence"}
-        if isinstance(guarantee.get("instead"), list):
-            guarantee["instead"] = [
-                {key: value for key, value in one.items() if key != "statement"}
-                if isinstance(one, dict)
-                else one
-                for one in guarantee["instead"]
-            ]
-        kept["guarantee"] = guarantee
-    if isinstance(comparison, dict):
-        dropped = {"curve", "chosen_cap"}
-        kept["comparison"] = {k: v for k, v in comparison.items() if k not in dropped}
-    return kept | {"format_version": 2}
-
-
-UPGRADES: dict[int, Upgrade] = {1: _first_to_second}
-"""By version, what makes the next version of a release's record."""

@@ -135,16 +135,6 @@ DEFECTS = {
         "choose(1 - retention[i], retention[i], source) ? anything : shift",
         "mixture",
     ),
-    "what is lifted is drawn by the other table": (
-        "one.changed || other.changed ? 0 : 1",
-        "0",
-        "lifted",
-    ),
-    "the fates of a pair are in another order": (
-        "for (const one of first) {\nfor (const other of second) {",
-        "for (const other of second) {\nfor (const one of first) {",
-        "lifted, retained",
-    ),
 }
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -18,7 +19,6 @@ from deniable.laws import (
     Identity,
     JointLaw,
     Law,
-    LiftedRamp,
     MatrixChannel,
     PatternTable,
     ProductLaw,
@@ -27,8 +27,7 @@ from deniable.laws import (
     VoteMixture,
 )
 from deniable.laws.law import Sampler
-from deniable.laws.votes.lifted import LiftedSampler
-from deniable.laws.votes.sampling import BlendSampler, SumSampler, TableSampler, VoteSampler
+from deniable.laws.votes.sampling import SumSampler, TableSampler, VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.schema import Schema
@@ -50,11 +49,6 @@ def laws() -> dict[str, Law]:
     k12 = np.arange(7, 19)
     ramp = GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, ones)
     twelve = GatedSum((5,) * 12, k12, np.linspace(0, 0.9, 12), "ramp", 20.0, 90.0, 6.0, np.ones(12))
-    whole = GatedSum(
-        n, np.array([30, 20, 100]), np.array([0.0, 0.123, 0.0]), "ramp", 90.0, 60.0, 5.0, ones
-    )
-    beside = replace(whole, weights=np.array([30, 20, 0]), start=0.0, width=50.0, height=2.0)
-    two = GatedSum((3, 4), np.array([2, 3]), np.zeros(2), "ramp", 4.0, 2.0, 2.0, np.ones(2))
     return {
         "product, few bits": ProductLaw(n, 3, (5, 4, 7)),
         "product, many bits": ProductLaw.from_levels(n, (1.0, 0.25, 40.0)),
@@ -88,11 +82,6 @@ def laws() -> dict[str, Law]:
         "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
         "blend, of several heights": VoteBlend((ramp, vote), np.array([0.5, 2.0]), half),
         "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
-        "blend, falling together": VoteBlend((whole, beside), np.array([1.0, 3.0]), ones),
-        "lifted": LiftedRamp(ramp, (0, 2), 4.99, ones),
-        "lifted, retained": LiftedRamp(ramp, (1, 2), 4.5, half),
-        "lifted, two": LiftedRamp(two, (0, 1), 1.5, np.array([1.0, 0.75])),
-        "lifted, twelve": LiftedRamp(twelve, (3, 8), 1.75, np.linspace(0.5, 1.0, 12)),
     }
 
 
@@ -162,19 +151,15 @@ def boundaries(law: Law) -> Iterator[int]:
         return
     found = [choice for choice in sampler._retained if choice is not None]
     patterns = sampler._patterns
-    sums = patterns._patterns if isinstance(patterns, BlendSampler) else [patterns]
-    if isinstance(patterns, LiftedSampler):
-        sums = patterns._others
-        for edge in patterns._fate._floor64.tolist():  # its first 16 bits, and those after them
-            yield from (edge, edge << 16 & MASK)
-    for part in sums:
-        if isinstance(part, SumSampler):
-            found += [choice for pair in part.tables() for choice in pair if choice is not None]
-        elif isinstance(part, TableSampler):
-            found += part.choices
+    if isinstance(patterns, SumSampler):
+        for stage in patterns._built():
+            found += [stage._change, stage._dither]
+    elif isinstance(patterns, TableSampler):
+        found += patterns.choices
     for choice in found[:40]:
         for state in range(min(4, choice.n_states)):
-            smaller, flip = choice._exactly(state)
+            yes = choice.probability(state)
+            smaller, flip = min(yes, 1 - yes), yes > Fraction(1, 2)
             first = int(smaller * 2**16)
             drawn = (MASK >> 48) - first if flip else first
             rest = int((smaller * 2**16 - first) * 2**64)

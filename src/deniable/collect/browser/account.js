@@ -125,13 +125,13 @@ function matrixAccount(law) {
   };
 }
 
-/** Sums forwards, from how likely the states are where the draw begins: how often each attribute is
- * kept, and changed. */
-function forwards(vote, mass) {
+/** Sums forwards: how often each attribute is kept, and changed. */
+function forwards(vote) {
+  let mass = new Float64Array([1]);
   const keep = [];
   const change = [];
   let widest = 1;
-  let i = vote.begin;
+  let i = 0;
   for (const back of vote.tables()) {
     const [low, high] = vote.bounds(i);
     const [nextLow, nextHigh] = vote.bounds(i + 1);
@@ -164,13 +164,13 @@ function forwards(vote, mass) {
   return { keep, change, wrong: 1.01 * (20 * vote.sizes.length + widest + 8) * UNIT };
 }
 
-/** Returns the least table that never falls and is nowhere below the gate and another table, and by
- * how much its logarithm is above the gate's. */
-function rising(gate, other = gate) {
+/** Returns the least table that never falls and is nowhere below the gate, and by how much its
+ * logarithm is above the gate's. */
+function rising(gate) {
   let reached = 0;
   let drop = 0;
-  const table = gate.map((value, s) => {
-    reached = Math.max(reached, value, other[s]);
+  const table = gate.map((value) => {
+    reached = Math.max(reached, value);
     drop = Math.max(drop, Math.log(reached) - Math.log(value));
     return reached;
   });
@@ -187,11 +187,10 @@ function endWeights(a, stays) {
   ];
 }
 
-/** Backwards, with a gate that does not fall: the two extremes of the density after retention, from
- * every state where the draw begins. */
+/** Backwards, with a gate that does not fall: the two extremes of the density after retention. */
 function extremes(vote, gate, retention) {
   let ends = [gate, gate];
-  for (let j = vote.sizes.length - 1; j >= vote.begin; j--) {
+  for (let j = vote.sizes.length - 1; j >= 0; j--) {
     const [low, high] = vote.bounds(j);
     const weights = endWeights(vote.sizes[j], retention[j]);
     ends = ends.map((back, end) => {
@@ -217,7 +216,7 @@ function voteAccount(vote, retention) {
   const { table, drop } = rising(vote.gate);
   const [[allKept], [allChanged]] = extremes(vote, table, retention);
   return {
-    ...forwards(vote, new Float64Array([1])),
+    ...forwards(vote),
     weight: vote.first[0],
     high: most(vote.gate),
     low: least(vote.gate),
@@ -227,89 +226,25 @@ function voteAccount(vote, retention) {
   };
 }
 
-/** The same of a lifted ramp: its pair's fates, then the others by the plain or the lifted table. */
-function liftedAccount({ order, tables, fates }, retention) {
-  tables.forEach(checkTable);
-  const [plain, lifted] = tables;
-  const weight = fates.reduce((sum, fate) => sum + fate.weight, 0);
-  const masses = tables.map((table) => new Float64Array(table.first.length));
-  for (const fate of fates) masses[fate.lifted][fate.state] += fate.weight / weight;
-  const [below, above] = tables.map((table, t) => forwards(table, masses[t]));
-  const ofPair = (changed) =>
-    [0, 1].map((i) =>
-      fates.reduce((sum, fate) => (fate.changed[i] === changed ? sum + fate.weight / weight : sum), 0),
-    );
-  const both = (one, other) => one.map((value, i) => value + other[i]);
-  const keep = [...ofPair(false), ...both(below.keep, above.keep)];
-  const change = [...ofPair(true), ...both(below.change, above.change)];
-
-  const stays = order.map((i) => retention[i]);
-  const lower = rising(plain.gate);
-  const upper = rising(lifted.gate, lower.table);
-  const after = [extremes(plain, lower.table, stays), extremes(lifted, upper.table, stays)];
-  const weights = [0, 1].map((i) => endWeights(plain.sizes[i], stays[i]));
-  const [allKept, allChanged] = [0, 1].map((end) =>
-    fates.reduce((sum, fate) => {
-      const [one, other] = [0, 1].map((i) => fate.shares[i] * weights[i][end][fate.changed[i] ? 1 : 0]);
-      return sum + one * other * after[fate.lifted][end][fate.state];
-    }, 0),
-  );
-  // Which table is kept in after the change of one of the pair depends on the other.
-  const rest = order.map((_, i) => {
-    const other = i < 2 ? { vote: plain, kept: lifted.gate } : { vote: lifted };
-    const levels = [{ vote: plain }, other].map((table) => shiftLevel([table], i));
-    return { rise: most(levels.map(({ rise }) => rise)), fall: most(levels.map(({ fall }) => fall)) };
-  });
-  const inOrder = (values) => values.map((_, i) => values[order.indexOf(i)]);
-  return {
-    keep: inOrder(keep),
-    change: inOrder(change),
-    wrong: Math.max(below.wrong, above.wrong),
-    weight,
-    high: most([...plain.gate, ...lifted.gate]),
-    low: least([...plain.gate, ...lifted.gate]),
-    allKept,
-    allChanged,
-    drop: Math.max(lower.drop, upper.drop),
-    rest: inOrder(rest),
-  };
-}
-
 /** By how much the logarithm of the density rises at most when attribute i is kept instead of
- * changed, and by how much it falls, for votes to which the others add the same. `kept` is a vote's
- * gate if it is kept. */
-function shiftLevel(votes, i) {
-  const [{ vote }] = votes;
+ * changed, and by how much it falls. */
+function shiftLevel(vote, i) {
   const k = vote.sizes.length;
-  const others = vote.most[k] - vote.weights[i] - (vote.dither[i] > 0 ? 1 : 0);
-  const lows = votes.map((one) => one.vote.bounds(k)[0] - one.vote.weights[i] - 1);
-  const first = Math.min(Math.max(0, least(lows)), others);
-  const last = Math.min(most(votes.map((one) => one.vote.bounds(k)[1])), others);
-  const ifKept = new Float64Array(last - first + 1);
-  const ifChanged = new Float64Array(last - first + 1);
-  for (const { vote, share = 1, kept = vote.gate } of votes) {
-    const [low, high] = vote.bounds(k);
-    const [n, theta] = [vote.weights[i], vote.dither[i]];
-    const at = (gate, s) => gate[Math.min(Math.max(s, low), high) - low];
-    for (let s = first; s <= last; s++) {
-      const mean = (1 - theta) * at(kept, s + n) + (theta > 0 ? theta * at(kept, s + n + 1) : 0);
-      ifKept[s - first] += share * mean;
-      ifChanged[s - first] += share * at(vote.gate, s);
-    }
+  const [low, high] = vote.bounds(k);
+  const [n, theta] = [vote.weights[i], vote.dither[i]];
+  const others = vote.most[k] - n - (theta > 0 ? 1 : 0);
+  const first = Math.min(Math.max(0, low - n - 1), others);
+  const last = Math.min(high, others);
+  const at = (s) => vote.gate[Math.min(Math.max(s, low), high) - low];
+  let rise = 0;
+  let fall = 0;
+  for (let s = first; s <= last; s++) {
+    const kept = (1 - theta) * at(s + n) + (theta > 0 ? theta * at(s + n + 1) : 0);
+    const level = Math.log(kept) - Math.log(at(s));
+    rise = Math.max(rise, level);
+    fall = Math.max(fall, -level);
   }
-  const levels = ifKept.map((value, s) => Math.log(value) - Math.log(ifChanged[s]));
-  return { rise: Math.max(0, most(levels)), fall: Math.max(0, -least(levels)) };
-}
-
-/** Groups votes that differ in the weight of attribute i alone: what the others add is one sum. */
-function differingIn(votes, i) {
-  const groups = new Map();
-  for (const one of votes) {
-    const { weights, dither } = one.vote;
-    const others = JSON.stringify(weights.map((n, j) => j !== i && [n, dither[j]]));
-    groups.set(others, [...(groups.get(others) ?? []), one]);
-  }
-  return [...groups.values()];
+  return { rise, fall };
 }
 
 /** A level against full knowledge of the rest, after the attribute's own response. */
@@ -320,9 +255,9 @@ function afterResponse({ rise, fall }, a, stays) {
   return Math.min(rise, Math.log((stays + blur) / (stays * part + blur)));
 }
 
-/** Puts retention, slack and votes together. `shares` are those of the votes, as drawn; `rest` gives
- * an attribute's levels given the rest, of which the largest counts. */
-function votesAccount({ sizes, retention }, parts, shares, rest) {
+/** Puts retention, slack and votes together. `shares` are those of the votes, as drawn. */
+function votesAccount({ sizes, retention }, votes, shares) {
+  const parts = votes.map((vote) => voteAccount(vote, retention));
   const drawn = parts.map((part, c) => shares[c] * part.weight);
   const total = drawn.reduce((sum, weight) => sum + weight, 0);
   const mean = (read) => parts.reduce((sum, part, c) => sum + (drawn[c] / total) * read(part), 0);
@@ -343,7 +278,7 @@ function votesAccount({ sizes, retention }, parts, shares, rest) {
     epsilon,
     alone: sizes.map((a, i) => Math.abs(Math.log((keep[i] * (a - 1)) / change[i])) + 2.02 * wrong),
     rest: sizes.map((a, i) => {
-      const levels = rest(i).map((level) => afterResponse(level, a, retention[i]));
+      const levels = votes.map((vote) => afterResponse(shiftLevel(vote, i), a, retention[i]));
       return Math.min(most(levels) + slack, epsilon);
     }),
     keep,
@@ -406,21 +341,9 @@ const ACCOUNTS = {
     alone: law.sizes.map(() => Infinity), rest: law.sizes.map(() => Infinity),
     keep: law.sizes.map(() => 1),
   }),
-  "gated sum": (law) => {
-    const part = voteAccount(law.patterns, law.retention);
-    return votesAccount(law, [part], [1], (i) => [shiftLevel([{ vote: law.patterns }], i)]);
-  },
+  "gated sum": (law) => votesAccount(law, [law.patterns], [1]),
   mixture: mixtureAccount,
-  blend: (law) => {
-    const { parts, shares } = law.patterns;
-    const votes = parts.map((vote, c) => ({ vote, share: shares[c] }));
-    const rest = (i) => differingIn(votes, i).map((group) => shiftLevel(group, i));
-    return votesAccount(law, parts.map((vote) => voteAccount(vote, law.retention)), shares, rest);
-  },
-  "lifted ramp": (law) => {
-    const part = liftedAccount(law.patterns, law.retention);
-    return votesAccount(law, [part], [1], (i) => [part.rest[i]]);
-  },
+  blend: (law) => votesAccount(law, law.patterns.parts, law.patterns.shares),
 };
 
 /** Returns the levels of all attributes in order, and that of the record. */

@@ -1,4 +1,4 @@
-// Patterns of weighted votes: sections "Gated sums", "Mixtures", "Blends" and "Lifted ramps" of
+// Patterns of weighted votes: sections "Gated sums", "Mixtures" and "Blends" of
 // docs/drawing-protocol.md. Additions, multiplications and divisions of doubles, in the order of
 // the specification; no exponential: the gate comes as a table.
 
@@ -12,13 +12,10 @@ function clamp(value, low, high) {
   return value < low ? low : value > high ? high : value;
 }
 
-/** One vote or ramp over all attributes: bounds of its states, and its backward recursion.
- *
- * Attributes before `begin` have their fates already. */
+/** One vote or ramp over all attributes: bounds of its states, and its backward recursion. */
 export class GatedSum {
-  constructor(plain, sizes, gate, begin = 0) {
+  constructor(plain, sizes, gate) {
     this.sizes = sizes;
-    this.begin = begin;
     this.weights = plain.weights.map((text) => Number(hexInteger(text)));
     this.dither = plain.dither.map(hexDouble);
     const start = hexDouble(plain.start);
@@ -75,21 +72,21 @@ export class GatedSum {
   keepTables() {
     const k = this.sizes.length;
     let states = 0;
-    for (let i = this.begin; i <= k; i++) states += this.bounds(i)[1] - this.bounds(i)[0] + 1;
+    for (let i = 0; i <= k; i++) states += this.bounds(i)[1] - this.bounds(i)[0] + 1;
     this.stride = states * 8 <= MEMORY ? 1 : Math.max(1, Math.floor(Math.sqrt(k)));
     this.kept = new Map();
     let back = this.gate;
-    for (let i = k; i > this.begin; i--) {
-      if ((i - this.begin) % this.stride === 0 || i === k) this.kept.set(i, back);
+    for (let i = k; i > 0; i--) {
+      if (i % this.stride === 0 || i === k) this.kept.set(i, back);
       back = this.before(i - 1, back);
     }
     this.first = back;
   }
 
-  /** Yields G_{begin+1}, ..., G_k in this order. */
+  /** Yields G_1, ..., G_k in this order. */
   *tables() {
     const k = this.sizes.length;
-    for (let start = this.begin; start < k; start += this.stride) {
+    for (let start = 0; start < k; start += this.stride) {
       const end = Math.min(start + this.stride, k);
       const built = [this.kept.get(end)];
       for (let i = end - 1; i > start; i--) built.push(this.before(i, built[built.length - 1]));
@@ -97,9 +94,10 @@ export class GatedSum {
     }
   }
 
-  /** Yields for every attribute from `begin` on whether it changes. */
-  *walk(source, s = 0) {
-    let i = this.begin;
+  /** Yields for every attribute whether it changes. */
+  *walk(source) {
+    let s = 0;
+    let i = 0;
     for (const back of this.tables()) {
       const [stay, plain, extra] = this.parts(i, back, s);
       const a = this.sizes[i];
@@ -196,59 +194,5 @@ export class Blend {
 
   walk(source) {
     return this.parts[this.vote.draw(source)].walk(source);
-  }
-}
-
-/** Patterns of a ramp that is lifted where both of a pair are kept: the pair's fates, then those of
- * all others along one of two tables. */
-export class LiftedRamp {
-  constructor(plain, sizes, gates) {
-    const { pair, weights, dither } = plain;
-    const places = sizes.map((_, i) => i);
-    const fits = pair.length === 2 && pair[0] < pair[1] && pair.every((i) => places.includes(i));
-    if (!fits || gates.length !== 2 || gates[1].length !== 1) {
-      throw new Error("a lifted ramp needs two attributes, a table and what it is raised to");
-    }
-    const lifted = gates[0].map((value) => Math.max(value, gates[1][0]));
-    this.pair = pair;
-    this.order = [...pair, ...places.filter((i) => !pair.includes(i))];
-    const ordered = (values) => this.order.map((i) => values[i]);
-    const ramp = { ...plain, weights: ordered(weights), dither: ordered(dither) };
-    this.tables = [gates[0], lifted].map((gate) => new GatedSum(ramp, ordered(sizes), gate, 2));
-    this.fates = [...this.pairFates()];
-    this.fate = ofDoubles(this.fates.map(({ weight }) => weight));
-  }
-
-  /** Yields what can become of the pair: whether each is changed; the share of its dither; by which
-   * table, from which state the others go on; and how likely it is, as a weight. */
-  *pairFates() {
-    const [table] = this.tables;
-    const [first, second] = [0, 1].map((i) => {
-      const [a, n, theta] = [table.sizes[i], table.weights[i], table.dither[i]];
-      const kept = [[1 - theta, n], [theta, n + 1]].filter(([share]) => share > 0);
-      return [
-        { changed: true, share: 1, chance: (a - 1) / a, gain: 0 },
-        ...kept.map(([share, gain]) => ({ changed: false, share, chance: share / a, gain })),
-      ];
-    });
-    const [low, high] = table.bounds(2);
-    for (const one of first) {
-      for (const other of second) {
-        const lifted = one.changed || other.changed ? 0 : 1;
-        const state = clamp(one.gain + other.gain, low, high) - low;
-        const weight = one.chance * other.chance * this.tables[lifted].first[state];
-        const changed = [one.changed, other.changed];
-        yield { changed, shares: [one.share, other.share], lifted, state, weight };
-      }
-    }
-  }
-
-  *walk(source) {
-    const { changed, lifted, state } = this.fates[this.fate.draw(source)];
-    const others = this.tables[lifted].walk(source, state + this.tables[lifted].bounds(2)[0]);
-    for (let i = 0; i < this.order.length; i++) {
-      const place = this.pair.indexOf(i);
-      yield place < 0 ? others.next().value : changed[place];
-    }
   }
 }

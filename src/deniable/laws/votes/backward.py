@@ -14,21 +14,39 @@ States from which g can only be 1, or only e^E, have one common entry at either 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from deniable.laws.votes.gated import GatedSum
+Both = tuple[FloatArray, FloatArray]
+"""The weights of yes and of no, on the states before an attribute."""
 
-EVERY = slice(None)
+Weights = tuple[Both, Both | None]
+"""Those of changing an attribute, and those of its dither if it has one and is kept."""
 
-_PIECE = 1 << 14
-"""States worked on at a time: what is needed of them then stays in the second-level cache."""
+
+class Gate(Protocol):
+    """What is read here of a gated sum (:class:`~deniable.laws.votes.gated.GatedSum`)."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]: ...
+
+    @property
+    def weights(self) -> IntArray: ...
+
+    @property
+    def dither(self) -> FloatArray: ...
+
+    @property
+    def height(self) -> float: ...
+
+    @property
+    def rise(self) -> tuple[int, int]: ...
+
+    def gate_exponent(self, s: IntArray | FloatArray) -> FloatArray: ...
 
 
 class Backward:
@@ -37,15 +55,12 @@ class Backward:
     Args:
         law: the gated sum; its retention plays no part here.
         order: positions of all attributes, shape (k,); None for the order they have.
-        least: what ln g is at least, in nats: a gate whose bottom is lifted.
     """
 
-    def __init__(
-        self, law: "GatedSum", order: Sequence[int] | None = None, least: float = 0.0
-    ) -> None:
-        self.law, self._least = law, least
-        places = np.arange(law.n_attributes) if order is None else np.asarray(order, dtype=np.intp)
-        self.n_categories: list[int] = law.counts[places].tolist()
+    def __init__(self, law: Gate, order: Sequence[int] | None = None) -> None:
+        self.law, self.k = law, len(law.weights)
+        places = np.arange(self.k) if order is None else np.asarray(order, dtype=np.intp)
+        self.n_categories: list[int] = np.array(law.n_categories)[places].tolist()
         self.weights: list[int] = law.weights[places].tolist()
         self.dither: list[float] = law.dither[places].tolist()
         most = law.weights[places] + (law.dither[places] > 0)
@@ -58,107 +73,89 @@ class Backward:
         high = min(self._most[i], self._top)
         return min(max(0, self._bottom - reach), high), high
 
-    def reached(self, i: int, first: int, low: int, high: int) -> slice:
-        """Return the states before attribute i of sums that were from low to high before `first`,
-        at least one, counted from the first that is told apart."""
-        least, most = self.bounds(i)
-        high += self._most[i] - self._most[first]
-        begin = min(max(low, least), most) - least
-        return slice(begin, max(min(high, most) - least, begin) + 1)
+    def n_states(self, i: int) -> int:
+        """Return how many states are told apart before attribute i."""
+        low, high = self.bounds(i)
+        return high - low + 1
+
+    def moves(self, i: int) -> tuple[int, bool]:
+        """Return by how many places a state before attribute i moves if nothing is added to the
+        sum, and whether some then lie beyond the first or last state, which stand for them."""
+        (low, high), (before, most) = self.bounds(i + 1), self.bounds(i)
+        return before - low, before < low or most + self.weights[i] + 1 > high
 
     def last(self) -> FloatArray:
         """Return G_k on its states."""
-        low, high = self.bounds(self.law.n_attributes)
+        low, high = self.bounds(self.k)
         exponent = self.law.gate_exponent(np.arange(low, high + 1))
-        table: FloatArray = np.exp(exponent - 0.5 * self.law.height)
-        return np.maximum(table, self.bottom) if self._least else table
+        return np.asarray(np.exp(exponent - 0.5 * self.law.height))
 
-    @property
-    def bottom(self) -> float:
-        """What a lifted gate is at least."""
-        return math.exp(self._least - 0.5 * self.law.height)
-
-    def parts(
-        self,
-        i: int,
-        back: FloatArray,
-        states: slice = EVERY,
-        later: int | None = None,
-        begins: int = 0,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def parts(self, i: int, back: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
-        keeping it without and with dither, on some states of i.
+        keeping it without and with dither, on the states before i.
 
         Args:
             i: which attribute.
-            back: G_{i+1}, or G_later on its states; the result is the same to the last bit.
-            states: one after the other, counted from the first that is told apart before i.
-            later: above i.
-            begins: the state that `back` starts at; it holds all that these states lead to.
+            back: G_{i+1} on its states.
         """
-        low, high = self.bounds(i)
-        begin, end, _ = states.indices(high - low + 1)
-        shifted = low - self.bounds(i + 1)[0]
+        begin, size = self.moves(i)[0], self.n_states(i)
         n, theta = self.weights[i], self.dither[i]
-        if later is not None and later > i + 1:
-            low, high = self.bounds(i + 1)
-            first = min(max(begin + shifted, 0), high - low)
-            last = min(end + shifted + n + 1, high - low + 1)
-            reached = slice(first, max(last, first + 1))
-            back = self.joined(i + 1, *self.parts(i + 1, back, reached, later, begins))
-            begins = first
-        shifted -= begins
+        stay, plain = (clamped(back, begin + gain, size) for gain in (0, n))
+        if theta == 0:
+            return stay, plain, np.zeros(size)
+        return stay, (1.0 - theta) * plain, theta * clamped(back, begin + n + 1, size)
 
-        def at(gain: int) -> FloatArray:
-            return clamped(back, begin + shifted + gain, end + shifted + gain)
+    def choices(self, i: int, back: FloatArray) -> Weights:
+        """Return the weights of attribute i's choices from G_{i+1}."""
+        a = self.n_categories[i]
+        stay, plain, extra = self.parts(i, back)
+        dither = (extra, plain) if self.dither[i] > 0 else None
+        return ((a - 1) / a * stay, plain / a + extra / a), dither
 
-        plain = (1.0 - theta) * at(n)
-        extra = theta * at(n + 1) if theta > 0 else np.zeros_like(plain)
-        return at(0), plain, extra
+    def choices_at(
+        self, i: int, s: int, held: Mapping[int, FloatArray]
+    ) -> tuple[tuple[float, float], tuple[float, float] | None]:
+        """Return :meth:`choices` at one sum, the same to the last bit, from any later tables."""
+        a, theta = self.n_categories[i], self.dither[i]
+        n = self.weights[i]
+        stay, plain = self._at(i + 1, s, held), self._at(i + 1, s + n, held)
+        extra = theta * self._at(i + 1, s + n + 1, held) if theta > 0 else 0.0
+        plain *= 1.0 - theta
+        dither = (extra, plain) if theta > 0 else None
+        return ((a - 1) / a * stay, plain / a + extra / a), dither
+
+    def _at(self, i: int, s: int, held: Mapping[int, FloatArray]) -> float:
+        """Return G_i(s) from the first table that is held of it or of a later attribute."""
+        low, high = self.bounds(i)
+        s = min(max(s, low), high)
+        if i in held:
+            return held[i].item(s - low)
+        change, keep = self.choices_at(i, s, held)[0]
+        return change + keep
 
     def weighed(self, i: int, back: FloatArray, if_kept: float, if_changed: float) -> FloatArray:
         """Return the sum of G_{i+1} after keeping attribute i and after changing it, weighed."""
         stay, plain, extra = self.parts(i, back)
-        total: FloatArray = if_kept * (plain + extra) + if_changed * stay
-        return total
+        return np.asarray(if_kept * (plain + extra) + if_changed * stay)
 
-    def joined(self, i: int, stay: FloatArray, plain: FloatArray, extra: FloatArray) -> FloatArray:
-        """Return G_i from its parts."""
-        a = self.n_categories[i]
-        total: FloatArray = (a - 1) / a * stay + (plain / a + extra / a)
-        return total
-
-    def before(
-        self, i: int, back: FloatArray, states: slice = EVERY, begins: int = 0
-    ) -> FloatArray:
-        """Return G_i on some of its states from G_{i+1}; see `parts`."""
-        low, high = self.bounds(i)
-        first, end, _ = states.indices(high - low + 1)
-        result = np.empty(end - first)
-        for piece in pieces(slice(first, end)):
-            parts = self.parts(i, back, piece, begins=begins)
-            result[piece.start - first : piece.stop - first] = self.joined(i, *parts)
-        return result
+    def before(self, i: int, back: FloatArray) -> FloatArray:
+        """Return G_i on its states from G_{i+1}."""
+        change, keep = self.choices(i, back)[0]
+        return change + keep
 
     def after(self, first: int) -> FloatArray:
         """Return G_first on its states."""
         back = self.last()
-        for i in range(self.law.n_attributes - 1, first - 1, -1):
+        for i in range(self.k - 1, first - 1, -1):
             back = self.before(i, back)
         return back
 
 
-def pieces(states: slice) -> Iterator[slice]:
-    """Yield states that are worked on together, one such piece after the other."""
-    for begin in range(states.start, states.stop, _PIECE):
-        yield slice(begin, min(begin + _PIECE, states.stop))
-
-
-def clamped(back: FloatArray, begin: int, end: int) -> FloatArray:
-    """Return back[begin:end] with indices clamped to the ends of the table."""
-    size = len(back)
-    left, right = max(0, min(-begin, end - begin)), max(0, min(end - size, end - begin))
-    middle = back[max(begin, 0) : max(min(end, size), 0)]
+def clamped(back: FloatArray, begin: int, size: int) -> FloatArray:
+    """Return so many entries from `begin` on; those beyond either end are the entry at that end."""
+    end = begin + size
+    left, right = max(0, min(-begin, size)), max(0, min(end - len(back), size))
+    middle = back[max(begin, 0) : max(min(end, len(back)), 0)]
     if left == 0 and right == 0:
         return middle
     return np.concatenate([np.full(left, back[0]), middle, np.full(right, back[-1])])
@@ -179,7 +176,15 @@ def normalized(expectations: FloatArray, retention: FloatArray) -> FloatArray:
     return np.asarray(expectations)
 
 
-def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:
+def _with_first(law: Gate, subset: Sequence[int]) -> tuple[Backward, int]:
+    """Return the expected gates with these attributes before all others, and how many they are."""
+    chosen = [int(i) for i in subset]
+    inside = set(chosen)
+    rest = (i for i in range(len(law.weights)) if i not in inside)
+    return Backward(law, [*chosen, *rest]), len(chosen)
+
+
+def components(law: Gate, subset: Sequence[int]) -> FloatArray:
     """Return E_μ[g ∏_{i∈T} h_i] e^{−E/2} for every T ⊆ subset, shape (2,)·m.
 
     h_i = 1 if i is kept, −1/(a_i − 1) if not (the interaction transform). The attributes outside
@@ -196,33 +201,18 @@ def components(law: "GatedSum", subset: Sequence[int]) -> FloatArray:
         law: the gated sum.
         subset: positions, each once, shape (m,).
     """
-    chosen = [int(i) for i in subset]
-    inside = set(chosen)
-    order = [*chosen, *(i for i in range(law.n_attributes) if i not in inside)]
-    return components_from(Backward(law, order), len(chosen))
-
-
-def components_from(back: Backward, m: int, first: int = 0, state: int = 0) -> FloatArray:
-    """Return :func:`components` of m attributes that follow one another in the order.
-
-    Args:
-        back: the expected gates.
-        m: how many attributes.
-        first: place of the first of them in the order.
-        state: the sum before it.
-    """
+    back, m = _with_first(law, subset)
 
     def states_after(i: int, states: IntArray, shift: int) -> IntArray:
         return np.clip(states + shift, *back.bounds(i + 1))
 
-    reached = {first: np.clip(np.array([state]), *back.bounds(first))}
-    for i in range(first, first + m):
+    reached = [np.zeros(1, dtype=np.int64)]
+    for i in range(m):
         shifts = {0, back.weights[i], back.weights[i] + (back.dither[i] > 0)}
         following = [states_after(i, reached[i], shift) for shift in shifts]
-        reached[i + 1] = np.unique(np.concatenate(following))
-    last = first + m
-    values = back.after(last)[reached[last] - back.bounds(last)[0]][None, :]
-    for i in range(last - 1, first - 1, -1):
+        reached.append(np.unique(np.concatenate(following)))
+    values = back.after(m)[reached[m] - back.bounds(m)[0]][None, :]
+    for i in range(m - 1, -1, -1):
         a, n, theta = back.n_categories[i], back.weights[i], back.dither[i]
         at = [
             values[:, np.searchsorted(reached[i + 1], states_after(i, reached[i], shift))]
@@ -233,21 +223,7 @@ def components_from(back: Backward, m: int, first: int = 0, state: int = 0) -> F
     return np.asarray(values[:, 0].reshape((2,) * m))
 
 
-def end_weights(n_categories: int, retention: float, all_kept: bool) -> tuple[float, float]:
-    """Return w of an attribute if it is kept, and if it is changed; see :func:`extremes`.
-
-    Args:
-        n_categories: a.
-        retention: λ; 0 for an attribute that is averaged out.
-        all_kept: whether all are kept at this end, or changed.
-    """
-    a, blur = n_categories, 1.0 - retention
-    if all_kept:
-        return (retention + blur / a), blur * ((a - 1) / a)
-    return blur / a, (retention + blur * ((a - 1) / a))
-
-
-def extremes(law: "GatedSum", subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
+def extremes(law: Gate, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
     """Return the largest and the smallest f_A e^{−E/2} of the law projected to the columns A.
 
     f falls when one more attribute is changed, and so does its projection f_A(y_A) = E_μ[f | y_A]:
@@ -266,15 +242,11 @@ def extremes(law: "GatedSum", subset: Sequence[int], retention: FloatArray) -> t
         subset: positions, each once, at least one.
         retention: λ of every attribute, shape (k,).
     """
-    chosen = [int(i) for i in subset]
-    inside = set(chosen)
-    back = Backward(law, [*chosen, *(i for i in range(law.n_attributes) if i not in inside)])
-    after, ends = back.after(len(chosen)), []
-    for all_kept in (True, False):
-        values = after
-        for place in range(len(chosen) - 1, -1, -1):
-            kept = float(retention[chosen[place]])
-            weights = end_weights(back.n_categories[place], kept, all_kept)
-            values = back.weighed(place, values, *weights)
-        ends.append(float(values[0]))
-    return ends[0], ends[1]
+    back, m = _with_first(law, subset)
+    most = least = back.after(m)
+    for place in range(m - 1, -1, -1):
+        a, kept = back.n_categories[place], float(retention[int(subset[place])])
+        blur = 1.0 - kept
+        most = back.weighed(place, most, kept + blur / a, blur * ((a - 1) / a))
+        least = back.weighed(place, least, blur / a, kept + blur * ((a - 1) / a))
+    return float(most[0]), float(least[0])

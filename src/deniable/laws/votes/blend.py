@@ -6,58 +6,44 @@ then an optional independent k-ary response per attribute (retention). Where a f
 levels far above the others', many patterns lie on the optimum's threshold, and no single vote is
 near it: a mixture is (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below
 every one of them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and
-so does f: the record's level is that of its two ends, E where all E_c are E. A part may fall by
-more with an attribute than f does, if others with the same weights of all others fall by less.
+so does f: the record's level is that of its two ends, E where all E_c are E.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
-from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
+from deniable.laws.plain import HexDouble, PlainLaw
 from deniable.laws.votes import backward
-from deniable.laws.votes.gated import PAIR_BY_PAIR, GatedSum
-from deniable.laws.votes.sampling import STEP_ROUNDINGS, BlendSampler, VoteSampler, path_slack
+from deniable.laws.votes.gated import GatedSum, PlainGate
+from deniable.laws.votes.sampling import STEP_ROUNDINGS, SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import (
     LEAST_NORMAL,
-    MAX_ALL_PAIRS,
+    PAIR_BY_PAIR,
     Moments,
     VoteLaw,
     after_response,
 )
 
 LEAST_ALPHA = 1e-60
-"""So that α_c E_μ[g_c] of every part is a normal number."""
+"""α_c lies between this and its inverse, so that α_c E_μ[g_c] of every part is a normal number."""
 
 MOST_STATES_OF_PARTS = 1 << 28
-"""The most doubles that `sums` holds for all parts together."""
-
-
-class PlainVote(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One vote of a blend in a record; of ramps, and of gates of several heights, with these."""
-
-    start: HexDouble
-    width: HexDouble
-    weights: list[HexInteger]
-    dither: list[HexDouble]
-    gate: Literal["vote", "ramp"] | None = None
-    height: HexDouble | None = None
+"""The most doubles that `sums` holds for all parts together: 2 GB."""
 
 
 class PlainBlend(PlainLaw, tag="blended-votes"):
     """The record of such a law."""
 
-    height: HexDouble
-    votes: list[PlainVote]
+    votes: list[PlainGate]
     shares: list[HexDouble]
     retention: list[HexDouble]
 
@@ -206,43 +192,7 @@ class VoteBlend(VoteLaw):
     def given_rest(self) -> FloatArray:
         # A quotient of two sums of positive numbers is at most the largest of their quotients.
         levels = np.array([part.given_rest() for part in self.parts])
-        # A ramp that a change brings to its bottom may be mixed with others that it does not.
-        whole = np.array([[part.height] for part in self.parts]) <= levels
-        ramps = np.array([[part.gate == "ramp"] for part in self.parts])
-        for c, i in np.argwhere(whole & ramps).tolist():
-            levels[c, i] = min(levels[c, i], self._level_together(c, i))
         return after_response(levels.max(axis=0), self.uniform_keep, self.retention)
-
-    def _level_together(self, place: int, i: int) -> float:
-        """Return attribute i's level under all parts that differ from one in its weight alone.
-
-        What the other attributes add to the sum is the same to them, so that they fall together.
-        """
-        one, others = self.parts[place], np.arange(self.n_attributes) != i
-        weights, dither = one.weights[others], one.dither[others]
-        group = [
-            (math.log(alpha) - 0.5 * part.height, part)
-            for alpha, part in zip(self.alpha.tolist(), self.parts, strict=True)
-            if np.array_equal(part.weights[others], weights)
-            and np.array_equal(part.dither[others], dither)
-        ]
-        most = int(weights.sum()) + int(np.count_nonzero(dither))
-        first = min(part.rise[0] - int(part.weights[i]) - 1 for _, part in group)
-        last = max(part.rise[1] for _, part in group)
-        s = np.arange(min(max(first, 0), most), min(last, most) + 1)
-        largest = max(scale + part.height for scale, part in group)
-        kept, changed = np.zeros(len(s)), np.zeros(len(s))
-        for scale, part in group:
-            n, theta = int(part.weights[i]), float(part.dither[i])
-            stays, falls, extra = (
-                np.exp(part.gate_exponent(s + m) + (scale - largest)) for m in (n, 0, n + 1)
-            )
-            kept += (1.0 - theta) * stays + theta * extra
-            changed += falls
-        # Every sum has a term of e^{−640} or more, beside which none that underflows counts. The
-        # exponents are sums of numbers of this size together.
-        size = 8.0 * (self.height - math.log(LEAST_ALPHA))
-        return float(np.log(kept / changed).max()) + (2.0 * size + 8.0 * len(group) + 32.0) * UNIT
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
@@ -272,25 +222,6 @@ class VoteBlend(VoteLaw):
         error = float(self._normalizers @ np.array(wrong)) + self.moments().relative_error
         return np.asarray(mixed * np.outer(self.retention, self.retention)), error
 
-    def _pair_floor_kept(self, floor: float) -> bool | None:
-        # Votes by their fractions, largest first, until those that are left, |φ_ij| ≤ 1 under each,
-        # cannot matter any more: of dozens often half a dozen decide.
-        if self.n_attributes > MAX_ALL_PAIRS:
-            return super()._pair_floor_kept(floor)
-        k, kept = self.n_attributes, np.outer(self.retention, self.retention)
-        mixed, wrong, left = np.zeros((k, k)), 2.0 * self.moments().relative_error, 1.0
-        least = floor * np.outer(self._single, self._single)
-        for part in np.argsort(-self._normalizers).tolist():
-            pairs, off = self.parts[part].bounded_pair_attenuations()
-            share = float(self._normalizers[part])
-            mixed, wrong, left = mixed + share * pairs * kept, wrong + share * off, left - share
-            rest = max(left, 0.0) + len(self.parts) * UNIT
-            if np.nanmin(self._ratio_floors(mixed, wrong + rest)) >= floor:
-                return True
-            if np.nanmin(mixed + rest - least) < 0.0:
-                return False
-        return None
-
     @cached_property
     def _single(self) -> FloatArray:
         return self.attenuations()
@@ -303,44 +234,21 @@ class VoteBlend(VoteLaw):
         wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT
         return math.log(kept / changed), 2.02 * wrong
 
-    def weights_of_parts(self) -> FloatArray:
-        """Return α_c G^c_0, the parts' weights as a sampler computes them, shape (C,).
-
-        G^c_0 is the number that the part's own sampler divides by first, so that its error cancels
-        in the law as drawn.
-        """
-        first = [float(backward.Backward(part).after(0)[0]) for part in self.parts]
-        return np.asarray(self.alpha * np.array(first))
-
     def sampler(self) -> VoteSampler:
-        patterns = BlendSampler(self.parts, self.weights_of_parts())
+        patterns = SumSampler(self.parts, self.alpha.tolist())
         return VoteSampler(self.n_categories, self.retention, patterns)
 
     def to_plain(self) -> dict[str, Any]:
-        votes = [part.gate_to_plain() for part in self.parts]
-        if not self._one_height or any(part.gate != "vote" for part in self.parts):
-            for vote, part in zip(votes, self.parts, strict=True):
-                vote |= {"gate": part.gate, "height": float(part.height).hex()}
         return {
             "family": self.family,
-            "height": float(self.height).hex(),
-            "votes": votes,
+            "votes": [part.gate_to_plain() for part in self.parts],
             "shares": [value.hex() for value in self.alpha.tolist()],
             "retention": [value.hex() for value in self.retention.tolist()],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "VoteBlend":
-        votes = plain["votes"]
-        heights = [vote.get("height") or plain["height"] for vote in votes]
-        ones = np.ones(len(n_categories))
-        parts = [
-            GatedSum.gate_from_plain(vote, n_categories, vote.get("gate") or "vote", height, ones)
-            for vote, height in zip(
-                votes, floats_from_plain(heights, "height", len(votes)).tolist(), strict=True
-            )
-        ]
-        retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
-        return cls(
-            tuple(parts), floats_from_plain(plain["shares"], "shares", len(parts)), retention
-        )
+        k = len(n_categories)
+        parts = [GatedSum.from_plain(vote, n_categories, np.ones(k)) for vote in plain["votes"]]
+        shares = floats_from_plain(plain["shares"], "shares", len(parts))
+        return cls(tuple(parts), shares, floats_from_plain(plain["retention"], "retention", k))

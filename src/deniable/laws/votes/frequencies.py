@@ -19,7 +19,6 @@ s miss at most their mass times the largest |h|.
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,25 +26,12 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import UNIT, SumLaw
 
-if TYPE_CHECKING:
-    from deniable.laws.votes.gated import GatedSum
-
 _LEFT_OUT = 1e-19
-"""Frequencies whose terms are below this part of the largest are left out, and counted."""
+"""Frequencies whose terms are below this part of the largest are left out, and counted: each is a
+thousandth of one rounding."""
 
 _AT_ONCE = 1 << 18
-"""Complex numbers held at once while frequencies are looked through."""
-
-
-def pair_attenuations(law: "GatedSum") -> tuple[FloatArray, float]:
-    """Return φ({i, j}) of all pairs, (k, k), NaN on the diagonal, and how far off each may be."""
-    sums, _, _, log_factor = law.tilted
-    pairs, error = pair_expectations(sums, law.weighted_excess(), law.counts)
-    np.fill_diagonal(pairs, np.nan)
-    scale = math.exp(log_factor - law.moments().log_normalizer)
-    pairs *= scale * np.outer(law.retention, law.retention)
-    # The factor has the relative error of all moments, and |φ| ≤ 1.
-    return pairs, error * scale * (1.0 + 1e-9) + law.moments().relative_error
+"""Complex numbers held at once while frequencies are looked through: 4 MB."""
 
 
 def pair_expectations(

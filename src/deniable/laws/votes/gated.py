@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 
 from deniable.errors import InputError
@@ -48,6 +49,7 @@ from deniable.laws.votes.sums import (
 from deniable.laws.votes.vote_law import (
     LARGEST_HEIGHT,
     LEAST_NORMAL,
+    PAIR_BY_PAIR,
     Moments,
     VoteLaw,
     after_response,
@@ -69,11 +71,9 @@ MOST_UNDERFLOW = 2.0**-1042
 """What an expectation misses at most because numbers below 2^{−1022} have fewer digits, dropped
 states apart."""
 
-PAIR_BY_PAIR = 64
-"""Attributes up to which all pairs are summed one by one; beyond, by `frequencies`."""
-
 MOST_STATES = 1 << 26
-"""The most doubles that `sums` holds for a law: the sum of its weights times √k + 8, about."""
+"""The most doubles that `sums` holds for a law, about the sum of its weights times √k + 8:
+512 MB."""
 
 
 Tilted = tuple[SumLaw | CountLaw, TiltedSum, int, float]
@@ -84,6 +84,17 @@ def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
     whole = np.floor(weights)
     dither = weights - whole
     return whole.astype(np.int64), np.where(dither < LEAST_DITHER, 0.0, dither)
+
+
+class PlainGate(msgspec.Struct, forbid_unknown_fields=True):
+    """One gate in the record of several."""
+
+    gate: Literal["vote", "ramp"]
+    height: HexDouble
+    start: HexDouble
+    width: HexDouble
+    weights: list[HexInteger]
+    dither: list[HexDouble]
 
 
 class PlainGatedSum(PlainLaw, tag="gated-sum"):
@@ -408,19 +419,20 @@ class GatedSum(VoteLaw):
     @cached_property
     def _bounded_pairs(self) -> tuple[FloatArray, float]:
         law, _, _, log_factor = self.tilted
-        if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
-            return frequencies.pair_attenuations(self)
-        # O(k²) vectors; |h_i h_j| ≤ 1, and E_μ[g − 1] is at most E_μ[g].
-        moments = self.moments()
-        pairs = law.pair_expectations(
-            self.weighted_excess(),
-            np.ones(self.n_attributes),
-            np.asarray(-1.0 / (self.counts - 1), dtype=np.float64),
-        )
+        moments, values = self.moments(), self.weighted_excess()
         factor = math.exp(log_factor - moments.log_normalizer)
+        # The factor has the relative error of all moments; |h_i h_j| ≤ 1, and E_μ[g − 1] is at most
+        # E_μ[g].
+        if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
+            pairs, wrong = frequencies.pair_expectations(law, values, self.counts)
+            wrong *= factor * (1.0 + 1e-9)
+        else:
+            lie = np.asarray(-1.0 / (self.counts - 1), dtype=np.float64)
+            pairs = law.pair_expectations(values, np.ones(self.n_attributes), lie)
+            wrong = law.pair_error()
         pairs *= factor * np.outer(self.retention, self.retention)
         np.fill_diagonal(pairs, np.nan)
-        return pairs, moments.relative_error + law.pair_error()
+        return pairs, moments.relative_error + wrong
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         all_kept, all_changed = backward.extremes(self, subset, self.retention)
@@ -439,20 +451,17 @@ class GatedSum(VoteLaw):
         return self.attenuations()
 
     def sampler(self) -> VoteSampler:
-        return VoteSampler(self.n_categories, self.retention, SumSampler(self))
+        return VoteSampler(self.n_categories, self.retention, SumSampler([self]))
 
     def to_plain(self) -> dict[str, Any]:
-        return {
-            "family": self.family,
-            "gate": self.gate,
-            "height": float(self.height).hex(),
-            **self.gate_to_plain(),
-            "retention": [value.hex() for value in self.retention.tolist()],
-        }
+        retention = [value.hex() for value in self.retention.tolist()]
+        return {"family": self.family, **self.gate_to_plain(), "retention": retention}
 
     def gate_to_plain(self) -> dict[str, Any]:
-        """Return where the gate rises and what the attributes weigh, as plain values."""
+        """Return all but the retention as plain values."""
         return {
+            "gate": self.gate,
+            "height": float(self.height).hex(),
             "start": float(self.start).hex(),
             "width": float(self.width).hex(),
             "weights": [f"{weight:x}" for weight in self.weights.tolist()],
@@ -460,31 +469,21 @@ class GatedSum(VoteLaw):
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "GatedSum":
-        (height,) = floats_from_plain([plain["height"]], "height", 1).tolist()
-        retention = floats_from_plain(plain["retention"], "retention", len(n_categories))
-        return cls.gate_from_plain(plain, n_categories, plain["gate"], height, retention)
-
-    @classmethod
-    def gate_from_plain(
+    def from_plain(
         cls,
         plain: Mapping[str, Any],
         n_categories: tuple[int, ...],
-        gate: Literal["vote", "ramp"],
-        height: float,
-        retention: FloatArray,
+        retention: FloatArray | None = None,
     ) -> "GatedSum":
-        """Rebuild a law from :meth:`gate_to_plain` and what else it needs.
-
-        Raises:
-            InputError: if the values do not describe one.
-        """
+        """Rebuild a law; with a retention that is given, from :meth:`gate_to_plain`."""
         k = len(n_categories)
-        ends = floats_from_plain([plain["start"], plain["width"]], "gate", 2)
-        start, width = ends.tolist()
+        if retention is None:
+            retention = floats_from_plain(plain["retention"], "retention", k)
+        gate = [plain[name] for name in ("start", "width", "height")]
+        start, width, height = floats_from_plain(gate, "gate", 3).tolist()
         weights = integers_from_plain(plain["weights"], "weights", k)
         if max(weights, default=0) > 1 << 60:
             raise InputError("the mechanism's weights are too large")
         dither = floats_from_plain(plain["dither"], "dither", k)
         whole = np.array(weights, dtype=np.int64)
-        return cls(n_categories, whole, dither, gate, start, width, height, retention)
+        return cls(n_categories, whole, dither, plain["gate"], start, width, height, retention)

@@ -25,15 +25,21 @@ from deniable.laws.votes.sums import UNIT
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, LEAST_NORMAL, Moments, VoteLaw
 
 MAX_ATTRIBUTES = 20
-"""All 2^k patterns are held."""
+"""All 2^k patterns are held: 8 MB of doubles."""
 
 MAX_WEIGHT = 1 << 52
+"""Of an attribute in a vote: sums of twenty stay below 2^63."""
+
 LEAST_MULTIPLIER = 2.0**-1000
 MOST_MULTIPLIED = math.exp(LARGEST_HEIGHT)
+"""Between these a vote's multiplier lies: its products with masses of patterns are normal
+numbers."""
+
 _LIMIT = 1 << 60
+"""Weights and thresholds of a record above this are refused before they are made int64."""
 
 MOST_PATTERNS_OF_VOTES = 1 << 26
-"""Votes times patterns: every vote is counted over all of them."""
+"""Votes times patterns, at most: every vote is counted over all of them."""
 
 
 class PlainMixture(PlainLaw, tag="mixed-votes"):

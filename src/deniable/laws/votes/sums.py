@@ -39,22 +39,25 @@ import numpy as np
 from deniable.laws.patterns import FloatArray, IntArray
 
 UNIT = 2.0**-53
+"""u, the unit roundoff of double precision: what one rounding changes at most, as a part."""
+
 COEFFICIENT_ROUNDINGS = 12
 """Roundings in the coefficients of `tilted_sum`: exp within 1 ulp (2 u), 1/a, 1 − r, 1 − θ, two
 products, two sums, the quotient.  The arguments of exp are exact: ρ has 24 bits, n under 29."""
 
 LARGEST_WEIGHT = 2**28
+"""Of a sum, so that its products with a tilt of 24 bits are exact in 53."""
 
 DROP = 1e-31
-"""States of less mass than this (under ν) are dropped at the ends of the window, unless told
-otherwise."""
-
+"""Mass under ν below which states are dropped at the ends of the window, unless told otherwise: of
+2^28 states all together 3e-23, far below one rounding."""
 
 BLOCK = 512
-"""States whose products are added up at once, in an order that is not known, for pairs."""
+"""States whose products are added up at once for pairs, in an order that is not known: that rounds
+512 times at most, as the products of thirty-four attributes do."""
 
 _KEPT = 1 << 20
-"""The most numbers of a forward pass that is kept at every step."""
+"""The most doubles of a forward pass that is kept at every step: 8 MB."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws import law_from_plain
-from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from unit.laws.votes import whole_law as oracle
@@ -49,52 +48,6 @@ def test_gates_of_several_heights_have_the_level_of_their_two_ends() -> None:
         law.at_height(2.0)
 
 
-def falling_together(seed: int, largest: int = 30) -> VoteBlend:
-    """A ramp that falls by all its height where attribute 1 is changed, and two, with the same
-    weights of all other attributes, that fall by less."""
-    random = np.random.default_rng(seed)
-    k = int(random.integers(2, 6))
-    counts, ones = tuple(random.integers(2, 9, k).tolist()), np.ones(k)
-    weights, dither = random.integers(1, largest + 1, k), np.zeros(k)
-    if largest > 1:
-        dither = np.where(random.random(k) < 0.5, 0.0, random.random(k))
-    others = float((weights + dither).sum() - weights[1] - dither[1])
-    parts = []
-    for own in (200, 0, int(random.integers(1, 9))):
-        weights[1], dither[1] = own, 0.0
-        start = own * (own == 200) + float(random.uniform(0.0, 0.3)) * others
-        width, height = max(0.6 * others, 1.0), float(random.uniform(1.0, 6.0))
-        ramp = GatedSum(counts, weights.copy(), dither.copy(), "ramp", start, width, height, ones)
-        parts.append(ramp)
-    retention = np.where(random.random(k) < 0.5, 1.0, 0.7)
-    return VoteBlend(tuple(parts), random.uniform(0.5, 2.0, 3), retention)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_parts_that_differ_in_one_weight_fall_together(seed: int) -> None:
-    law = falling_together(seed)
-    bare = replace(law, retention=np.ones(law.n_attributes))
-    two = replace(bare, parts=bare.parts[:2], alpha=bare.alpha[:2])
-    assert two.given_rest()[1] < law.parts[0].height
-    for one in (bare, law, two):
-        true = oracle.given_rest(one.n_categories, oracle.pattern_law(one))
-        assert (one.given_rest() >= true - 1e-12).all()
-    # Alone it falls by all its height, and so it does beside one of another dither.
-    other = replace(law.parts[1], dither=np.full(law.n_attributes, 0.125))
-    for parts in (law.parts[:1], (law.parts[0], other)):
-        alone = replace(bare, parts=parts, alpha=bare.alpha[: len(parts)])
-        assert alone.given_rest()[1] == law.parts[0].height
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_where_every_sum_is_a_pattern_their_level_is_reached(seed: int) -> None:
-    law = falling_together(seed, largest=1)
-    ones = np.ones(law.n_attributes)
-    law = replace(law, parts=law.parts[:2], alpha=law.alpha[:2], retention=ones)
-    exact = oracle.given_rest(law.n_categories, oracle.pattern_law(law))
-    assert law.given_rest()[1] == pytest.approx(exact[1], abs=1e-11)
-
-
 def test_what_does_not_fit_together_is_refused() -> None:
     law = oracle.random_blend(1)
     first, ones = law.parts[0], np.ones(law.n_attributes)
@@ -117,42 +70,12 @@ def test_the_blend_that_was_drawn_bolder_than_it_stated_is_refused() -> None:
         {"start": "0x1p+0", "width": "0x0.0000000000001p-1022", "weights": ["1", "0"]},
         {"start": "0x1p+0", "width": "0x1p+0", "weights": ["0", "3"]},
     ]
+    same = {"gate": "vote", "height": (8.0).hex(), "dither": [(0.5).hex(), (0.0).hex()]}
     plain = {
         "family": "blended-votes",
-        "height": (8.0).hex(),
-        "votes": [vote | {"dither": [(0.5).hex(), (0.0).hex()]} for vote in votes],
+        "votes": [vote | same for vote in votes],
         "shares": [(1.0).hex(), (1.0).hex()],
         "retention": [(1.0).hex()] * 2,
     }
     with pytest.raises(InputError, match="width of 1 or more"):
         law_from_plain(plain, (2, 10))
-
-
-def test_votes_that_hardly_count_are_not_looked_at_for_a_floor_that_is_far(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looked_at, bounded = list[GatedSum](), GatedSum.bounded_pair_attenuations
-
-    def counted(part: GatedSum) -> tuple[FloatArray, float]:
-        looked_at.append(part)
-        return bounded(part)
-
-    def votes_looked_at(law: VoteBlend, floor: float, kept: bool) -> int:
-        looked_at.clear()
-        fresh = replace(law)
-        assert fresh.keeps_pair_floor(floor) == kept == (law.least_pair_ratio() >= floor)
-        return len(looked_at)
-
-    monkeypatch.setattr(GatedSum, "bounded_pair_attenuations", counted)
-    zeros, ones = np.zeros(3), np.ones(3)
-    weights = np.array([[1, 2, 1], [1, 1, 1], [2, 1, 1]])
-    parts = [GatedSum((5, 5, 5), one, zeros, "vote", 1, 1, 2.0, ones) for one in weights]
-    law = VoteBlend(tuple(parts), np.array([1e-6, 1.0, 1e-6]), 0.9 * ones)
-    least = law.least_pair_ratio()
-    for off in (0.1, 1e-3):
-        assert votes_looked_at(law, least - off, True) == 1
-        assert votes_looked_at(law, least + off, False) == 1
-    for off in (1e-7, 1e-10):
-        assert votes_looked_at(law, least - off, True) > 1
-        assert votes_looked_at(law, least + off, False) > 1
-    assert votes_looked_at(law, least, True) == 2 * len(parts)  # and once more for the answer

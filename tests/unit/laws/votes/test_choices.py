@@ -6,24 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.laws.votes.choices import Choice, Stacked
+from deniable.laws.votes.choices import Choice
 from deniable.laws.votes.gated import LEAST_DITHER
-from deniable.laws.votes.sampling import SumSampler
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT
-from unit.laws.votes import whole_law as oracle
 from unit.scripted import ScriptedBits
-
-
-def test_choices_of_several_tables_are_the_tables_own() -> None:
-    law = oracle.random_blend(1, 5)
-    tables = [next(SumSampler(part).tables())[0] for part in law.parts]
-    stacked = Stacked([*tables, None], [*(table.n_states for table in tables), 3])
-    exact = [table.probability(s) for table in tables for s in range(table.n_states)]
-    assert [stacked.probability(s) for s in range(len(exact))] == exact
-    assert stacked.n_states == len(exact) + 3
-    stacked._first[0] ^= np.uint16(1)
-    assert not tables[0].words_agree()
-
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -31,7 +17,7 @@ ONE = np.zeros(1, dtype=np.int64)
 @pytest.mark.parametrize("flipped", [False, True])
 def test_ties_are_settled_by_further_bits(flipped: bool) -> None:
     least, rest = np.array([3 * 2.0**-20]), np.array([1 - 3 * 2.0**-20])
-    choice = Choice.between(rest, least) if flipped else Choice.between(least, rest)
+    choice = Choice(rest, least, None) if flipped else Choice(least, rest, None)
     prefix = (1 << 16) - 1 if flipped else 0  # where yes is the likelier, 0 is read for 1
     for further, below in ((1, True), (3 * 2**60 - 1, True), (3 * 2**60, False), (2**62, False)):
         bits = ScriptedBits((np.uint16, [prefix]), (np.uint64, [further]))
@@ -67,6 +53,6 @@ def test_every_prefix_decides_what_it_determines(probability: float) -> None:
 def test_the_least_quotient_that_a_law_can_have_keeps_all_its_digits() -> None:
     half = math.exp(LARGEST_HEIGHT / 2)
     least, most = np.array([LEAST_DITHER / half / 1e6]), np.array([half])
-    found = Choice.between(least, most).probability(0)
+    found = Choice(least, most, None).probability(0)
     exact = Fraction(least.item()) / (Fraction(least.item()) + Fraction(most.item()))
     assert abs(found / exact - 1) <= Fraction(1, 2**52)

@@ -1,6 +1,5 @@
 """Every answer of a gated sum against the enumerated law."""
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -13,30 +12,6 @@ from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
 from unit.laws.votes import whole_law as oracle
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_keep_probabilities_levels_and_pairs_equal_the_enumerated_law(seed: int) -> None:
-    law = oracle.random_sum(seed)
-    q = oracle.pattern_law(law)
-    k, a = law.n_attributes, law.n_categories
-    table = oracle.patterns(k)
-    moments = law.moments()
-    change = q @ table
-    np.testing.assert_allclose(moments.change, change, rtol=1e-11, atol=0)
-    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-11, atol=0)
-    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-13)
-    assert moments.relative_error < 1e-12
-    levels = np.log((1 - change) * (law.counts - 1) / change)
-    np.testing.assert_allclose(moments.levels(law.counts), levels, atol=1e-9)
-    f = q / oracle.uniform_law(a)
-    assert np.log(f.max() / f.min()) <= law.ideal_epsilon + 1e-12
-    assert np.all(oracle.given_rest(a, q) <= law.given_rest() + 1e-11)
-    pairs = law.pair_attenuations()
-    for i, j in itertools.combinations(range(k), 2):
-        exact = oracle.attenuation(a, q, (i, j))
-        assert pairs[i, j] == pytest.approx(exact, abs=1e-12)
-        assert law.pair_attenuation(i, j) == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_factor_that_kept_and_changed_have_in_common_hardly_moves_small_levels() -> None:

@@ -1,6 +1,5 @@
 """Every answer of a mixture of votes against the enumerated law."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -9,30 +8,6 @@ import pytest
 from deniable.errors import InputError
 from deniable.laws.votes.mixture import VoteMixture
 from unit.laws.votes import whole_law as oracle
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_every_answer_equals_the_enumerated_law(seed: int) -> None:
-    law = oracle.random_mixture(seed)
-    q = oracle.pattern_law(law)
-    k, a = law.n_attributes, law.n_categories
-    table, moments = oracle.patterns(k), law.moments()
-    np.testing.assert_allclose(law.pattern_probability.ravel(), q, rtol=1e-12)
-    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
-    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
-    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-14)
-    np.testing.assert_allclose(law.given_rest(), oracle.given_rest(a, q), atol=1e-11)
-    f = oracle.density(law)
-    assert law.ideal_epsilon == pytest.approx(np.log(f.max() / f.min()), rel=1e-12)
-    for size in range(1, k + 1):
-        for subset in itertools.combinations(range(k), size):
-            exact = oracle.subset_level(a, q, subset)
-            assert law.subset_level(subset)[0] == pytest.approx(exact, abs=1e-12)
-            found = law.eigenvalues(subset[::-1])
-            for index in np.ndindex(found.shape):
-                chosen = [i for i, inside in zip(subset[::-1], index, strict=True) if inside]
-                exact = oracle.attenuation(a, q, chosen)
-                assert found[index] == pytest.approx(exact, abs=1e-13)
 
 
 def test_another_height_keeps_the_proportions_of_the_votes() -> None:

@@ -16,10 +16,7 @@ from deniable.laws import law_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes import vote_law
-from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
-from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.sums import BLOCK, UNIT, SumLaw
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism import privacy
@@ -28,36 +25,22 @@ from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
 from unit.laws.votes import whole_law as oracle
-from unit.laws.votes.test_sampling import (
-    Drawn,
-    drawn_by_fates,
-    drawn_by_sums,
-    drawn_by_table,
-    drawn_by_votes,
-)
+from unit.laws.votes.test_sampling import Drawn, drawn
 
 
 def as_drawn(law: VoteLaw) -> Drawn:
     """Pr of every pattern with retention, exactly, from the samplers' tables."""
-    if isinstance(law, GatedSum):
-        drawn = drawn_by_sums(law, 1 << 28)
-    elif isinstance(law, VoteBlend):
-        drawn = drawn_by_votes(law)
-    elif isinstance(law, LiftedRamp):
-        drawn = drawn_by_fates(law)
-    else:
-        assert isinstance(law, VoteMixture)
-        drawn = drawn_by_table(law)
+    out = drawn(law)
     for i, (a, kept) in enumerate(zip(law.n_categories, law.retention, strict=True)):
         keep, r = Fraction(float(kept)), Fraction(1, a)
         after: Drawn = {}
-        for row, mass in drawn.items():
+        for row, mass in out.items():
             for changed, share in ((0, r), (1, 1 - r)):
                 to = (*row[:i], changed, *row[i + 1 :])
                 after[to] = after.get(to, Fraction(0)) + (1 - keep) * share * mass
             after[row] = after.get(row, Fraction(0)) + keep * mass
-        drawn = after
-    return drawn
+        out = after
+    return out
 
 
 def log(ratio: Fraction) -> float:
@@ -70,22 +53,21 @@ LAWS_AND_MIXTURES: list[VoteLaw] = [
     *LAWS,
     *(oracle.random_mixture(seed, 5) for seed in range(24)),
     *(oracle.random_blend(seed, 5) for seed in range(24)),
-    *(oracle.random_lift(seed, 5) for seed in range(24)),
 ]
 
 
-@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(96))
+@pytest.mark.parametrize("law", LAWS_AND_MIXTURES, ids=range(72))
 def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: VoteLaw) -> None:
     k, a = law.n_attributes, law.n_categories
-    drawn, promised = as_drawn(law), law.account
+    found, promised = as_drawn(law), law.account
     each = {
         row: mass / math.prod(n - 1 for n, changed in zip(a, row, strict=True) if changed)
-        for row, mass in drawn.items()
+        for row, mass in found.items()
     }
     whole = log(max(each.values()) / min(each.values()))
     assert promised.epsilon >= whole * (1 - 1e-15)
     for i in range(k):
-        keep = sum(mass for row, mass in drawn.items() if not row[i])
+        keep = sum(mass for row, mass in found.items() if not row[i])
         exact = log(keep * (a[i] - 1) / (1 - keep))
         slack = 1e-15 * (1 + abs(exact))
         assert promised.attribute_epsilon[i] >= exact - slack
@@ -99,7 +81,7 @@ def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: Vote
     for size in range(1, k + 1):
         for subset in itertools.combinations(range(k), size):
             seen: dict[tuple[int, ...], Fraction] = {}
-            for row, mass in drawn.items():
+            for row, mass in found.items():
                 key = tuple(row[i] for i in subset)
                 seen[key] = seen.get(key, Fraction(0)) + mass
             values = [
@@ -114,19 +96,21 @@ def test_no_promise_is_below_the_exact_law_as_drawn_and_none_far_above(law: Vote
     assert law.record_level(()) == 0.0
 
 
-@pytest.mark.parametrize(("kind", "seeds"), [(oracle.random_blend, 30), (oracle.random_lift, 40)])
-def test_every_answer_equals_the_enumerated_law(kind: Callable[[int], VoteLaw], seeds: int) -> None:
-    for law in map(kind, range(seeds)):
-        answers_equal_the_enumerated_law(law)
+KINDS = [oracle.random_sum, oracle.random_mixture, oracle.random_blend]
 
 
-def answers_equal_the_enumerated_law(law: VoteLaw) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(30))
+def test_every_answer_equals_the_enumerated_law(kind: Callable[[int], VoteLaw], seed: int) -> None:
+    law = kind(seed)
     q = oracle.pattern_law(law)
     k, a = law.n_attributes, law.n_categories
     table, moments = oracle.patterns(k), law.moments()
-    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-12)
-    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-12)
-    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-14)
+    np.testing.assert_allclose(moments.keep, q @ (1 - table), rtol=1e-11)
+    np.testing.assert_allclose(moments.change, q @ table, rtol=1e-11)
+    np.testing.assert_allclose(moments.gain, moments.keep - law.uniform_keep, atol=1e-13)
+    levels = np.log(moments.keep * (law.counts - 1) / moments.change)
+    np.testing.assert_allclose(moments.levels(law.counts), levels, atol=1e-12)
     assert moments.relative_error < 1e-11
     mu, f = oracle.uniform_law(a), oracle.density(law)
     assert moments.log_normalizer == pytest.approx(np.log(mu @ f), rel=1e-12, abs=1e-13)
@@ -147,17 +131,7 @@ def answers_equal_the_enumerated_law(law: VoteLaw) -> None:
                 assert law.pair_attenuation(*subset) == pytest.approx(pairs[subset], abs=1e-13)
 
 
-def test_a_larger_set_of_columns_never_reveals_less() -> None:
-    law = oracle.random_sum(8, 6)
-    k = law.n_attributes
-    levels = [law.record_level(range(m)) for m in range(k + 1)]
-    assert levels == sorted(levels)
-    assert levels[-1] <= law.account.epsilon
-
-
-@pytest.mark.parametrize(
-    "kind", [oracle.random_sum, oracle.random_mixture, oracle.random_blend, oracle.random_lift]
-)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10))
 def test_the_least_pair_ratio_equals_the_enumerated_law(
     kind: Callable[[int], VoteLaw], seed: int
@@ -189,7 +163,7 @@ WIDE = GatedSum(
 )
 
 
-@pytest.mark.parametrize("law", [WIDE, oracle.random_blend(4, 5), oracle.random_lift(20, 5)])
+@pytest.mark.parametrize("law", [WIDE, oracle.random_blend(4, 5)])
 def test_a_floor_counts_as_kept_only_if_no_rounding_could_have_lifted_a_pair_above_it(
     law: VoteLaw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,19 +216,7 @@ def test_very_many_attributes_are_represented_by_their_extremes(monkeypatch) -> 
 SUM = oracle.random_sum(3, 4)
 MIXTURE = oracle.random_mixture(3, 4)
 BLEND = oracle.random_blend(3, 4)
-LIFT = oracle.random_lift(3, 4)
-FOUR = [SUM, MIXTURE, BLEND, LIFT]
-
-
-@pytest.mark.parametrize("law", FOUR, ids=["sum", "mixture", "blend", "lift"])
-def test_a_law_survives_json_and_is_another_if_a_number_is(law: VoteLaw) -> None:
-    plain = json.loads(json.dumps(law.to_plain()))
-    again = law_from_plain(plain, law.n_categories)
-    assert again == law
-    assert hash(again) == hash(law)
-    assert again.to_plain() == law.to_plain()
-    plain["retention"][0] = (0.5).hex()
-    assert law_from_plain(plain, law.n_categories) != law
+THREE = [SUM, MIXTURE, BLEND]
 
 
 def test_a_thousand_attributes_fit_into_two_megabytes() -> None:
@@ -311,7 +273,7 @@ def test_an_edited_record_of_a_law_is_refused(
 
 
 def test_a_missing_field_is_refused() -> None:
-    for law in FOUR:
+    for law in THREE:
         for field in set(law.to_plain()) - {"family"}:
             plain = law.to_plain()
             del plain[field]
@@ -356,7 +318,7 @@ def test_exact_laws_are_tolerated_nothing() -> None:
 
 
 def test_the_stated_levels_of_a_bounded_law_are_its_bounds() -> None:
-    for law in FOUR:
+    for law in THREE:
         assert privacy.record_epsilon(law) == law.record_level() == law.account.epsilon
         assert privacy.epsilon_given_rest(law) == tuple(law.account.epsilon_given_rest)
     assert SUM.record_level(()) == 0.0
@@ -383,16 +345,7 @@ def test_the_bits_that_a_sampler_uses_do_not_depend_on_the_pattern(law: VoteLaw)
     assert all(requests == used[0] for requests in used)
 
 
-def test_pairs_agree_however_they_are_asked_for() -> None:
-    law = SUM if len(SUM.n_categories) > 1 else oracle.random_sum(5, 6)
-    every = law.eigenvalues(range(len(law.n_categories)))
-    pair = law.eigenvalues((1, 0))
-    rest = (0,) * (len(law.n_categories) - 2)
-    for index in np.ndindex(2, 2):
-        assert pair[index] == pytest.approx(every[(index[1], index[0], *rest)], abs=1e-13)
-
-
-@pytest.mark.parametrize("law", FOUR)
+@pytest.mark.parametrize("law", THREE)
 def test_other_own_responses_leave_what_is_known_of_the_votes(law: VoteLaw) -> None:
     law.moments()
     retention = np.linspace(0.5, 1.0, law.n_attributes)

@@ -3,17 +3,14 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.lifted import LiftedRamp
 from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.vote_law import VoteLaw
 
@@ -51,13 +48,9 @@ def density(law: VoteLaw) -> FloatArray:
         ):
             f = f + multiplier * ((1 - table) @ vote >= threshold)
         return f
-    least, pair = 1.0, ()
-    if isinstance(law, LiftedRamp):
-        least, pair, law = math.exp(law.lift), law.pair, law.ramp
     assert isinstance(law, GatedSum)
     found = []
     for row in table:
-        lowest = 1.0 if row[list(pair)].any() else least
         masses = {0: 1.0}
         for i in np.flatnonzero(row == 0):
             after: dict[int, float] = {}
@@ -66,7 +59,7 @@ def density(law: VoteLaw) -> FloatArray:
                 after[low] = after.get(low, 0.0) + mass * (1 - law.dither[i])
                 after[low + 1] = after.get(low + 1, 0.0) + mass * law.dither[i]
             masses = after
-        found.append(sum(mass * max(gate(law, s), lowest) for s, mass in masses.items()))
+        found.append(sum(mass * gate(law, s) for s, mass in masses.items()))
     return np.array(found)
 
 
@@ -168,23 +161,3 @@ def random_blend(seed: int, largest: int = 6) -> VoteBlend:
         random.exponential(size=n_votes) * random.choice([1e-9, 1.0], n_votes),
         np.where(random.random(k) < 0.5, 1.0, random.uniform(0.5, 1.0, k)),
     )
-
-
-def random_lift(seed: int, largest: int = 6) -> LiftedRamp:
-    """A ramp lifted for one pair, with dither or without, and some retention."""
-    for number in range(1000):
-        ramp = random_sum(2 * (seed + 1000 * number), max(largest, 2))
-        random = np.random.default_rng([seed, number])
-        k = ramp.n_attributes
-        if k > 1:
-            pair = sorted(random.choice(k, 2, replace=False).tolist())
-            try:
-                return LiftedRamp(
-                    replace(ramp, retention=np.ones(k)),
-                    (pair[0], pair[1]),
-                    float(random.uniform(0.0, 1.0)) * ramp.height,
-                    ramp.retention,
-                )
-            except InputError:
-                continue
-    raise AssertionError("no lift fits")
