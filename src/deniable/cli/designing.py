@@ -56,7 +56,7 @@ def design(
     """
     from deniable.cli import console
     from deniable.design import record
-    from deniable.design.worth import outlook_to_plain, worth
+    from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
 
     refuse_two_outputs(output, as_json)
     result = find_design(_schema(schema, categories), request)
@@ -64,7 +64,7 @@ def design(
         write_mechanism(result, output, force=force)
         return
     with console.working("Working out what can be read"):
-        expected = None if rows is None else worth(result.account).to_plain(rows)
+        expected = None if rows is None else expected_accuracy(result.account).to_plain(rows)
         statements = record.design_to_plain(result)
         outlook = {} if result.budget is None else outlook_to_plain(result)
     if output is not None:

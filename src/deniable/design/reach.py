@@ -14,7 +14,7 @@ from typing import Any
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.worth import worth
+from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.schema import Schema
 
@@ -42,11 +42,11 @@ class Reach:
 
     def to_plain(self) -> dict[str, Any]:
         """Return ε of the record in nats, the method, and what is expected of estimates
-        (:meth:`deniable.design.worth.Worth.to_plain`), as plain values."""
+        (:meth:`deniable.design.expected_accuracy.ExpectedAccuracy.to_plain`), as plain values."""
         return {
             "epsilon": self.design.epsilon,
             "method": self.design.method,
-            "worth": worth(self.design.account).to_plain(self.rows),
+            "worth": expected_accuracy(self.design.account).to_plain(self.rows),
         }
 
 
@@ -109,7 +109,7 @@ def plan(
     made = design(schema, epsilon=epsilon, method=method)
     if rows is None:
         assert error is not None
-        needed = worth(made.account).median.rows_for(error)
+        needed = expected_accuracy(made.account).median.rows_for(error)
         if not math.isfinite(needed):
             raise InputError("the randomization leaves nothing of a typical share to estimate")
         rows = max(1, math.ceil(needed))
@@ -137,7 +137,7 @@ def design_for_error(
         InputError: if no total is found.
 
     >>> made = design_for_error(Schema.anonymous((2, 3)), 1000, 0.02, method="kronecker")
-    >>> 0.0196 <= worth(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
+    >>> 0.0196 <= expected_accuracy(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
     True
     """
     variance = n_records * error**2
@@ -148,7 +148,7 @@ def design_for_error(
     for tried in range(_DESIGNS):
         made = design(schema, epsilon=math.exp(at), method=method)
         progress((tried + 1) / _DESIGNS)
-        variance = max(worth(made.account).median.variance, 1e-300)
+        variance = max(expected_accuracy(made.account).median.variance, 1e-300)
         off = math.log(math.sqrt(variance / n_records) / error)
         if -CLOSE <= off <= 0:
             return made
