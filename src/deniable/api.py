@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.reach import plan
 from deniable.design.record import read_design
+from deniable.design.sample_size import plan
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError

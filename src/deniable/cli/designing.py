@@ -118,12 +118,12 @@ def plan(
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
     """
     from deniable.cli import console, options
-    from deniable.design import reach
+    from deniable.design import sample_size
     from deniable.report import wording
 
     target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
-        reached = reach.plan(
+        planned = sample_size.plan(
             _schema(schema, categories),
             rows=rows,
             error=target_error,
@@ -131,16 +131,16 @@ def plan(
             method=method,
             progress=advance,
         )
-    plain = reached.to_plain()
+    plain = planned.to_plain()
     if as_json:
         print_json(plain)
         return
     console.say(
-        f"{wording.count_text(reached.rows, 'row', 'rows')} at ε = "
-        f"{console.six_digits(reached.design.epsilon)} for the whole record "
-        f"(method {reached.design.method}):"
+        f"{wording.count_text(planned.rows, 'row', 'rows')} at ε = "
+        f"{console.six_digits(planned.design.epsilon)} for the whole record "
+        f"(method {planned.design.method}):"
     )
-    console.show_worth(plain["worth"], reached.design.epsilon)
+    console.show_worth(plain["worth"], planned.design.epsilon)
 
 
 def account_of(result: Any, *, curve: bool) -> Any:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from deniable.design import reach
+from deniable.design import sample_size
 from deniable.design.expected_accuracy import Shares, expected_accuracy
-from deniable.design.reach import CLOSE, design_for_error, plan
+from deniable.design.sample_size import CLOSE, design_for_error, plan
 from deniable.errors import InputError
 from deniable.schema import Schema
 
@@ -67,6 +67,6 @@ def test_rows_do_not_help_where_nothing_is_left(monkeypatch: pytest.MonkeyPatch)
     class Nothing:
         median = Shares(("a1",), 2, math.inf)
 
-    monkeypatch.setattr(reach, "expected_accuracy", lambda _account: Nothing)
+    monkeypatch.setattr(sample_size, "expected_accuracy", lambda _account: Nothing)
     with pytest.raises(InputError, match="leaves nothing of a typical share"):
         plan(Schema.anonymous((2, 3)), error=0.02, epsilon=1, method="kronecker")

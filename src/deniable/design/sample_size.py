@@ -1,4 +1,4 @@
-"""Of rows, error and ε the third from two: a design for a purpose.
+"""The sample size of a study, or the error or ε of one: of the three the third from two.
 
 The standard error of the median share falls as ε rises. The search starts between what independent
 randomization gives: the largest level that the error asks of one attribute, and the sum of these
@@ -29,8 +29,8 @@ Progress = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
-class Reach:
-    """What a design reaches with so many rows.
+class Plan:
+    """A design, and the rows that it is for.
 
     Args:
         design: the design.
@@ -58,7 +58,7 @@ def plan(
     epsilon: float | None = None,
     method: str | None = None,
     progress: Progress = lambda _fraction: None,
-) -> Reach:
+) -> Plan:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
 
     Args:
@@ -80,10 +80,10 @@ def plan(
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
         >>> print(deniable.plan(schema, epsilon=3, error=0.02, method="kronecker").rows)
         5715
-        >>> reached = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
-        >>> round(reached.design.epsilon, 1)
+        >>> planned = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
+        >>> round(planned.design.epsilon, 1)
         2.4
-        >>> reached.to_plain()["worth"]["median"]["standard_error"] <= 0.02
+        >>> planned.to_plain()["worth"]["median"]["standard_error"] <= 0.02
         True
     """
     if sum(given is None for given in (rows, error, epsilon)) != 1:
@@ -105,7 +105,7 @@ def plan(
         assert rows is not None
         assert error is not None
         made = design_for_error(schema, rows, error, method=method, progress=progress)
-        return Reach(made, rows)
+        return Plan(made, rows)
     made = design(schema, epsilon=epsilon, method=method)
     if rows is None:
         assert error is not None
@@ -113,7 +113,7 @@ def plan(
         if not math.isfinite(needed):
             raise InputError("the randomization leaves nothing of a typical share to estimate")
         rows = max(1, math.ceil(needed))
-    return Reach(made, rows)
+    return Plan(made, rows)
 
 
 def design_for_error(
