@@ -237,7 +237,7 @@ FORMS_UP_TO = 40
 def rows_saved_by_forms(design: Design) -> float | None:
     """Return how many times fewer rows forms of the same ε would need for shares; None if they
     would not save a tenth, the design has forms, or nothing is known."""
-    from deniable.design.forms import breadths_that_gain
+    from deniable.design.split_questionnaire import breadths_that_gain
 
     mechanism = design.mechanism
     protected = mechanism.schema.protected

@@ -102,13 +102,13 @@ class FormRequest:
 
 
 def _forms(schema: "Schema", epsilon: float, request: FormRequest) -> "Design":
-    from deniable.design.forms import published_forms
+    from deniable.design.split_questionnaire import published_forms
 
     return published_forms(schema, FORMS_METHOD, epsilon, request)
 
 
 def _cost_of_caps_on_forms(design: "Design") -> "tuple[CapCost, ...] | None":
-    from deniable.design.forms import cost_of_caps
+    from deniable.design.split_questionnaire import cost_of_caps
 
     return cost_of_caps(design)
 

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from deniable.design.account import Design
-from deniable.design.forms import asked_shares
 from deniable.design.methods import METHODS
 from deniable.design.plan import lower_bound
 from deniable.design.solving import caps_of_text
+from deniable.design.split_questionnaire import asked_shares
 from deniable.design.stored import (
     FORMAT,
     FORMAT_VERSION,
