@@ -15,8 +15,8 @@ from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
+from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
-from deniable.estimate.foreign import check_origin
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores

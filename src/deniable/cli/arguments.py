@@ -357,7 +357,7 @@ class RowOptions:
             InputError: if it cannot be read, nothing says what randomized it, or it cannot have
                 come from there.
         """
-        from deniable.estimate.foreign import check_origin
+        from deniable.estimate.consistency import check_origin
         from deniable.estimate.source import open_release
         from deniable.tables.reading import read_twice
 

@@ -238,7 +238,7 @@ def inspect(
     from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
-    from deniable.estimate.foreign import check_origin, check_values
+    from deniable.estimate.consistency import check_origin, check_values
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import UNCHECKED_MECHANISM, verify

@@ -1,7 +1,7 @@
 """From a total to a split questionnaire: which forms there are, and who is given which.
 
-Every row gets one form, drawn without looking at the record, and its number is released: a form asks
-some attributes and leaves the others empty.
+Every row gets one form, drawn without looking at the record, and its number is released: a form
+asks some attributes and leaves the others empty.
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,8 +19,8 @@ from deniable import (
     independence_test,
 )
 from deniable.errors import Notice
+from deniable.estimate.consistency import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.counting import Rows
-from deniable.estimate.foreign import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.source import Release
 from deniable.laws import MatrixChannel, PublishedForms
 from deniable.mechanism.channel import Channel
