@@ -19,65 +19,55 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # Every room of the house, lowest first, and the only other rooms it may import. A new room gets a
 # line here, and the picture in docs/architecture.md is drawn anew: python tests/test_house.py
 ROOMS: dict[str, set[str]] = {
-    "errors": set(),
-    "_checks": {"errors"},
-    "randomness": set(),
-    "notebook": set(),
-    "outputs": {"errors"},
-    "schema": {"_checks", "errors", "notebook"},
-    "laws": {"errors", "randomness"},  # of randomness its protocol, not its bits
-    "solvers": {"errors", "laws"},  # of laws the names of array types
-    "solvers.patterns": {"errors", "laws", "solvers"},
-    "solvers.matrices": {"errors", "laws", "solvers"},
-    "mechanism": {"errors", "laws", "randomness", "schema"},
-    "tables": {"_checks", "errors", "laws", "outputs", "schema"},
-    "report": {"errors", "schema"},  # a function of the record: it sees no law and no data
-    "design": {
-        *("_checks", "errors", "laws", "mechanism", "notebook", "schema", "solvers"),
-        "solvers.patterns",
-    },
-    "ledger": {"errors", "mechanism", "outputs", "randomness"},
-    # of report its figures: an answer draws itself, from the plain rows that it writes and prints
-    "estimate": {
-        *("design", "errors", "laws", "mechanism", "notebook", "report", "schema", "tables"),
-    },
-    "frontier": {
-        *("design", "errors", "estimate", "laws", "mechanism", "outputs", "report", "schema"),
-        *("solvers", "solvers.matrices", "tables"),
-    },
-    "release": {
-        *("design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs", "randomness"),
-        *("report", "schema", "tables"),
-    },
-    # at work on a release in parts: processes, and what schedules for a user
-    "engines": {"design", "errors", "ledger", "release", "tables"},
-    "collect": {
-        *("_checks", "design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs"),
-        *("randomness", "release", "schema", "tables"),
-    },
-    "audit": {"errors", "estimate", "laws", "mechanism", "randomness", "schema", "tables"},
-    "api": {
-        *("design", "engines", "errors", "estimate", "laws", "ledger", "mechanism", "randomness"),
-        *("release", "schema", "solvers.patterns", "tables"),
-    },
-    "cli": {
-        "audit",
-        *(
-            "collect",
-            "design",
-            "engines",
-            "errors",
-            "estimate",
-            "frontier",
-            "laws",
-            "ledger",
-            "mechanism",
+    room: set(others.split())
+    for room, others in {
+        "errors": "",
+        "_checks": "errors",
+        "randomness": "",
+        "notebook": "",
+        "atomic_files": "errors",
+        "schema": "_checks errors notebook",
+        # of randomness its protocol, not its bits
+        "laws": "errors randomness",
+        # of laws the names of array types
+        "solvers": "errors laws",
+        "solvers.patterns": "errors laws solvers",
+        "solvers.matrices": "errors laws solvers",
+        "mechanism": "errors laws randomness schema",
+        "tables": "_checks atomic_files errors laws schema",
+        # a function of the record: it sees no law and no data
+        "report": "errors schema",
+        "design": "_checks errors laws mechanism notebook schema solvers solvers.patterns",
+        "ledger": "atomic_files errors mechanism randomness",
+        # of report its figures: an answer draws itself, from the plain rows that it writes
+        # and prints
+        "estimate": "design errors laws mechanism notebook report schema tables",
+        "frontier": (
+            "atomic_files design errors estimate laws mechanism report schema solvers "
+            "solvers.matrices tables"
         ),
-        "outputs",
-        *("randomness", "release", "report", "schema", "solvers.matrices", "tables"),
-    },
-    "__init__": {"api"},
-    "__main__": {"cli"},
+        "release": (
+            "atomic_files design errors estimate laws ledger mechanism randomness report schema "
+            "tables"
+        ),
+        # at work on a release in parts: processes, and what schedules for a user
+        "engines": "design errors ledger release tables",
+        "collect": (
+            "_checks atomic_files design errors estimate laws ledger mechanism randomness "
+            "release schema tables"
+        ),
+        "audit": "errors estimate laws mechanism randomness schema tables",
+        "api": (
+            "design engines errors estimate laws ledger mechanism randomness release schema "
+            "solvers.patterns tables"
+        ),
+        "cli": (
+            "atomic_files audit collect design engines errors estimate frontier laws ledger "
+            "mechanism randomness release report schema solvers.matrices tables"
+        ),
+        "__init__": "api",
+        "__main__": "cli",
+    }.items()
 }
 
 # Libraries, and names in the standard library and numpy, that belong behind one door.

@@ -187,8 +187,8 @@ def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
     Raises:
         InputError: if the file exists and is not to be replaced, or cannot be written.
     """
+    from deniable.atomic_files import write_file
     from deniable.design.record import mechanism_to_plain, to_json
-    from deniable.outputs import write_file
 
     content = to_json(mechanism_to_plain(design))
     if output == "-":

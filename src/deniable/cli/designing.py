@@ -407,8 +407,8 @@ def init(
 
     Example: deniable schema init insurance.csv --output draft.toml
     """
+    from deniable.atomic_files import write_file
     from deniable.cli import console
-    from deniable.outputs import write_file
     from deniable.tables import is_fileset
     from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 

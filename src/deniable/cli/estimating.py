@@ -92,9 +92,9 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
+    from deniable.atomic_files import write_file
     from deniable.cli import console
     from deniable.estimate.inference import TARGETS, one_of
-    from deniable.outputs import write_file
 
     rows = rows or RowOptions()
     common: dict[str, Any] = {
@@ -176,8 +176,8 @@ def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, fo
 
 def _drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
     """Return a plot, or say why there is none before anything is written."""
+    from deniable.atomic_files import refuse_existing
     from deniable.estimate.columns import plot_of
-    from deniable.outputs import refuse_existing
     from deniable.report.method_styles import figure_bytes
 
     kind = path.suffix.removeprefix(".").lower()

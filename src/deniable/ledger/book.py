@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from deniable.atomic_files import FileLock
 from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
-from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
 
 EVERYBODY = "everybody"

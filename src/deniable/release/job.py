@@ -34,13 +34,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from deniable.atomic_files import FileLock, explain_write_errors, write_file
 from deniable.design.account import Design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.design.stored import Digest, decoded, read_json, upgraded
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import FileLock, explain_write_errors, write_file
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
 from deniable.release.release import (
     Layout,

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Account, Design
-from deniable.design.record import to_json
-from deniable.design.strata import Designs
-from deniable.errors import InputError, Notice
-from deniable.ledger import Spending, remembered
-from deniable.outputs import (
+from deniable.atomic_files import (
     Digesting,
     atomic_output,
     explain_write_errors,
@@ -25,6 +20,11 @@ from deniable.outputs import (
     sync_folder,
     write_file,
 )
+from deniable.design.account import Account, Design
+from deniable.design.record import to_json
+from deniable.design.strata import Designs
+from deniable.errors import InputError, Notice
+from deniable.ledger import Spending, remembered
 from deniable.randomness import permutation
 from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.record import Part, Released, digest_of_parts

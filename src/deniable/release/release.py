@@ -17,6 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.atomic_files import (
+    FileLock,
+    explain_write_errors,
+    leaves_nothing,
+    refuse_existing,
+    refuse_foreign_folder,
+    replaced_folder,
+)
 from deniable.design.account import Account, Design
 from deniable.design.methods import METHODS
 from deniable.design.record import to_json
@@ -27,14 +35,6 @@ from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.outputs import (
-    FileLock,
-    explain_write_errors,
-    leaves_nothing,
-    refuse_existing,
-    refuse_foreign_folder,
-    replaced_folder,
-)
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
@@ -264,7 +264,7 @@ def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
     """Stop if the folder to make exists and is not to be, or must not be, replaced.
 
     Raises:
-        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
+        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
     """
     refuse_foreign_folder(
         output,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import deniable
+from deniable.atomic_files import FileLock
 from deniable.engines import spark
 from deniable.engines.processes import make, resumed
 from deniable.errors import InputError, Notice
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
 from deniable.release.parts import finish
 from deniable.release.release import job_folder
