@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from deniable._checks import check_level, check_levels
 from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
+from deniable.design.level_designs import LevelDesigns, lower_bound
 from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
@@ -30,7 +31,6 @@ from deniable.design.methods import (
     method_named,
     methods_taking,
 )
-from deniable.design.plan import Plan, lower_bound
 from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
@@ -179,13 +179,15 @@ def design(
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
     fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO
-    plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair))
+    designs = LevelDesigns(
+        schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair)
+    )
     if epsilon is None:
         if importance or at_most:
             raise InputError(
                 "importances and largest levels say how to divide a total; give epsilon with them"
             )
-        result = plan.at(_requested_levels(schema, attribute_epsilon))
+        result = designs.at(_requested_levels(schema, attribute_epsilon))
     else:
         if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
             raise InputError(
@@ -193,7 +195,7 @@ def design(
                 "the other; give either epsilon or attribute levels"
             )
         result = within_budget(
-            plan,
+            designs,
             check_level(epsilon, "epsilon"),
             importance or {},
             at_most or {},

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from deniable.design.account import Design
+from deniable.design.level_designs import lower_bound
 from deniable.design.methods import METHODS
-from deniable.design.plan import lower_bound
 from deniable.design.solving import caps_of_text
 from deniable.design.split_questionnaire import asked_shares
 from deniable.design.stored import (

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
+from deniable.design.level_designs import lower_bound
 from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
-from deniable.design.plan import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
 from deniable.errors import InputError, in_their_terms
 from deniable.laws import Identity, PublishedForms

@@ -1,4 +1,4 @@
-"""The plan of a design: from levels to law, mechanism and lower bound."""
+"""From levels to a design: law, mechanism and lower bound."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ from deniable.solvers.problem import MAX_LEVEL
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything about a design but the levels.
+class LevelDesigns:
+    """The designs of a method at any levels.
 
     Args:
         schema: the attributes.
