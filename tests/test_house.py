@@ -239,6 +239,28 @@ def test_proofs_are_checked_without_a_solver() -> None:
     assert certificates_that_search(texts) == []
 
 
+# Rooms in which no module may lead back to itself by imports, those for types and those inside
+# functions included.
+NO_CIRCLES = ("design", "cli")
+
+
+def circles(texts: dict[str, str]) -> list[list[str]]:
+    """The largest sets of modules that all reach each other by imports."""
+    graph = imports_between(texts)
+    reach = {module: reached(module, graph) for module in texts}
+    together = {
+        tuple(sorted(other for other in texts if other in reach[module] and module in reach[other]))
+        for module in texts
+    }
+    return sorted(list(names) for names in together if names)
+
+
+@pytest.mark.parametrize("room", NO_CIRCLES)
+def test_no_modules_of_a_room_import_each_other_in_a_circle(room: str) -> None:
+    inside = {m: path for m, path in sources().items() if room_of(m) == room}
+    assert circles({m: path.read_text(encoding="utf-8") for m, path in inside.items()}) == []
+
+
 # --- and the walls would notice ------------------------------------------------------------------
 
 BAD: list[tuple[str, str, str]] = [
@@ -319,6 +341,16 @@ def test_a_certificate_that_reaches_a_solver_by_a_detour_is_noticed() -> None:
         "deniable.solvers.frontier_certificate": "import numpy",
     }
     assert certificates_that_search(texts) == ["deniable.solvers.certificate"]
+
+
+def test_a_circle_is_noticed_even_if_it_is_for_types_only() -> None:
+    texts = {
+        "deniable.design.a": "from deniable.design.b import x",
+        "deniable.design.b": "if TYPE_CHECKING:\n    from deniable.design.c import y",
+        "deniable.design.c": "def f():\n    from deniable.design import a",
+        "deniable.design.d": "from deniable.design.a import x",
+    }
+    assert circles(texts) == [["deniable.design.a", "deniable.design.b", "deniable.design.c"]]
 
 
 def test_every_module_was_read() -> None:

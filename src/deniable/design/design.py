@@ -20,14 +20,13 @@ from threadpoolctl import threadpool_limits
 from deniable._checks import check_level, check_levels
 from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
+from deniable.design.form_request import Broad, FormRequest
 from deniable.design.level_designs import LevelDesigns, lower_bound
+from deniable.design.method_spec import MethodSpec
 from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
-    Broad,
-    FormRequest,
-    MethodSpec,
     method_named,
     methods_taking,
 )
@@ -279,7 +278,7 @@ def _by_forms(
     if epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")
     assert method.forms is not None
-    return method.forms(schema, check_level(epsilon, "epsilon"), form_request)
+    return method.forms(schema, method.name, check_level(epsilon, "epsilon"), form_request)
 
 
 def _by_strength(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deniable.design.account import Design
-from deniable.design.methods import MethodSpec
+from deniable.design.method_spec import MethodSpec
 from deniable.design.solving import Solution, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
@@ -114,6 +114,7 @@ class LevelDesigns:
             given_rest=cap_text(self.task.given_rest),
             pair_floor=self.task.pair_floor if all_pairs else None,
             notes=(*self._notes(solution, mechanism.epsilon, bound), *unchecked),
+            together=self.method.together,
             end=solution.end,
         )
 

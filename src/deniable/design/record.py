@@ -178,6 +178,7 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
         None if stored.certificate is None else stored.certificate.weights,
         given_rest=stored.given_rest,
         pair_floor=stored.pair_floor,
+        together=METHODS[stored.method].together,
         released_rows=rows,
     )
     _check_statements(design, stored)

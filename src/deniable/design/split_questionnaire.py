@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
+from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.level_designs import lower_bound
-from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
 from deniable.errors import InputError, in_their_terms
 from deniable.laws import Identity, PublishedForms
@@ -138,6 +138,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         epsilon,
         given_rest=cap_text(request.given_rest),
         notes=(*_named_sets(law, names, gains), *_never_together(law, names)),
+        together=True,
         end=request,
     )
 

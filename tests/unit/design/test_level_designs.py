@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.design.level_designs import LevelDesigns, lower_bound
-from deniable.design.methods import METHODS, MethodSpec
+from deniable.design.method_spec import MethodSpec
+from deniable.design.methods import METHODS
 from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
 from deniable.laws import Identity, MatrixChannel, ProductLaw

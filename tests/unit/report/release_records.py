@@ -9,7 +9,7 @@ import numpy as np
 from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.expected_accuracy import expected_accuracy
-from deniable.design.plan import lower_bound
+from deniable.design.level_designs import lower_bound
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel

@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from deniable.design.account import EXACT_WITHIN
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.methods import Solve, method_named
+from deniable.design.method_spec import Solve
+from deniable.design.methods import method_named
 from deniable.design.solving import Solution, Task
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
