@@ -21,8 +21,8 @@ def show_answers(answers: Sequence[Tabular], level: float) -> None:
         tables.append(list(single))
     for together in tables:
         first = together[0]
-        say(first.caption(level))
         rows = [row for answer in together for row in answer.table(level)]
+        say(first.caption(level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
         if isinstance(first, Estimate | Summary) and any(row["uncertain"] for row in listed):

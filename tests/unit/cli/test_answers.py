@@ -15,7 +15,7 @@ class Count:
     target: Target = "table"
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
-        return [{"kind": "odd", "least_count": 3, "uncertain": True, "error": None}]
+        return [{"kind": "odd", "least_count": 3, "uncertain": True, "level": level}]
 
     def caption(self, level: float = 0.95) -> str:
         return f"Counts of 12 rows, {100 * level:g} % intervals"
