@@ -8,6 +8,8 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
+from deniable.cli.typed import as_typed
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -49,7 +51,7 @@ def stdout() -> "Console":
 
 def note(text: str) -> None:
     """Print a remark on stderr, beside the result, as plain text."""
-    print(text, file=sys.stderr)
+    print(as_typed(text), file=sys.stderr)
 
 
 class Advance(Protocol):

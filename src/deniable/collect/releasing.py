@@ -164,7 +164,7 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
     if before.population != population.name:
         raise InputError(
             f"the ledger has this study under population '{before.population}', not "
-            f"'{population.name}'; name that one with --population"
+            f"'{population.name}'; name that one with `population`"
         )
     return before
 

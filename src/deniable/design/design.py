@@ -368,7 +368,7 @@ def _requested_levels(
     if without := [a.name for a in protected if a.epsilon is None]:
         raise InputError(
             f"no privacy level is given for attribute '{without[0]}'; give a total with "
-            "--epsilon, a level per attribute with --attribute-epsilon, or epsilon for every "
+            "`epsilon`, a level per attribute with `attribute_epsilon`, or epsilon for every "
             "attribute in the schema"
         )
     return tuple(float(a.epsilon) for a in protected if a.epsilon is not None)

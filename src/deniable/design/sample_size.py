@@ -87,7 +87,7 @@ def plan(
         True
     """
     if sum(given is None for given in (rows, error, epsilon)) != 1:
-        raise InputError("give two of --rows, --error and --epsilon; the third is what is found")
+        raise InputError("give two of `rows`, `error` and `epsilon`; the third is what is found")
     for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
         if given is not None and not isinstance(given, Real):
             raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")

@@ -466,7 +466,7 @@ def population_of(ledger: str | Path | None = None, name: str = EVERYBODY) -> Po
         return Population(Ledger(named), name)
     if name != EVERYBODY:
         raise InputError(
-            "--population is for a ledger; name its file with --ledger, or in the environment "
+            "`population` is for a ledger; name its file with `ledger`, or in the environment "
             "variable DENIABLE_LEDGER"
         )
     return None

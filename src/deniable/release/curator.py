@@ -266,8 +266,8 @@ class _Curator:
             if not request:
                 where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
                 raise InputError(
-                    f"{where}nothing says how strongly to randomize; say it with --lambda, "
-                    "--strength, --preserve or --matrix"
+                    f"{where}nothing says how strongly to randomize; say it with "
+                    "`attenuation`, `strength`, `preserve` or `matrices`"
                 )
             base = self._design(request, name if treatment.by else None)
             if treatment.invariant:

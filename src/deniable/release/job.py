@@ -216,7 +216,7 @@ class Job:
         if missing := [number for number, file in enumerate(files) if not file.exists()]:
             raise InputError(
                 f"{self.folder}: {len(missing)} of {len(files)} units have not been compared with "
-                "the schema yet; continue with --resume"
+                "the schema yet; continue with `deniable share --resume`"
             )
         return [int(read_json(file)["rows"]) for file in files]
 
@@ -560,7 +560,7 @@ def refuse_other_request(
     if command is not None and _asked(command) != _asked(job.stored.options.command):
         raise InputError(
             f"{job.output}: the release was begun by another command ({job.stored.options.command})"
-            "; continue with the same, or with nothing but --resume and --output"
+            "; continue with the same, or with nothing but `deniable share --resume` and its output"
         )
 
 

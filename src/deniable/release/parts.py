@@ -329,7 +329,7 @@ def _released(job: Job) -> Released:
         if left := job.left(stage):
             raise InputError(
                 f"{job.output}: {len(left):,} of {job.size(stage):,} parts are not there yet (the "
-                f"first is number {left[0] + 1}); continue with --resume"
+                f"first is number {left[0] + 1}); continue with `deniable share --resume`"
             )
     files = [job.place(final, number) for number in range(job.n_parts)]
     known = [*files, *(job.folder / "release" / name for name in BESIDE_ROWS)]

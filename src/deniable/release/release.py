@@ -255,8 +255,9 @@ def check_output(output: Path, *, overwrite: bool) -> None:
     if _is_unfinished(job) and not overwrite:
         with alone(job):
             raise InputError(
-                f"{output}: this release was begun and is not finished; continue with --resume, or "
-                f"remove {job} to begin anew (nobody has seen what was drawn there)"
+                f"{output}: this release was begun and is not finished; continue with "
+                f"`deniable share --resume`, or remove {job} to begin anew (nobody has seen what "
+                "was drawn there)"
             )
 
 
@@ -392,7 +393,7 @@ def refuse_drafted(schema: Schema, options: Options) -> None:
         raise InputError(
             f"the categories or bin edges of {names}{more} were read off the data, and are a "
             "disclosure of their own: put the public codebook in their place and take drafted = "
-            "true away, or accept that with --accept-drafted"
+            "true away, or accept that with `accept_drafted`"
         )
 
 
