@@ -347,7 +347,7 @@ class RowOptions:
         """
         from deniable.cli import options
 
-        return options.pairs(self.where or [], "--where")
+        return options.pairs(self.where, "--where")
 
     @contextmanager
     def open(self, source: str | None, *, show_values: bool) -> "Iterator[Release]":

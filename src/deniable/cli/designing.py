@@ -190,8 +190,8 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             if request.given_rest is None
             else options.caps(request.given_rest, names),
             pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
-            importance=options.some_numbers(request.importance, names, "--importance"),
-            at_most=options.some_numbers(request.at_most, names, "--at-most"),
+            importance=options.numbers_by_name(request.importance, "--importance", names),
+            at_most=options.numbers_by_name(request.at_most, "--at-most", names),
             order=request.order,
             allow_changed_levels=request.allow_changed_levels,
             attenuation=strengths.attenuation,

@@ -165,7 +165,9 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="seed"):
         shared(DESIGN, "second", seed=1)
     monkeypatch.delenv("DENIABLE_LEDGER")
-    with pytest.raises(InputError, match="`population` is for a ledger; name its file with `ledger`"):
+    with pytest.raises(
+        InputError, match="`population` is for a ledger; name its file with `ledger`"
+    ):
         shared(DESIGN, "second", population="us")
     write_parts(tmp_path / "nobody", (0, 0))
     with pytest.raises(InputError, match="has no rows"):
