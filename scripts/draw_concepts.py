@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import deniable
-from deniable.design.worth import worth
+from deniable.design.expected_accuracy import expected_accuracy
 from deniable.mechanism.channel import Channel
 
 ROOT = Path(__file__).parent.parent
@@ -158,7 +158,7 @@ def errors() -> None:
     panels = figure.subplots(1, 2, sharey=True)
     for axes, k in zip(panels, (3, 12), strict=True):
         schema = deniable.Schema.anonymous([5] * k)
-        expected = [worth(deniable.design(schema, epsilon=e).account) for e in totals]
+        expected = [expected_accuracy(deniable.design(schema, epsilon=e).account) for e in totals]
         for rows, colour in ((500, RELEASED), (5_000, RECOVERED), (50_000, TRUE)):
             points = [100 * (one.median.variance / rows) ** 0.5 for one in expected]
             axes.plot(totals, points, "o-", color=colour, markersize=4, label=f"{rows:,} rows")

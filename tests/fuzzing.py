@@ -229,8 +229,8 @@ NAMES = ["age", "sex", "a,b"]
 OPTIONS: tuple[Callable[[str], Any], ...] = (
     lambda text: options.numbers_per_attribute(text, NAMES, "--attribute-epsilon"),
     lambda text: options.number_or_numbers(text, NAMES, "--lambda"),
-    lambda text: options.some_numbers(text, NAMES, "--importance"),
-    lambda text: options.numbers_by_column(text, "--numeric"),
+    lambda text: options.numbers_by_name(text, "--importance", NAMES),
+    lambda text: options.numbers_by_name(text, "--numeric"),
     lambda text: options.share(text, "--error"),
     lambda text: options.whole_numbers(text, "--categories"),
     lambda text: options.caps(text, NAMES),

@@ -19,6 +19,8 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "__init__": ("unit/test_api.py", "it hands out the names of api"),
     "__main__": ("cli/test_commands.py", "it starts the command line"),
     "collect/migrations": ("unit/collect/test_store.py", "what makes a store"),
+    "design/form_request": ("unit/design/test_split_questionnaire.py", "what forms are asked by"),
+    "design/method_spec": ("unit/design/test_methods.py", "an entry in the table of methods"),
     "errors": ("unit/test__checks.py", "an exception; every refusal is a test of it"),
     "cli": ("cli", "commands are tested as a user runs them: words in, text and files out"),
     "laws/__init__": ("laws/test_every_law.py", "it reads a law back by its family"),

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.reach import plan
 from deniable.design.record import read_design
+from deniable.design.sample_size import plan
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
+from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
-from deniable.estimate.foreign import check_origin
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores

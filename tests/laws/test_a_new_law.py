@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.design.account import Design
+from deniable.design.level_designs import lower_bound
 from deniable.design.methods import METHODS
-from deniable.design.plan import lower_bound
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.estimate.shares import estimate_table

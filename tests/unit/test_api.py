@@ -47,7 +47,7 @@ def test_the_package_hands_out_the_names_of_the_interface_and_no_others() -> Non
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:
-    import deniable.design.plan
+    import deniable.design.level_designs
     import deniable.estimate.shares
 
     assert deniable.design is api.design  # type: ignore[comparison-overlap]

@@ -16,7 +16,8 @@ from typing import Any, TextIO
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from deniable.cli.arguments import NO_OPTION
-from deniable.errors import InputError, Notice, options_as_typed
+from deniable.cli.typed import as_typed
+from deniable.errors import InputError, Notice
 
 
 def _version() -> str:
@@ -46,8 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
     atexit.register(gc.freeze)  # Python would look at all that was loaded once more as it ends
-    with options_as_typed():
-        _run(sys.argv[1:] if arguments is None else list(arguments))
+    _run(sys.argv[1:] if arguments is None else list(arguments))
 
 
 def _run(words: Sequence[str]) -> None:
@@ -63,7 +63,7 @@ def _run(words: Sequence[str]) -> None:
             )
         sys.stdout.flush()  # here, where a failure can still be explained
     except InputError as error:
-        _stop(str(error))
+        _stop(as_typed(str(error)))
     except CycloptsError as error:
         own = _one_hyphen(words) or _too_many(error)
         said = own or _parsed_wrongly(_one_line(str(error)), words)
@@ -107,7 +107,7 @@ def _notices_on_stderr() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if issubclass(category, Notice):
-                print(message, file=sys.stderr)
+                print(as_typed(str(message)), file=sys.stderr)
             else:
                 elsewhere(message, category, filename, lineno, file, line)
 

@@ -187,8 +187,8 @@ def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
     Raises:
         InputError: if the file exists and is not to be replaced, or cannot be written.
     """
+    from deniable.atomic_files import write_file
     from deniable.design.record import mechanism_to_plain, to_json
-    from deniable.outputs import write_file
 
     content = to_json(mechanism_to_plain(design))
     if output == "-":
@@ -347,7 +347,7 @@ class RowOptions:
         """
         from deniable.cli import options
 
-        return options.pairs(self.where or [], "--where")
+        return options.pairs(self.where, "--where")
 
     @contextmanager
     def open(self, source: str | None, *, show_values: bool) -> "Iterator[Release]":
@@ -357,7 +357,7 @@ class RowOptions:
             InputError: if it cannot be read, nothing says what randomized it, or it cannot have
                 come from there.
         """
-        from deniable.estimate.foreign import check_origin
+        from deniable.estimate.consistency import check_origin
         from deniable.estimate.source import open_release
         from deniable.tables.reading import read_twice
 

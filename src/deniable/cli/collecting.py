@@ -237,9 +237,9 @@ def page(
     folder = _folder(study)
     import hashlib
 
+    from deniable.atomic_files import write_file
     from deniable.cli import console
     from deniable.collect.page import page_bytes
-    from deniable.outputs import write_file
 
     content = page_bytes(folder.study)
     write_file(output, content, overwrite=force)
@@ -469,12 +469,12 @@ def demo(
     import tempfile
     from importlib.resources import files as resources
 
+    from deniable.atomic_files import replaced_folder
     from deniable.cli import console
     from deniable.collect.folder import StudyFolder
     from deniable.collect.study import new_study
     from deniable.design.design import design
     from deniable.design.record import mechanism_to_plain, to_json
-    from deniable.outputs import replaced_folder
     from deniable.schema import Schema
 
     example = resources("deniable.collect").joinpath("example")

@@ -1,12 +1,14 @@
 """What people see in a terminal: tables, notes and progress. No colour and no bars in pipes."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
+
+from deniable.cli.typed import as_typed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,17 +17,18 @@ if TYPE_CHECKING:
 
     from deniable.audit import Audit, Plan
     from deniable.audit.audit import Level
-    from deniable.estimate.comparing import Difference
-    from deniable.estimate.covariance import CovarianceEstimate
-    from deniable.estimate.independence import IndependenceTest
-    from deniable.estimate.ordered import Summary
-    from deniable.estimate.shares import Estimate
     from deniable.ledger import Population
     from deniable.mechanism.prediction import CovariancePrediction
 
 _PIPE_WIDTH = 120
+"""Characters of a line of a table where there is no terminal, whose width would be known."""
+
 _SHOWN_ROWS = 40
+"""Attributes or strata that are listed: about a screenful."""
+
 _QUIET_SECONDS = 1.0
+"""Work that ends before this shows no bar: nobody would have read it."""
+
 _CLOSE = 1e-4
 """Largest gap in nats above the lower bound at which ε is called the smallest possible."""
 
@@ -48,7 +51,7 @@ def stdout() -> "Console":
 
 def note(text: str) -> None:
     """Print a remark on stderr, beside the result, as plain text."""
-    print(text, file=sys.stderr)
+    print(as_typed(text), file=sys.stderr)
 
 
 class Advance(Protocol):
@@ -133,49 +136,34 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
         of_release: whether a release's guarantee is printed next. It says how well attributes
             without ε can be guessed, so that is left out here.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     from deniable.release.statements import merged_sentence
 
-    console = stdout()
-    console.print(_headline(statements), soft_wrap=True)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("attribute", overflow="fold", min_width=9)
-    changed = bool(statements["changed_levels"])  # only then do the two levels differ
-    for header in ("categories", *(["requested ε"] if changed else []), "ε alone", "ε given rest"):
-        table.add_column(header, justify="right", no_wrap=True)
+    say(_headline(statements))
+    changed = statements["changed_levels"]  # only then do the two levels differ
     rows = statements["attributes"]
-    columns = {"kept": "keep_probability", "strength": "strength", "λ": "attenuation"}
-    columns = {"people asked": "asked"} | columns
-    columns = {
-        h: key for h, key in columns.items() if any(row.get(key) is not None for row in rows)
-    }
-    for header in columns:
-        table.add_column(header, justify="right", no_wrap=True)
-    for row in rows[:_SHOWN_ROWS]:
-        table.add_row(
-            Text(row["name"]),
-            str(row["categories"]),
-            *([_level(row["requested_epsilon"], "none")] if changed else []),
-            _level(row["epsilon"]),
-            _level(row["epsilon_given_rest"]),
-            *(
-                "" if row.get(key) is None else format(row[key], ".4g" if header == "λ" else ".1%")
-                for header, key in columns.items()
-            ),
-        )
-    if len(rows) > _SHOWN_ROWS:
-        empty = [""] * (len(table.columns) - 1)
-        table.add_row(f"… {len(rows) - _SHOWN_ROWS} more (--json lists all)", *empty)
-    console.print(table)
-    console.print(ADVERSARIES, soft_wrap=True)
-    if "people asked" in columns:
+    parts = {"people asked": "asked", "kept": "keep_probability", "strength": "strength"}
+    show_table(
+        ["attribute", "categories", "requested ε", "ε alone", "ε given rest", *parts, "λ"],
+        [
+            [
+                row["name"],
+                str(row["categories"]),
+                _level(row["requested_epsilon"], "none") if changed else "",
+                _level(row["epsilon"]),
+                _level(row["epsilon_given_rest"]),
+                *("" if row.get(key) is None else f"{row[key]:.1%}" for key in parts.values()),
+                "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
+            ]
+            for row in rows
+        ],
+        most=_SHOWN_ROWS,
+        framed=False,
+    )
+    say(ADVERSARIES)
+    if any(row.get("asked") is not None for row in rows):
         say("Of people whose form does not ask an attribute, nothing of it is released.")
-    if statements["changed_levels"]:
-        changed = statements["changed_levels"]
-        console.print(
+    if changed:
+        say(
             f"CHANGED: {len(changed)} attributes do not have the requested level: "
             + ", ".join(changed[:10])
             + (", …" if len(changed) > 10 else "")
@@ -183,7 +171,7 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     # A column that is released as it is has no row here, or one that says it is always kept.
     randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
     if kept := [name for name in statements["unprotected"] if name not in randomized]:
-        console.print("NOT PROTECTED, released as they are: " + ", ".join(kept))
+        say("NOT PROTECTED, released as they are: " + ", ".join(kept))
     if unbounded := [name for name in statements["unprotected"] if name in randomized]:
         say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
     for row in rows:
@@ -302,23 +290,18 @@ def show_audit(audit: "Audit") -> None:
         [
             [
                 a.name,
-                *(_claimed(a.epsilon)),
+                *_claimed(a.epsilon),
                 *(["", ""] if a.given_rest is None else _claimed(a.given_rest)),
                 *(
                     ["", "", ""]
-                    if (attenuation := a.attenuation) is None
-                    else [
-                        _number(attenuation.claimed),
-                        _number(attenuation.low),
-                        _number(attenuation.high),
-                    ]
+                    if (phi := a.attenuation) is None
+                    else [f"{value:.5g}" for value in (phi.claimed, phi.low, phi.high)]
                 ),
             ]
-            for a in audit.attributes[:_SHOWN_ROWS]
+            for a in audit.attributes
         ],
+        most=_SHOWN_ROWS,
     )
-    if len(audit.attributes) > _SHOWN_ROWS:
-        say(f"… {len(audit.attributes) - _SHOWN_ROWS} more (--json lists all)")
     claimed, shown = _claimed(audit.epsilon)
     say(f"ε of the record: {claimed} claimed, at least {shown} shown; {audit.draws} rows.")
     for sentence in audit.refutations[1:]:
@@ -422,36 +405,52 @@ def show_curve(record: Mapping[str, Any]) -> None:
 
 
 def _show_strata(strata: Mapping[str, Any]) -> None:
-    parts = strata["mechanisms"]
     rows = []
-    for part in parts[:_SHOWN_ROWS]:
+    for part in strata["mechanisms"]:
         mechanism = part["mechanism"]
         epsilon = "none" if mechanism["epsilon"] is None else six_digits(mechanism["epsilon"])
         strength = "" if mechanism["strength"] is None else f"{mechanism['strength']:.1%}"
         rows.append([part["stratum"], str(part["rows"]), epsilon, strength])
-    show_table([strata["column"], "rows", "ε of the record", "strength"], rows)
-    if len(parts) > _SHOWN_ROWS:
-        say(f"… {len(parts) - _SHOWN_ROWS} more (record.json lists all)")
+    headers = [strata["column"], "rows", "ε of the record", "strength"]
+    show_table(headers, rows, most=_SHOWN_ROWS, elsewhere="record.json")
 
 
 def show_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text_columns: int = 1,
+    most: int | None = None,
+    elsewhere: str = "--json",
+    framed: bool = True,
 ) -> None:
-    """Print rows of texts; the first ``text_columns`` are left-aligned, the others are numbers.
+    """Print rows of texts; a column in which every row is empty is left out.
 
-    A column in which every row is empty is left out.
+    Args:
+        headers: of the columns.
+        rows: a text per column each.
+        text_columns: the first so many are left-aligned, the others are numbers.
+        most: rows that are printed at most; of more it is said how many they are.
+        elsewhere: what lists all rows.
+        framed: whether lines are drawn around the cells.
     """
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table()
+    table = Table(box=HEAVY_HEAD) if framed else Table(box=SIMPLE_HEAD, pad_edge=False)
     shown = [place for place in range(len(headers)) if not rows or any(r[place] for r in rows)]
     for place in shown:
-        table.add_column(
-            headers[place], justify="left" if place < text_columns else "right", overflow="fold"
-        )
-    for row in rows:
+        if place < text_columns:
+            table.add_column(headers[place], overflow="fold", min_width=None if framed else 9)
+        else:
+            table.add_column(
+                headers[place], "", justify="right", overflow="fold", no_wrap=not framed
+            )
+    for row in rows[:most]:
         table.add_row(*(Text(row[place]) for place in shown))
+    if most is not None and len(rows) > most:
+        table.add_row(f"… {len(rows) - most} more ({elsewhere} lists all)")
     stdout().print(table)
 
 
@@ -460,235 +459,21 @@ def say(text: str) -> None:
     stdout().print(text, highlight=False, soft_wrap=True)
 
 
-def show_answers(answers: Sequence[Any], level: float) -> None:
-    """Print estimates and tests, one table per group, or others in one table."""
-    from deniable.estimate.comparing import Difference
-    from deniable.estimate.covariance import CovarianceEstimate
-    from deniable.estimate.independence import IndependenceTest
-    from deniable.estimate.ordered import Summary
-    from deniable.estimate.shares import Estimate
-
-    for answer in answers:
-        if isinstance(answer, Estimate):
-            _show_estimate(answer, level)
-        if isinstance(answer, CovarianceEstimate):
-            _show_covariance(answer, level)
-        if isinstance(answer, IndependenceTest):
-            _show_independence(answer, level)
-    if differences := [a for a in answers if isinstance(a, Difference)]:
-        _show_differences(differences, level)
-    if summaries := [a for a in answers if isinstance(a, Summary)]:
-        _show_summaries(summaries, level)
-
-
-def _show_estimate(estimate: "Estimate", level: float) -> None:
-    from deniable.estimate.columns import SHOWN
-    from deniable.estimate.inference import UNCERTAIN_TEXT
-
-    say(estimate.caption(level))
-    rows = estimate.table(level)
-    listed, hidden = rows, 0
-    if len(rows) > SHOWN:
-        # The largest that can be used by themselves; of the rest it is said how many they are.
-        certain = [row for row in rows if not row["uncertain"]]
-        listed = sorted(certain, key=lambda row: -(row["estimate"] or 0.0))[:SHOWN]
-        hidden = len(certain) - len(listed)
-    remark = ["remark"] if any(row["uncertain"] for row in listed) else []
-    counted = ["count"] if rows and "count" in rows[0] else []
-    if listed:
-        show_table(
-            [*estimate.attributes, "share", "standard error", *_interval(level), *counted, *remark],
-            [
-                [*(str(row[name]) for name in estimate.attributes)]
-                + [_percent(row[key]) for key in ("estimate", "standard_error", "low", "high")]
-                + [_count(row["count"]) for _ in counted]
-                + ["uncertain" if row["uncertain"] else "" for _ in remark]
-                for row in listed
-            ],
-            text_columns=len(estimate.attributes),
-        )
-    if hidden:
-        say(f"… {hidden} smaller ones (--json or --output has all).")
-    uncertain = sum(row["uncertain"] for row in rows)
-    if len(rows) > SHOWN:
-        say(
-            f"{uncertain} of {len(rows)} cells are uncertain and not listed: not to be used by "
-            f"themselves, {UNCERTAIN_TEXT}."
-        )
-    elif uncertain:
-        say(f"uncertain: not to be used by itself, {UNCERTAIN_TEXT}.")
-    if not estimate.converged:
-        say("EM stopped before it could certify its optimum; treat it as approximate.")
-
-
-def _show_differences(differences: Sequence["Difference"], level: float) -> None:
-    first = differences[0]
-    shares = first.statistic == "share"
-    say(first.caption(level))
-    number = _percent if shares else _number
-    rows = [row for difference in differences for row in difference.table(level)]
-    names = [name for name in rows[0] if name not in _OF_A_DIFFERENCE]
-    show_table(
-        [
-            *names,
-            *first.values,
-            "difference",
-            "standard error",
-            *_interval(level),
-            "ratio",
-            *_interval(level),
-        ],
-        [
-            [str(row[name]) for name in names]
-            + [number(row[key]) for key in _OF_A_DIFFERENCE[:6]]
-            + [_number(row[key]) for key in ("ratio", "ratio_low", "ratio_high")]
-            for row in rows
-        ],
-        text_columns=len(names),
-    )
-    if shares:
-        say("Differences are in percentage points. An interval that holds 0 decides nothing.")
-
-
-_OF_A_DIFFERENCE = (
-    *("first", "second", "estimate", "standard_error", "low", "high"),
-    *("compared", "uncertain", "ratio", "ratio_low", "ratio_high"),
-)
-
-
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
     """Print what a mechanism leaves of a covariance, and a warning if it adds one of its own."""
     first, second = prediction.attributes
-    forms = prediction.asked is not None
-    rows = f" in the {_percent(prediction.asked)} of rows that are asked both" if forms else ""
+    asked = prediction.asked
+    rows = "" if asked is None else f" in the {100 * asked:.2f} % of rows that are asked both"
     if prediction.share is not None:
         say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left{rows}.")
     else:
         say(
             f"Of the covariance of {first} and {second}, between {prediction.least_share:.6g} and "
             f"{prediction.most_share:.6g} is left{rows}, depending on "
-            + ("the form." if forms else "which categories go together.")
+            + ("which categories go together." if asked is None else "the form.")
         )
     if prediction.warning:
         say(
             f"WARNING: {prediction.warning} (What is added: {prediction.spurious:.6g} times the "
             "product of how far their means are from those of even shares.)"
         )
-
-
-def _show_covariance(estimate: "CovarianceEstimate", level: float) -> None:
-    low, high = estimate.confidence_interval(level)
-    say(estimate.caption(level))
-    show_table(
-        ["estimate", "standard error", *_interval(level), "in the released rows"],
-        [
-            [
-                _number(v)
-                for v in (estimate.estimate, estimate.standard_error, low, high, estimate.released)
-            ]
-        ],
-        text_columns=0,
-    )
-    if estimate.prediction is not None and estimate.prediction.warning:
-        say(f"WARNING: {estimate.prediction.warning}")
-
-
-def _show_independence(result: "IndependenceTest", level: float) -> None:
-    plain = result.to_plain(level)
-    say(result.caption(level))
-    show_table(
-        ["χ²", "degrees of freedom", "p-value", "Cramér's V", *_interval(level)],
-        [
-            [_number(plain["statistic"]), str(plain["degrees_of_freedom"])]
-            + [_number(plain["p_value"]) if plain["p_value"] else "below 1e-300"]
-            + [_number(plain[k]) for k in ("cramers_v", "cramers_v_low", "cramers_v_high")]
-        ],
-        text_columns=0,
-    )
-    if result.together and (naive := result.released) is not None:
-        say(
-            "The two are randomized together: the released table as it stands gives χ² "
-            f"{naive.statistic:.5g}, p-value {naive.p_value:.3g}, and may reject independence "
-            "where it holds. The test above is corrected for that."
-        )
-    if result.without_v:
-        say(f"No Cramér's V: {result.without_v}.")
-    elif result.cramers_v is not None and result.cramers_v.square < 0:
-        say(
-            f"Less noise, V² is estimated as {result.cramers_v.square:.3g}, below 0; V is shown "
-            "as 0."
-        )
-    if result.few_expected:
-        say(
-            f"The smallest expected count is {result.test.least_expected:.2g}, below 5: the "
-            "p-value is rough."
-        )
-
-
-def _show_summaries(summaries: Sequence["Summary"], level: float) -> None:
-    first = summaries[0]
-    groups = [name for name, _ in first.group]
-    remark = ["remark"] if any(s.uncertain for s in summaries) else []
-    columns = _of_scores(first, level)
-    say(first.caption(level))
-    show_table(
-        [*groups, *(header for header, _ in columns), *remark],
-        [
-            [*(value for _, value in s.group)]
-            + [_number(value(s)) for _, value in columns]
-            + ["uncertain" if s.uncertain else "" for _ in remark]
-            for s in summaries
-        ],
-        text_columns=len(groups),
-    )
-    if remark:
-        say(
-            "uncertain: not to be used. The subgroup's share is less than two standard errors "
-            "above zero, or the interval is as wide as the attribute's whole range."
-        )
-
-
-_Column = tuple[str, "Callable[[Summary], float | str | None]"]
-
-
-def _of_scores(first: "Summary", level: float) -> list[_Column]:
-    """Return the columns of numbers of a mean or a quantile."""
-    ends: list[_Column] = list(
-        zip(_interval(level), (lambda s: s.low, lambda s: s.high), strict=True)
-    )
-    if first.scores == "edges":
-        return [
-            ("between", lambda s: s.low),
-            ("and", lambda s: s.high),
-            ("all at lower edges", lambda s: s.least and s.least.estimate),
-            ("all at upper edges", lambda s: s.most and s.most.estimate),
-        ]
-    if first.scores is None:
-        return [
-            ("contained in", lambda s: s.estimate),
-            ("probability", lambda s: s.confidence),
-            *ends,
-        ]
-    return [
-        (first.statistic, lambda s: s.estimate),
-        ("standard error", lambda s: s.standard_error),
-        *ends,
-    ]
-
-
-def _interval(level: float) -> tuple[str, str]:
-    return f"{100 * level:g}% from", "to"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f} %"
-
-
-def _count(count: float | None) -> str:
-    return "-" if count is None else f"{count:,.0f}"
-
-
-def _number(value: float | str | None) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:.5g}"

@@ -56,7 +56,7 @@ def design(
     """
     from deniable.cli import console
     from deniable.design import record
-    from deniable.design.worth import outlook_to_plain, worth
+    from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
 
     refuse_two_outputs(output, as_json)
     result = find_design(_schema(schema, categories), request)
@@ -64,7 +64,7 @@ def design(
         write_mechanism(result, output, force=force)
         return
     with console.working("Working out what can be read"):
-        expected = None if rows is None else worth(result.account).to_plain(rows)
+        expected = None if rows is None else expected_accuracy(result.account).to_plain(rows)
         statements = record.design_to_plain(result)
         outlook = {} if result.budget is None else outlook_to_plain(result)
     if output is not None:
@@ -118,12 +118,12 @@ def plan(
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
     """
     from deniable.cli import console, options
-    from deniable.design import reach
+    from deniable.design import sample_size
     from deniable.report import wording
 
     target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
-        reached = reach.plan(
+        planned = sample_size.plan(
             _schema(schema, categories),
             rows=rows,
             error=target_error,
@@ -131,16 +131,16 @@ def plan(
             method=method,
             progress=advance,
         )
-    plain = reached.to_plain()
+    plain = planned.to_plain()
     if as_json:
         print_json(plain)
         return
     console.say(
-        f"{wording.count_text(reached.rows, 'row', 'rows')} at ε = "
-        f"{console.six_digits(reached.design.epsilon)} for the whole record "
-        f"(method {reached.design.method}):"
+        f"{wording.count_text(planned.rows, 'row', 'rows')} at ε = "
+        f"{console.six_digits(planned.design.epsilon)} for the whole record "
+        f"(method {planned.design.method}):"
     )
-    console.show_worth(plain["worth"], reached.design.epsilon)
+    console.show_worth(plain["worth"], planned.design.epsilon)
 
 
 def account_of(result: Any, *, curve: bool) -> Any:
@@ -190,8 +190,8 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
             if request.given_rest is None
             else options.caps(request.given_rest, names),
             pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
-            importance=options.some_numbers(request.importance, names, "--importance"),
-            at_most=options.some_numbers(request.at_most, names, "--at-most"),
+            importance=options.numbers_by_name(request.importance, "--importance", names),
+            at_most=options.numbers_by_name(request.at_most, "--at-most", names),
             order=request.order,
             allow_changed_levels=request.allow_changed_levels,
             attenuation=strengths.attenuation,
@@ -238,7 +238,7 @@ def inspect(
     from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
-    from deniable.estimate.foreign import check_origin, check_values
+    from deniable.estimate.consistency import check_origin, check_values
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import UNCHECKED_MECHANISM, verify
@@ -407,8 +407,8 @@ def init(
 
     Example: deniable schema init insurance.csv --output draft.toml
     """
+    from deniable.atomic_files import write_file
     from deniable.cli import console
-    from deniable.outputs import write_file
     from deniable.tables import is_fileset
     from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 

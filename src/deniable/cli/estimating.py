@@ -92,9 +92,9 @@ def estimate(
 
     Example: deniable estimate release --of race,hhi
     """
+    from deniable.atomic_files import write_file
     from deniable.cli import console
     from deniable.estimate.inference import TARGETS, one_of
-    from deniable.outputs import write_file
 
     rows = rows or RowOptions()
     common: dict[str, Any] = {
@@ -149,7 +149,7 @@ def _print_tables(
     questions: "Sequence[Question[Any]]", release: "Release", level: float, as_json: bool
 ) -> Sequence[Any]:
     """Ask several questions at once, print all answers, and return them."""
-    from deniable.cli import console
+    from deniable.cli.answers import show_answers
     from deniable.estimate.question import ask_together
 
     if not questions:
@@ -160,7 +160,7 @@ def _print_tables(
         print_json({"tables": [question.to_plain(answers) for question, answers in both]})
     else:
         for answers in results:
-            console.show_answers(answers, level)
+            show_answers(answers, level)
     return [answer for answers in results for answer in answers]
 
 
@@ -176,8 +176,8 @@ def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, fo
 
 def _drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
     """Return a plot, or say why there is none before anything is written."""
+    from deniable.atomic_files import refuse_existing
     from deniable.estimate.columns import plot_of
-    from deniable.outputs import refuse_existing
     from deniable.report.method_styles import figure_bytes
 
     kind = path.suffix.removeprefix(".").lower()
@@ -191,13 +191,13 @@ def print_answers(
     question: "Question[Any]", release: "Release", level: float, as_json: bool
 ) -> Sequence[Any]:
     """Ask a question of a release, print the answers as JSON or as tables, and return them."""
-    from deniable.cli import console
+    from deniable.cli.answers import show_answers
 
     answers = question.ask(release)
     if as_json:
         print_json(question.to_plain(answers))
     else:
-        console.show_answers(answers, level)
+        show_answers(answers, level)
     return answers
 
 

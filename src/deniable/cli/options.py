@@ -17,39 +17,49 @@ from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
 
+Numbers = list[float] | dict[str, float]
 
-def values_per_attribute(text: str, names: Sequence[str], option: str) -> list[str]:
-    """Return one text per attribute, shape (k,), in the order of ``names``.
+
+def listed(text: str, option: str, names: Sequence[str] | None = None) -> Numbers:
+    """Return numbers in the order they are typed in, or by name if each has one.
 
     Args:
         text: what the user wrote.
-        names: the attributes that need a value, in order.
         option: the option's name, for the error message.
+        names: the names that there are; None if any will do.
 
     Raises:
-        InputError: if a value is missing, there are too many, or a name is unknown or repeated.
+        InputError: if an entry is no number, some have a name and some have none, or a name is
+            unknown or repeated.
     """
-    plain, named = _plain_or_named(text, option)
+    parts = entries(text, option)
+    named = [part for part in parts if isinstance(part, tuple)]
     if not named:
-        if len(plain) != len(names):
-            raise _wrong_number(plain, names, option, "one each, in this order")
-        return plain
-    values = _by_name(named, names, option)
-    if missing := [name for name in names if name not in values]:
-        raise InputError(f"{option}: attribute '{missing[0]}' has no value")
-    return [values[name] for name in names]
+        return [number(str(part), option) for part in parts]
+    if len(named) < len(parts):
+        raise InputError(f"{option}: write either plain values or name=value pairs, not both")
+    values: dict[str, float] = {}
+    for name, value in named:
+        if not name:
+            raise InputError(f"{option}: expected name=number pairs")
+        if names is not None:
+            _check_name(name, names, option)
+        if name in values:
+            raise InputError(f"{option}: '{name}' is given twice")
+        values[name] = number(value, f"{option}, '{name}'")
+    return values
 
 
 def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[float]:
     """Return one number per attribute, shape (k,), in the order of ``names``.
 
     Raises:
-        InputError: as :func:`values_per_attribute`, or if a value is not a number.
+        InputError: as :func:`listed`, or if a value is missing or there are too many.
     """
-    return [
-        number(value, f"{option}, attribute '{name}'")
-        for name, value in zip(names, values_per_attribute(text, names, option), strict=True)
-    ]
+    values = _by_name(listed(text, option, names), names, option, "one each, in this order")
+    if missing := [name for name in names if name not in values]:
+        raise InputError(f"{option}: attribute '{missing[0]}' has no value")
+    return [values[name] for name in names]
 
 
 def number_or_numbers(
@@ -64,93 +74,65 @@ def number_or_numbers(
         option: the option's name, for the error message.
 
     Raises:
-        InputError: if a value is not a number, a name is unknown or repeated, or there are more or
-            fewer plain values than attributes.
+        InputError: as :func:`listed`, or if there are more or fewer plain values than attributes.
     """
     if text is None:
         return None
-    plain, named = _plain_or_named(text, option)
-    if named:
-        return _numbers(_by_name(named, names, option), option)
-    values = [number(value, option) for value in plain]
-    if len(values) == 1:
+    values = listed(text, option, names)
+    if isinstance(values, list) and len(values) == 1:
         return values[0]
+    return _by_name(values, names, option, "one for all, one each in this order")
+
+
+def _by_name(values: Numbers, names: Sequence[str], option: str, give: str) -> dict[str, float]:
+    if isinstance(values, dict):
+        return values
     if len(values) != len(names):
-        raise _wrong_number(plain, names, option, "one for all, one each in this order")
+        raise InputError(
+            f"{option}: {len(values)} values were given for {len(names)} attributes "
+            f"({_some(names, 8)}); give {give}, or name=value pairs"
+        )
     return dict(zip(names, values, strict=True))
 
 
-def some_numbers(text: str | None, names: Sequence[str], option: str) -> dict[str, float]:
-    """Return numbers by name for some of the attributes; none for no text.
+def numbers_by_name(
+    text: str | None, option: str, names: Sequence[str] | None = None
+) -> dict[str, float]:
+    """Return numbers by name; none for no text.
 
     Raises:
-        InputError: if an entry is not name=number, or a name is unknown or repeated.
+        InputError: as :func:`listed`, or if they have no names.
     """
-    return _numbers(_by_name(_pairs_only(text, option), names, option), option)
-
-
-def numbers_by_column(text: str | None, option: str) -> dict[str, float]:
-    """Return numbers by column, whatever the columns' names; none for no text.
-
-    Raises:
-        InputError: if an entry is not name=number, or a name is repeated.
-    """
-    values: dict[str, float] = {}
-    for name, value in _pairs_only(text, option):
-        if not name:
-            raise InputError(f"{option}: expected name=number pairs")
-        if name in values:
-            raise InputError(f"{option}: '{name}' is given twice")
-        values[name] = number(value, f"{option}, '{name}'")
-    return values
-
-
-def _plain_or_named(text: str, option: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the entries of a list of which all are plain values, or all have names."""
-    listed = entries(text, option)
-    plain = [entry for entry in listed if isinstance(entry, str)]
-    named = [entry for entry in listed if isinstance(entry, tuple)]
-    if plain and named:
-        raise InputError(f"{option}: write either plain values or name=value pairs, not both")
-    return plain, named
-
-
-def _pairs_only(text: str | None, option: str) -> list[tuple[str, str]]:
-    listed = [] if text is None else entries(text, option)
-    named = [entry for entry in listed if isinstance(entry, tuple)]
-    if len(named) != len(listed):
+    if text is None:
+        return {}
+    if any(isinstance(entry, str) for entry in entries(text, option)):
         raise InputError(f"{option}: expected name=number pairs")
-    return named
-
-
-def _by_name(named: Sequence[tuple[str, str]], names: Sequence[str], option: str) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for name, value in named:
-        _check_name(name, names, option)
-        if name in values:
-            raise InputError(f"{option}: attribute '{name}' is given twice")
-        values[name] = value
+    values = listed(text, option, names)
+    assert isinstance(values, dict)  # every entry has a name
     return values
 
 
-def _numbers(values: dict[str, str], option: str) -> dict[str, float]:
-    return {name: number(text, f"{option}, attribute '{name}'") for name, text in values.items()}
+def numbers(text: str, option: str) -> list[float]:
+    """Return a comma-separated list (or ``@file``) of numbers.
 
-
-def _wrong_number(plain: Sequence[str], names: Sequence[str], option: str, give: str) -> InputError:
-    listed = f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
-    return InputError(
-        f"{option}: {len(plain)} values were given for {len(names)} attributes ({listed}); give "
-        f"{give}, or name=value pairs"
-    )
+    Raises:
+        InputError: as :func:`listed`, or if they have names.
+    """
+    values = listed(text, option)
+    if isinstance(values, dict):
+        raise InputError(f"{option}: expected a list of numbers, without names")
+    return values
 
 
 def _check_name(name: str, names: Sequence[str], option: str) -> None:
     if name not in names:
         raise InputError(
-            f"{option}: there is no protected attribute '{name}'; there are "
-            f"{', '.join(names[:12])}{', …' if len(names) > 12 else ''}"
+            f"{option}: there is no protected attribute '{name}'; there are {_some(names, 12)}"
         )
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def number(text: str, where: str) -> float:
@@ -251,26 +233,17 @@ def floor(text: str) -> float:
     return 0.0 if text == "none" else number(text, "--pair-floor")
 
 
-def numbers(text: str, option: str) -> list[float]:
-    """Return a comma-separated list (or ``@file``) of numbers.
-
-    Raises:
-        InputError: if an entry is something else.
-    """
-    return [number(str(entry), option) for entry in entries(text, option)]
-
-
-def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") -> dict[str, str]:
     """Return name=value pairs, one a text; the value may contain anything.
 
     Raises:
-        InputError: if an entry is something else, or a name is repeated.
+        InputError: if an entry is not of the ``form``, or a name is repeated.
     """
     values: dict[str, str] = {}
-    for text in texts:
+    for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InputError(f"{option}: expected column=value")
+            raise InputError(f"{option}: expected {form}")
         if name in values:
             raise InputError(f"{option}: '{name}' is given twice")
         values[name] = value
@@ -291,14 +264,14 @@ def preserved(
         InputError: if an entry is something else, or an attribute is unknown.
     """
     fractions: dict[tuple[str, str], float] = {}
-    for text in texts or []:
-        for entry in entries(text, option):
-            if not isinstance(entry, tuple):
-                raise InputError(f"{option}: expected first:second=fraction, such as a:b=0.4")
-            pair = _pair(entry[0], names, option)
+    for text in texts or ():
+        if any(isinstance(entry, str) for entry in entries(text, option)):
+            raise InputError(f"{option}: expected first:second=fraction, such as a:b=0.4")
+        for written, fraction in numbers_by_name(text, option).items():
+            pair = _pair(written, names, option)
             if pair in fractions:
-                raise InputError(f"{option}: '{entry[0]}' is given twice")
-            fractions[pair] = number(entry[1], f"{option}, {entry[0]}")
+                raise InputError(f"{option}: '{written}' is given twice")
+            fractions[pair] = fraction
     return fractions
 
 
@@ -331,31 +304,22 @@ def matrices(
         InputError: if an attribute is unknown or given twice, or a file holds no such matrix.
     """
     by_name: dict[str, NDArray[np.float64]] = {}
-    for text in texts or []:
-        name, equals, file = text.partition("=")
-        if not equals:
-            raise InputError(f"{option}: expected name=file.json")
+    for name, file in pairs(texts, option, "name=file.json").items():
         _check_name(name, names, option)
-        if name in by_name:
-            raise InputError(f"{option}: attribute '{name}' is given twice")
+        where = f"{option}: the file {file}"
         try:
-            content = Path(file).read_bytes()
-        except OSError:
-            raise InputError(f"{option}: the file {file} cannot be read") from None
-        by_name[name] = _matrix(_decoded(content, f"{option}: {file}"), f"{option}: {file}")
+            rows = msgspec.json.decode(_content(Path(file), where))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise InputError(f"{where} is not JSON") from None
+        by_name[name] = _matrix(rows, where)
     return by_name
 
 
-def _decoded(content: bytes, where: str) -> Any:
-    """Return what JSON holds.
-
-    Raises:
-        InputError: if it is not JSON.
-    """
+def _content(path: Path, where: str) -> bytes:
     try:
-        return msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise InputError(f"{where} is not JSON") from None
+        return path.read_bytes()
+    except OSError:
+        raise InputError(f"{where} cannot be read") from None
 
 
 def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
@@ -389,10 +353,7 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
     Raises:
         InputError: if the file is no such object, or an attribute is unknown.
     """
-    try:
-        content = path.read_bytes()
-    except OSError:
-        raise InputError(f"{path}: the file with strengths per stratum cannot be read") from None
+    content = _content(path, f"{path}: the file with strengths per stratum")
     try:
         written = msgspec.json.decode(content, type=dict[str, _Written])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

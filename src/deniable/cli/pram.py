@@ -72,7 +72,7 @@ def pram(
         strata={} if per_stratum is None else options.per_stratum(per_stratum, names),
         invariant=invariant,
         alpha=alpha,
-        numeric=options.numbers_by_column(numeric, "--numeric"),
+        numeric=options.numbers_by_name(numeric, "--numeric"),
     )
     publication = publish.options(_without_factors(repeatable([source], schema, output)))
     curator.check_budget(treatment, publication)

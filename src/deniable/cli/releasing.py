@@ -74,7 +74,7 @@ def share(
     --epsilon 4 --output release
     """
     from deniable.cli import console
-    from deniable.design.worth import rows_saved_by_forms
+    from deniable.design.expected_accuracy import rows_saved_by_forms
     from deniable.engines import processes
     from deniable.release import release
     from deniable.release.parts import finish

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from deniable.atomic_files import refuse_existing, replaced_folder
 from deniable.collect.store import Store, explained, sqlite_url, upgrade
 from deniable.collect.study import Study, read_study
 from deniable.errors import InputError
-from deniable.outputs import refuse_existing, replaced_folder
 from deniable.randomness import SystemRandomness
 
 

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from deniable.atomic_files import (
+    refuse_existing,
+    refuse_foreign_folder,
+    replaced_folder,
+    write_file,
+)
 from deniable.collect.collector import today
 from deniable.collect.folder import StudyFolder
 from deniable.errors import InputError
-from deniable.outputs import refuse_existing, refuse_foreign_folder, replaced_folder, write_file
 from deniable.randomness import SystemRandomness
 
 MOST = 1_000_000

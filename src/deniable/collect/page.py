@@ -81,7 +81,7 @@ Nothing was sent.</p></noscript></main>
     if len(content) > MOST_BYTES:
         raise InputError(
             f"the page of this study would have {len(content):,} bytes, more than "
-            f"{MOST_BYTES:,}; design the mechanism with --method kronecker, whose law takes "
+            f"{MOST_BYTES:,}; design the mechanism with `method` kronecker, whose law takes "
             "few numbers, or ask fewer questions"
         )
     return content

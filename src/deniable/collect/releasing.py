@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.atomic_files import replaced_folder
 from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
 from deniable.collect.store import ALTERED, Outcome, Store
@@ -20,7 +21,6 @@ from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.ledger import Population, Spending, StoredRelease, stored_releases
 from deniable.mechanism.strata import Strata
-from deniable.outputs import replaced_folder
 from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
 from deniable.release.release import check_output, refuse_ledger_in, write_statements
@@ -164,7 +164,7 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
     if before.population != population.name:
         raise InputError(
             f"the ledger has this study under population '{before.population}', not "
-            f"'{population.name}'; name that one with --population"
+            f"'{population.name}'; name that one with `population`"
         )
     return before
 

@@ -25,7 +25,7 @@ from deniable.collect.steward_page import POLICY, steward_page
 from deniable.collect.store import Store, Totals
 from deniable.collect.watching import Shown, Watch
 from deniable.errors import InputError
-from deniable.estimate.foreign import Origin
+from deniable.estimate.consistency import Origin
 from deniable.mechanism.prediction import Target
 from deniable.randomness import SystemRandomness
 

@@ -9,7 +9,7 @@ from deniable.collect.scripts import read
 from deniable.collect.store import Totals
 from deniable.collect.study import Study
 from deniable.collect.watching import Shown
-from deniable.estimate.foreign import REFUSED_BELOW, WARNED_BELOW, Origin
+from deniable.estimate.consistency import REFUSED_BELOW, WARNED_BELOW, Origin
 
 STYLE = read("page.css") + read("steward.css")
 

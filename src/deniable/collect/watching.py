@@ -12,7 +12,7 @@ from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
 from deniable.collect.store import Store, Totals
 from deniable.errors import InputError
-from deniable.estimate.foreign import Origin, find_origin
+from deniable.estimate.consistency import Origin, find_origin
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.mechanism.channel import Channel

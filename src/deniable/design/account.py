@@ -13,7 +13,6 @@ from itertools import combinations
 from statistics import median
 from typing import Any
 
-from deniable.design.methods import METHODS
 from deniable.laws.response import attenuation
 from deniable.mechanism.best_guess import BestGuess, best_guess
 from deniable.mechanism.mechanism import Mechanism
@@ -35,7 +34,7 @@ class Design:
 
     Args:
         mechanism: carries the accounted levels as its claim.
-        method: how the law was found: a name in :data:`deniable.design.methods.METHODS`.
+        method: how the law was found: a name in ``METHODS`` of :mod:`deniable.design.methods`.
         requested_epsilon: the requested level per attribute in nats, shape (k,); None where none
             was: for an attribute released as it is, where strengths were requested, and in a design
             that was read from its record, which states what holds and not what was asked for.
@@ -49,6 +48,8 @@ class Design:
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
         notes: sentences about how the law was found; not part of the record.
+        together: whether the method may randomize attributes together, so that its designs are
+            compared with independent responses.
         released_rows: rows of the release whose record this was read from, if it was.
         end: what the search for the law ended with, from which the cost of other caps is found in
             less time; not part of the record.
@@ -71,6 +72,7 @@ class Design:
     given_rest: str | None = None
     pair_floor: float | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    together: bool = field(default=False, compare=False)
     released_rows: int | None = field(default=None, compare=False)
     end: object = field(default=None, compare=False, repr=False)
 
@@ -230,12 +232,12 @@ class Account:
         randomize the attributes independently or promise nothing, and for one attribute alone."""
         design = self.design
         several = len(design.mechanism.schema.protected) > 1
-        if not METHODS[design.method].together or not several:
+        if not design.together or not several:
             return None
         return {
             "saving": None if self.saving is None else self.saving.to_plain(),
             "curve": None if self.curve is None else [point.to_plain() for point in self.curve],
-            "chosen_cap": _chosen(design) if self.curve else None,
+            "chosen_cap": (design.given_rest or "none") if self.curve else None,
         }
 
     def pairs_to_plain(self) -> list[dict[str, Any]] | None:
@@ -243,12 +245,6 @@ class Account:
         if self.pairs is None:
             return None
         return [{"attributes": list(pair), "attenuation": phi} for pair, phi in self.pairs]
-
-
-def _chosen(design: Design) -> str | None:
-    """Return which point of the curve the design is."""
-    without = "none" if METHODS[design.method].curve_of_forms is not None else None
-    return design.given_rest or without
 
 
 def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:

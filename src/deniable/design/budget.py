@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
+from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import DEFAULT_METHOD, methods_taking
-from deniable.design.plan import Plan
 from deniable.design.solving import Divided, Solution, resolve_caps, solve_apart
 from deniable.errors import InputError
 from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
@@ -38,7 +38,7 @@ _NEAR = 1e-6
 
 
 def within_budget(
-    plan: Plan,
+    designs: LevelDesigns,
     budget: float,
     importance: Mapping[str, float],
     at_most: Mapping[str, float],
@@ -48,7 +48,7 @@ def within_budget(
     """Return a design whose total is as near the budget as can be, and not above it.
 
     Args:
-        plan: everything but the levels.
+        designs: of the method, at any levels.
         budget: largest ε of the record, in nats.
         importance: of single attributes, by name; with the schema's.
         at_most: largest level of single attributes, by name.
@@ -57,7 +57,7 @@ def within_budget(
     Raises:
         InputError: if the parts of the request contradict each other or cannot be met.
     """
-    protected = [plan.schema.attributes[i] for i in plan.schema.protected]
+    protected = [designs.schema.attributes[i] for i in designs.schema.protected]
     names = [attribute.name for attribute in protected]
     for name in (*importance, *at_most):
         if name not in names:
@@ -70,18 +70,18 @@ def within_budget(
             "ratios and importances are two ways to divide the same total; give one of them"
         )
     caps = np.array([_level(at_most, name) for name in names])
-    if plan.method.division == "importance" and not by_ratio:
+    if designs.method.division == "importance" and not by_ratio:
         importances = [importance.get(a.name, a.importance or 1.0) for a in protected]
         for name, value in zip(names, importances, strict=True):
             check_positive(value, f"importance of '{name}'")
-        result = _by_importance(plan, budget, importances, caps)
+        result = _by_importance(designs, budget, importances, caps)
     elif weigh:
         raise InputError(
             f"importances divide a total under methods {methods_taking('importance', joined='and')}"
-            f", not {plan.method.name}"
+            f", not {designs.method.name}"
         )
     else:
-        result = _by_ratio(plan, budget, ratios, caps, allow_changed_levels)
+        result = _by_ratio(designs, budget, ratios, caps, allow_changed_levels)
     return replace(result, budget=budget)
 
 
@@ -92,7 +92,7 @@ def _level(at_most: Mapping[str, float], name: str) -> float:
 
 
 def _by_ratio(
-    plan: Plan,
+    designs: LevelDesigns,
     budget: float,
     ratios: NDArray[np.float64],
     caps: NDArray[np.float64],
@@ -101,37 +101,37 @@ def _by_ratio(
     """Return the design with the largest common scale of the levels, cut off at their caps."""
     # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so without caps the scale lies between these
     # two; and beyond the scale at which every level is capped nothing changes any more.
-    high = _largest_scale(plan, budget, ratios, caps)
+    high = _largest_scale(designs, budget, ratios, caps)
     low = min(budget / float(ratios.sum()), high)
 
     def at(scale: float) -> Design:
-        return plan.at(np.minimum(scale * ratios, caps).tolist())
+        return designs.at(np.minimum(scale * ratios, caps).tolist())
 
-    spent = _at_once(plan, budget, ratios, caps, None)
+    spent = _at_once(designs, budget, ratios, caps, None)
     spent = spent and (spent.mix() or spent)
     if spent is not None and (solution := spent.solution()) is not None:
-        return plan.with_levels(solution, spent.levels)
+        return designs.with_levels(solution, spent.levels)
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
 
     result: Design | None
-    if plan.method.division == "sum" and np.all(caps == math.inf):
+    if designs.method.division == "sum" and np.all(caps == math.inf):
         result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif plan.method.division == "grid":
+    elif designs.method.division == "grid":
         result = _largest_on_a_grid(at, fits, low, high)
     else:
-        result = _largest(at, budget, high, high, _unsure(plan, 1e-10))
+        result = _largest(at, budget, high, high, _unsure(designs, 1e-10))
     if result is None:
         raise InputError(
-            f"the {plan.method.name} method keeps no levels in these ratios within ε = {budget:g};"
-            f" use method {DEFAULT_METHOD}, or allow changed levels"
+            f"the {designs.method.name} method keeps no levels in these ratios within "
+            f"ε = {budget:g}; use method {DEFAULT_METHOD}, or allow changed levels"
         )
     return result
 
 
 def _by_importance(
-    plan: Plan, budget: float, importance: Sequence[float], caps: NDArray[np.float64]
+    designs: LevelDesigns, budget: float, importance: Sequence[float], caps: NDArray[np.float64]
 ) -> Design:
     """Return the design that minimises Σ importance · variance within the budget.
 
@@ -144,48 +144,48 @@ def _by_importance(
     """
     from deniable.solvers.patterns import importance as solver
 
-    sizes = np.array(plan.task.n_categories, dtype=np.float64)
+    sizes = np.array(designs.task.n_categories, dtype=np.float64)
     costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
     aim = budget * (1 - 1e-12) - 1e-11
     limits = None if np.all(caps == math.inf) else caps.tolist()
     try:
-        capped = "caps" in plan.method.takes  # by which the optimum's law is not the answer
+        capped = "caps" in designs.method.takes  # by which the optimum's law is not the answer
         solution = solver.solve(
-            plan.task.n_categories, aim, costs, at_most=limits, with_law=not capped
+            designs.task.n_categories, aim, costs, at_most=limits, with_law=not capped
         )
     except SolverError as error:
         raise InputError(str(error)) from None
     if solution.law is not None:
         # Where caps bind, own responses brought that law down to them, and the optimum at the
         # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
-        alone = plan.solve(solution.attribute_epsilon.tolist())
-        result = plan.of(Solution.one(solution.law, alone.weights))
-        rival = plan.of(alone)
+        alone = designs.solve(solution.attribute_epsilon.tolist())
+        result = designs.of(Solution.one(solution.law, alone.weights))
+        rival = designs.of(alone)
         if rival.epsilon < result.epsilon * (1 - _NEAR):
             result = rival
         if result.epsilon <= budget:
             return result
     levels = _alike(solution.attribute_epsilon, sizes, np.asarray(importance), caps)
-    spent = _at_once(plan, budget, levels, caps, 1.0)
-    rest = resolve_caps(plan.task.given_rest, (math.inf,) * len(caps)) or (None,)
+    spent = _at_once(designs, budget, levels, caps, 1.0)
+    rest = resolve_caps(designs.task.given_rest, (math.inf,) * len(caps)) or (None,)
     most = np.minimum(caps, [math.inf if cap is None else cap for cap in rest])
     if spent is not None:
         apart = _apart(budget, sizes, np.asarray(importance), most)
-        whole = _not_worse_than_apart(plan, budget, spent, levels, apart, costs, caps)
+        whole = _not_worse_than_apart(designs, budget, spent, levels, apart, costs, caps)
         if whole is not None:
             return _unrequested(whole)
     # At these levels the optimum spends about the budget, and a capped law more.
-    scale = min(1.0, _largest_scale(plan, budget, levels, most))
+    scale = min(1.0, _largest_scale(designs, budget, levels, most))
     scaled = _largest(
-        lambda scale: plan.at(np.minimum(scale * levels, most).tolist()),
+        lambda scale: designs.at(np.minimum(scale * levels, most).tolist()),
         budget,
         scale,
-        _largest_scale(plan, budget, levels, most),
-        _unsure(plan, _NEAR * budget),
+        _largest_scale(designs, budget, levels, most),
+        _unsure(designs, _NEAR * budget),
     )
     if scaled is None:
         raise InputError(
-            f"method {plan.method.name} keeps no levels within ε = {budget:g} under this cap "
+            f"method {designs.method.name} keeps no levels within ε = {budget:g} under this cap "
             "and floor; loosen them"
         )
     return _unrequested(scaled)
@@ -226,7 +226,7 @@ def _apart(
 
 
 def _not_worse_than_apart(
-    plan: Plan,
+    designs: LevelDesigns,
     budget: float,
     first: Divided,
     levels: NDArray[np.float64],
@@ -238,7 +238,7 @@ def _not_worse_than_apart(
     None where nothing settles.
 
     Args:
-        plan: everything but the levels.
+        designs: of the method, at any levels.
         budget: in nats.
         first: what came of ``levels``, the same but for their scale.
         levels: ratios that are best for shares under a law of its own, shape (k,).
@@ -249,10 +249,10 @@ def _not_worse_than_apart(
 
     def at(part: float) -> Divided | None:
         ratios = apart ** (1 - part) * levels**part
-        made = _at_once(plan, budget, ratios, caps, None)
-        return made if made is not None and _loses_nothing(plan, made, apart, costs) else None
+        made = _at_once(designs, budget, ratios, caps, None)
+        return made if made is not None and _loses_nothing(designs, made, apart, costs) else None
 
-    best = first if _loses_nothing(plan, first, apart, costs) else None
+    best = first if _loses_nothing(designs, first, apart, costs) else None
     if best is None:
         low, high = 0.0, 1.0
         for _ in range(_STEPS_TO_APART):
@@ -261,20 +261,20 @@ def _not_worse_than_apart(
             low, high, best = (low, middle, best) if made is None else (middle, high, made)
         best = best or at(0.0)
     if best is None:
-        return plan.with_levels(solve_apart(plan.task, apart.tolist()), apart.tolist())
+        return designs.with_levels(solve_apart(designs.task, apart.tolist()), apart.tolist())
     mixed = best.mix() if best is first else None  # not after many searches: that takes seconds
-    if mixed is not None and _loses_nothing(plan, mixed, apart, costs):
+    if mixed is not None and _loses_nothing(designs, mixed, apart, costs):
         best = mixed
     solution = best.solution()
-    return None if solution is None else plan.with_levels(solution, best.levels)
+    return None if solution is None else designs.with_levels(solution, best.levels)
 
 
 def _loses_nothing(
-    plan: Plan, divided: Divided, apart: NDArray[np.float64], costs: Sequence[float]
+    designs: LevelDesigns, divided: Divided, apart: NDArray[np.float64], costs: Sequence[float]
 ) -> bool:
     """Whether Σ c_i/φ_i², the median variance of shares and, unless pairs are given up, that of
     tables of two are no larger than under independent responses."""
-    sizes = np.array(plan.task.n_categories, dtype=np.float64)
+    sizes = np.array(designs.task.n_categories, dtype=np.float64)
     alone = Problem(sizes, apart).keep_excess * sizes / (sizes - 1)
     single = np.empty(len(sizes))
     for together, law in divided.parts:
@@ -286,7 +286,7 @@ def _loses_nothing(
     cost = np.array(costs)
     if cost @ single**-2.0 > cost @ alone**-2.0 * (1 + 1e-9) or not no_larger(single, alone):
         return False
-    floor, upper = plan.task.pair_floor, np.triu_indices(len(sizes), 1)
+    floor, upper = designs.task.pair_floor, np.triu_indices(len(sizes), 1)
     product, pairs = np.outer(alone, alone)[upper], np.outer(single, single)
     if floor is None or no_larger(floor * pairs[upper], product):
         return True
@@ -310,36 +310,36 @@ def _alike(levels: NDArray[np.float64], *properties: NDArray[np.float64]) -> NDA
 
 
 def _at_once(
-    plan: Plan,
+    designs: LevelDesigns,
     budget: float,
     ratios: NDArray[np.float64],
     caps: NDArray[np.float64],
     scale: float | None,
 ) -> Divided | None:
     """Return the largest levels that one search finds; None for a method that has none."""
-    if plan.method.spend is None:
+    if designs.method.spend is None:
         return None
-    largest = np.minimum(caps, plan.method.largest_level)
-    return plan.method.spend(plan.task, budget, ratios.tolist(), largest.tolist(), scale)
+    largest = np.minimum(caps, designs.method.largest_level)
+    return designs.method.spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
 
 
 def _largest_scale(
-    plan: Plan, budget: float, ratios: NDArray[np.float64], caps: NDArray[np.float64]
+    designs: LevelDesigns, budget: float, ratios: NDArray[np.float64], caps: NDArray[np.float64]
 ) -> float:
     """Return a scale beyond which no law keeps the budget, or nothing changes any more."""
     if np.any(caps < math.inf):
         return float(np.max(np.minimum(caps, budget) / ratios))
-    return min(budget, plan.method.largest_level) / float(ratios.max())
+    return min(budget, designs.method.largest_level) / float(ratios.max())
 
 
-def _unsure(plan: Plan, within: float) -> Callable[[Design], float]:
+def _unsure(designs: LevelDesigns, within: float) -> Callable[[Design], float]:
     """Return how far below the budget a design may end, in nats.
 
     What the search finds at two scales may differ by a part of what is left to prove.
     """
 
     def unsure(design: Design) -> float:
-        capped = "caps" in plan.method.takes
+        capped = "caps" in designs.method.takes
         return within if design.gap is None or capped else max(within, design.gap)
 
     return unsure

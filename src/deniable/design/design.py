@@ -20,17 +20,16 @@ from threadpoolctl import threadpool_limits
 from deniable._checks import check_level, check_levels
 from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
+from deniable.design.form_request import Broad, FormRequest
+from deniable.design.level_designs import LevelDesigns, lower_bound
+from deniable.design.method_spec import MethodSpec
 from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
-    Broad,
-    FormRequest,
-    MethodSpec,
     method_named,
     methods_taking,
 )
-from deniable.design.plan import Plan, lower_bound
 from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
@@ -179,13 +178,15 @@ def design(
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
     fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO
-    plan = Plan(schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair))
+    designs = LevelDesigns(
+        schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair)
+    )
     if epsilon is None:
         if importance or at_most:
             raise InputError(
                 "importances and largest levels say how to divide a total; give epsilon with them"
             )
-        result = plan.at(_requested_levels(schema, attribute_epsilon))
+        result = designs.at(_requested_levels(schema, attribute_epsilon))
     else:
         if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
             raise InputError(
@@ -193,7 +194,7 @@ def design(
                 "the other; give either epsilon or attribute levels"
             )
         result = within_budget(
-            plan,
+            designs,
             check_level(epsilon, "epsilon"),
             importance or {},
             at_most or {},
@@ -277,7 +278,7 @@ def _by_forms(
     if epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")
     assert method.forms is not None
-    return method.forms(schema, check_level(epsilon, "epsilon"), form_request)
+    return method.forms(schema, method.name, check_level(epsilon, "epsilon"), form_request)
 
 
 def _by_strength(
@@ -367,7 +368,7 @@ def _requested_levels(
     if without := [a.name for a in protected if a.epsilon is None]:
         raise InputError(
             f"no privacy level is given for attribute '{without[0]}'; give a total with "
-            "--epsilon, a level per attribute with --attribute-epsilon, or epsilon for every "
+            "`epsilon`, a level per attribute with `attribute_epsilon`, or epsilon for every "
             "attribute in the schema"
         )
     return tuple(float(a.epsilon) for a in protected if a.epsilon is not None)

@@ -136,6 +136,7 @@ def with_responses(
         tuple(requested.get(name) for name in schema.names),
         None,
         notes=() if design is None else design.notes,
+        together=design is not None and design.together,
     )
 
 

@@ -6,13 +6,11 @@ the project knows a method by name.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
 
-from deniable._checks import check_level
 from deniable.design import solving
-from deniable.design.solving import Divided, GivenRest, Solution, Task
+from deniable.design.method_spec import Input, MethodSpec
+from deniable.design.split_questionnaire import cost_of_caps, published_forms
+from deniable.design.strength import joint_blocks, lambda_blocks
 from deniable.errors import InputError
 from deniable.laws import (
     GatedSum,
@@ -25,12 +23,6 @@ from deniable.laws import (
     VoteBlend,
     VoteMixture,
 )
-from deniable.solvers.problem import MAX_LEVEL
-
-if TYPE_CHECKING:
-    from deniable.design.account import CapCost, Design
-    from deniable.design.strength import Randomization, StrengthRequest
-    from deniable.schema import Schema
 
 LP_MAX_ATTRIBUTES = 12
 """Largest number of attributes for which the linear program is solved: 2^12 variables."""
@@ -53,180 +45,6 @@ DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
 """What ``balanced`` keeps by default: why a floor is needed is
 docs/proofs/clipped.md, Proposition 5."""
-
-Input = Literal[
-    "levels",
-    "total",
-    "importance",
-    "caps",
-    "floor",
-    "order",
-    "strength",
-    "matrices",
-    "forms",
-]
-Division = Literal["importance", "ratio", "grid", "sum"]
-
-Broad = Literal["auto", "never"]
-"""Whether answers under forms name sets of categories: where that gains, or never."""
-
-DEFAULT_BROAD: Broad = "auto"
-
-
-@dataclass(frozen=True)
-class FormRequest:
-    """What a method that divides people among forms is told besides the total.
-
-    Args:
-        importance: of single attributes, by name; adds to the schema's.
-        at_most: largest level of single attributes alone in nats, by name.
-        pairs: how much tables of two attributes count against shares, 0 to 1.
-        asked: most attributes that a form may ask; None for what is best of what can be found.
-        column: the column of the release that holds the number of the form.
-        given_rest: cap on ``epsilon_given_rest``.
-        broad: whether answers may name sets of categories; `DEFAULT_BROAD` if not given.
-    """
-
-    importance: Mapping[str, float] = field(default_factory=dict)
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    pairs: float | None = None
-    asked: int | None = None
-    column: str | None = None
-    given_rest: GivenRest = None
-    broad: Broad | None = None
-
-    def __bool__(self) -> bool:
-        """Whether something is asked for that is for forms only."""
-        return any(each is not None for each in (self.pairs, self.asked, self.column, self.broad))
-
-
-def _forms(schema: "Schema", epsilon: float, request: FormRequest) -> "Design":
-    from deniable.design.forms import published_forms
-
-    return published_forms(schema, FORMS_METHOD, epsilon, request)
-
-
-def _cost_of_caps_on_forms(design: "Design") -> "tuple[CapCost, ...] | None":
-    from deniable.design.forms import cost_of_caps
-
-    return cost_of_caps(design)
-
-
-def _lambda(
-    schema: "Schema", request: "StrengthRequest", epsilon: float | None = None
-) -> "Randomization":
-    from deniable.design.strength import lambda_blocks
-
-    if epsilon is not None:
-        raise InputError(
-            f"method {STRENGTH_METHOD} takes no total; give λ, strengths or covariances to "
-            f"preserve, or use method {INDEPENDENT_METHOD}, which is the same law requested by ε"
-        )
-    if not request:
-        raise InputError(
-            f"method {STRENGTH_METHOD} needs to know how strongly to randomize; give λ, strengths, "
-            "covariances to preserve, or matrices"
-        )
-    return lambda_blocks(schema, request)
-
-
-def _joint(
-    schema: "Schema", request: "StrengthRequest", epsilon: float | None = None
-) -> "Randomization":
-    from deniable.design.strength import joint_blocks
-
-    if request.preserve or request.matrices:
-        raise InputError(
-            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
-            "matrix per attribute; give one λ, one strength or epsilon, or use method "
-            f"{STRENGTH_METHOD}"
-        )
-    return joint_blocks(
-        schema, request, None if epsilon is None else check_level(epsilon, "epsilon")
-    )
-
-
-Solve = Callable[[Task, Sequence[float]], Solution]
-Spend = Callable[
-    [Task, float, Sequence[float], Sequence[float], float | None],
-    Divided | None,
-]
-CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
-Forms = Callable[["Schema", float, FormRequest], "Design"]
-CurveOfForms = Callable[["Design"], "tuple[CapCost, ...] | None"]
-Blocks = Callable[["Schema", "StrengthRequest", float | None], "Randomization"]
-
-
-@dataclass(frozen=True)
-class MethodSpec:
-    """All that is known of a method.
-
-    Args:
-        name: as users give it, and as records state it.
-        help: one line for the command line's help and the table in docs/methods.md.
-        label: its name in figures.
-        description: how a report says that the law was found.
-        solve: from levels to a law; None if levels are not what it takes.
-        spend: from a total, ratios of the levels, their largest values and about the scale at which
-            the optimum spends the total, to the levels at the largest scale it pays for, and their
-            law, in one search. None, or an answer of None: ``solve`` is called at scale after
-            scale.
-        cost_of_caps: from levels to the record's ε under several caps, None where one cannot be
-            met. Goes with a default cap.
-        blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
-        forms: from a total to the design of forms; None if all rows are asked the same.
-        curve_of_forms: from such a design to what it would tell under several caps.
-        takes: the inputs that it takes.
-        fewest, most: numbers of attributes that it is for; None for no limit.
-        largest_level: of an attribute, in nats.
-        division: how a total is divided: by ``importance`` (or by ratios where the schema has
-            them); by ``ratio`` with the largest common scale that keeps the total; by ratio over a
-            ``grid`` of scales, where the total does not rise with the scale; or in levels that
-            add up to the total, a ``sum``.
-        given_rest, pair_floor: the cap and the floor that it keeps by default.
-        together: whether its laws may randomize attributes together, so that they are compared with
-            independent responses.
-        families: of laws that it makes, beside matrices and kept columns; None for any.
-        smallest: whether ε is the smallest for its levels where neither cap nor floor is kept, to
-            the rounding of the law's integers.
-        instead_of_levels: what to do instead of giving it levels per attribute.
-        remark: what a report says under its table of attributes.
-        style: colour (#RRGGBB), marker and line of matplotlib, in figures.
-    """
-
-    name: str
-    help: str
-    label: str = ""
-    description: str = ""
-    solve: Solve | None = None
-    spend: Spend | None = None
-    cost_of_caps: CostOfCaps | None = None
-    blocks: Blocks | None = None
-    forms: Forms | None = None
-    curve_of_forms: CurveOfForms | None = None
-    takes: frozenset[Input] = frozenset({"levels", "total"})
-    fewest: int = 1
-    most: int | None = None
-    largest_level: float = MAX_LEVEL
-    division: Division = "ratio"
-    given_rest: str | None = None
-    pair_floor: float | None = None
-    together: bool = False
-    families: frozenset[str] | None = None
-    smallest: bool = False
-    instead_of_levels: str = ""
-    remark: str = ""
-    style: tuple[str, str, str] = ("#000000", "", "-")
-
-    @property
-    def offered(self) -> bool:
-        """Whether a design can be requested by this name; other names occur in records only."""
-        return any(way is not None for way in (self.solve, self.blocks, self.forms))
-
-    @property
-    def by_strength(self) -> bool:
-        """Whether it takes strengths rather than levels."""
-        return "strength" in self.takes
 
 
 def _inputs(*names: Input) -> frozenset[Input]:
@@ -334,7 +152,7 @@ METHODS: dict[str, MethodSpec] = {
             label="λ-randomization",
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
-            blocks=_lambda,
+            blocks=lambda_blocks,
             families=frozenset({ProductLaw.family}),
             takes=frozenset({"strength", "matrices"}),
             instead_of_levels="give λ, strengths or covariances to preserve, or use method "
@@ -347,7 +165,7 @@ METHODS: dict[str, MethodSpec] = {
             label="joint λ-randomization",
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
-            blocks=_joint,
+            blocks=joint_blocks,
             families=frozenset({JointLaw.family}),
             takes=frozenset({"total", "strength"}),
             instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
@@ -362,9 +180,9 @@ METHODS: dict[str, MethodSpec] = {
             description="published forms: every row answers one of several forms, each of which "
             "asks some attributes, drawn without looking at the record; the shares of the forms "
             "and their laws are those of least variance found",
-            forms=_forms,
+            forms=published_forms,
             families=frozenset({PublishedForms.family}),
-            curve_of_forms=_cost_of_caps_on_forms,
+            curve_of_forms=cost_of_caps,
             takes=frozenset({"total", "importance", "caps", "forms"}),
             instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
             "spends all of it there: give a total, and importances or largest levels",

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from deniable.design.account import Design
-from deniable.design.forms import asked_shares
+from deniable.design.level_designs import lower_bound
 from deniable.design.methods import METHODS
-from deniable.design.plan import lower_bound
 from deniable.design.solving import caps_of_text
+from deniable.design.split_questionnaire import asked_shares
 from deniable.design.stored import (
     FORMAT,
     FORMAT_VERSION,
@@ -177,6 +177,7 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
         None if stored.certificate is None else stored.certificate.weights,
         given_rest=stored.given_rest,
         pair_floor=stored.pair_floor,
+        together=METHODS[stored.method].together,
         released_rows=rows,
     )
     _check_statements(design, stored)

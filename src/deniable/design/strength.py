@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._checks import check_level
 from deniable.errors import InputError
 from deniable.laws import Identity, JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -78,12 +79,25 @@ class Randomization:
     notes: tuple[str, ...] = ()
 
 
-def lambda_blocks(schema: Schema, request: StrengthRequest) -> Randomization:
+def lambda_blocks(
+    schema: Schema, request: StrengthRequest, epsilon: float | None = None
+) -> Randomization:
     """Return independent responses, one per protected attribute.
 
     Raises:
-        InputError: if an attribute has no request or two, or one is out of range or of reach.
+        InputError: if a total is given, nothing is requested, an attribute has no request or two,
+            or one is out of range or of reach.
     """
+    if epsilon is not None:
+        raise InputError(
+            "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
+            "method kronecker, which is the same law requested by ε"
+        )
+    if not request:
+        raise InputError(
+            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
+            "to preserve, or matrices"
+        )
     attenuation, strength = _spread(schema, request)
     blocks = []
     for name, matrix in request.matrices.items():
@@ -179,8 +193,14 @@ def joint_blocks(
     It has one parameter: ε of the record, λ, or the strength of the record.
 
     Raises:
-        InputError: if not exactly one of them is given, or it is out of range or out of reach.
+        InputError: if not exactly one of them is given, it is out of range or out of reach, or
+            covariances or matrices are requested.
     """
+    if request.preserve or request.matrices:
+        raise InputError(
+            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
+            "matrix per attribute; give one λ, one strength or epsilon, or use method lambda"
+        )
     given = [w for w in (request.attenuation, request.strength, epsilon) if w is not None]
     if len(given) != 1 or isinstance(given[0], Mapping):
         raise InputError(
@@ -189,7 +209,7 @@ def joint_blocks(
         )
     sizes = tuple(schema.n_categories[i] for i in schema.protected)
     if epsilon is not None:
-        law = JointLaw.from_epsilon(sizes, epsilon)
+        law = JointLaw.from_epsilon(sizes, check_level(epsilon, "epsilon"))
     elif isinstance(request.attenuation, int | float):
         law = JointLaw.from_attenuation(sizes, check_attenuation(request.attenuation))
     else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from deniable.design.account import Account, Design
-from deniable.errors import InputError, options_as_typed
+from deniable.errors import InputError
 from deniable.release import parts
 from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
@@ -151,7 +151,7 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
     size = sum(source.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs is a number of processes, not {jobs}")
+        raise InputError(f"`jobs` is a number of processes, not {jobs}")
     with bar(_LABELS[stage], rows) as advance:
         done = before
 
@@ -181,8 +181,8 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
             if worker.wait():
                 raise InputError(
                     f"{job.output}: a process that worked on it has ended with status "
-                    f"{worker.returncode}, perhaps for want of memory; continue with --resume, and "
-                    "fewer --jobs"
+                    f"{worker.returncode}, perhaps for want of memory; continue with "
+                    "`deniable share --resume`, and fewer `jobs`"
                 )
     finally:
         for worker in workers:
@@ -201,8 +201,8 @@ def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
         )
     except OSError as error:
         raise InputError(
-            f"{job.output}: no process can be started ({error.strerror}); continue with --resume, "
-            "and fewer --jobs"
+            f"{job.output}: no process can be started ({error.strerror}); continue with "
+            "`deniable share --resume`, and fewer `jobs`"
         ) from None
 
 
@@ -249,5 +249,4 @@ def _worker(folder: Path, stage: Stage, parent: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    with options_as_typed():  # whoever hears of a problem puts it in their terms
-        _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))
+    _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))

@@ -113,6 +113,6 @@ def _all(run: Run, job: Job, stage: Stage) -> None:
                 raise InputError(problem)
     if left := job.left(stage):
         raise InputError(
-            f"{job.folder}: other processes work on {len(left)} units; continue with --resume when "
-            "they are done"
+            f"{job.folder}: other processes work on {len(left)} units; continue with "
+            "`deniable share --resume` when they are done"
         )

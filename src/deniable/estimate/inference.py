@@ -40,7 +40,7 @@ from typing import NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.worth import LARGEST_ERROR
+from deniable.design.expected_accuracy import LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel

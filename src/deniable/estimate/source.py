@@ -146,7 +146,7 @@ def open_release(
         folder = None  # of parts, and the mechanism is beside them
     if mechanism is None and folder is None:
         raise InputError(
-            "name a folder made by share, or say with --mechanism what randomized the table"
+            "name a folder made by share, or say with `plan` what randomized the table"
         )
     stated = mechanism or folder or Path()
     strata = read_designs(stated).strata
@@ -158,7 +158,9 @@ def open_release(
             raise InputError("give either rows or counts, not both")
         return Release(strata, None, counts, show_values, n_released)
     if source is None:
-        raise InputError("name the randomized table, or a file of counts with --counts")
+        raise InputError(
+            "name the randomized table, or a file of counts with `deniable estimate --counts`"
+        )
     rows = source if folder is None else released_files(folder)
     return Release(strata, rows, None, show_values, n_released)
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
+from deniable.atomic_files import refuse_foreign_folder, replaced_folder
 from deniable.design.record import to_json
 from deniable.design.stored import Rows, Software, check_version, decoded, read_json
 from deniable.errors import InputError
@@ -25,7 +26,6 @@ from deniable.frontier.tracing import Frontier, Request, Row
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
 from deniable.mechanism.privacy import finite_or_none
-from deniable.outputs import refuse_foreign_folder, replaced_folder
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
@@ -56,7 +56,7 @@ def check_output(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if the folder exists and is not to be, or must not be, replaced.
 
     Raises:
-        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
+        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
     """
     refuse_foreign_folder(
         path, "a frontier", lambda present: {TABLE, ABOUT} <= present <= _FILES, overwrite=overwrite

@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from deniable.atomic_files import FileLock
 from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
-from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
 
 EVERYBODY = "everybody"
@@ -466,7 +466,7 @@ def population_of(ledger: str | Path | None = None, name: str = EVERYBODY) -> Po
         return Population(Ledger(named), name)
     if name != EVERYBODY:
         raise InputError(
-            "--population is for a ledger; name its file with --ledger, or in the environment "
+            "`population` is for a ledger; name its file with `ledger`, or in the environment "
             "variable DENIABLE_LEDGER"
         )
     return None

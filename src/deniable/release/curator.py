@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.atomic_files import leaves_nothing, replaced_folder
 from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.methods import INVARIANT_METHOD, STRENGTH_METHOD
@@ -35,7 +36,6 @@ from deniable.ledger import Spending, remembered
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.outputs import leaves_nothing, replaced_folder
 from deniable.randomness import BitSource
 from deniable.release.release import (
     Layout,
@@ -266,8 +266,8 @@ class _Curator:
             if not request:
                 where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
                 raise InputError(
-                    f"{where}nothing says how strongly to randomize; say it with --lambda, "
-                    "--strength, --preserve or --matrix"
+                    f"{where}nothing says how strongly to randomize; say it with "
+                    "`attenuation`, `strength`, `preserve` or `matrices`"
                 )
             base = self._design(request, name if treatment.by else None)
             if treatment.invariant:

@@ -34,13 +34,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from deniable.atomic_files import FileLock, explain_write_errors, write_file
 from deniable.design.account import Design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.design.stored import Digest, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import FileLock, explain_write_errors, write_file
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
 from deniable.release.release import (
     Layout,
@@ -216,7 +216,7 @@ class Job:
         if missing := [number for number, file in enumerate(files) if not file.exists()]:
             raise InputError(
                 f"{self.folder}: {len(missing)} of {len(files)} units have not been compared with "
-                "the schema yet; continue with --resume"
+                "the schema yet; continue with `deniable share --resume`"
             )
         return [int(read_json(file)["rows"]) for file in files]
 
@@ -561,7 +561,7 @@ def refuse_other_request(
     if command is not None and _asked(command) != _asked(job.stored.options.command):
         raise InputError(
             f"{job.output}: the release was begun by another command ({job.stored.options.command})"
-            "; continue with the same, or with nothing but --resume and --output"
+            "; continue with the same, or with nothing but `deniable share --resume` and its output"
         )
 
 

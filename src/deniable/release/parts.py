@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Account, Design
-from deniable.design.record import to_json
-from deniable.design.strata import Designs
-from deniable.errors import InputError, Notice
-from deniable.ledger import Spending, remembered
-from deniable.outputs import (
+from deniable.atomic_files import (
     Digesting,
     atomic_output,
     explain_write_errors,
@@ -25,6 +20,11 @@ from deniable.outputs import (
     sync_folder,
     write_file,
 )
+from deniable.design.account import Account, Design
+from deniable.design.record import to_json
+from deniable.design.strata import Designs
+from deniable.errors import InputError, Notice
+from deniable.ledger import Spending, remembered
 from deniable.randomness import permutation
 from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.record import Part, Released, digest_of_parts
@@ -329,7 +329,7 @@ def _released(job: Job) -> Released:
         if left := job.left(stage):
             raise InputError(
                 f"{job.output}: {len(left):,} of {job.size(stage):,} parts are not there yet (the "
-                f"first is number {left[0] + 1}); continue with --resume"
+                f"first is number {left[0] + 1}); continue with `deniable share --resume`"
             )
     files = [job.place(final, number) for number in range(job.n_parts)]
     known = [*files, *(job.folder / "release" / name for name in BESIDE_ROWS)]

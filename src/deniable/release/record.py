@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from deniable.design.account import Account
+from deniable.design.expected_accuracy import expected_accuracy_of_strata, outlook_to_plain
 from deniable.design.record import design_to_plain, mechanism_to_plain
 from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import (
@@ -31,7 +32,6 @@ from deniable.design.stored import (
     read_json,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
-from deniable.design.worth import outlook_to_plain, worth_of_strata
 from deniable.errors import InputError
 from deniable.estimate.source import released_files
 from deniable.ledger import StoredRelease
@@ -201,7 +201,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
         "guarantee": _guarantee(strata, released),
         "attenuation": _attenuations(designs),
         "expected_error": expected_errors(strata, designs.sizes or {"": released.n_rows}),
-        "worth": worth_of_strata(designs).to_plain(released.n_rows),
+        "worth": expected_accuracy_of_strata(designs).to_plain(released.n_rows),
     }
     if designs.column is None:
         (design,) = designs.designs.values()

@@ -17,6 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.atomic_files import (
+    FileLock,
+    explain_write_errors,
+    leaves_nothing,
+    refuse_existing,
+    refuse_foreign_folder,
+    replaced_folder,
+)
 from deniable.design.account import Account, Design
 from deniable.design.methods import METHODS
 from deniable.design.record import to_json
@@ -27,14 +35,6 @@ from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.outputs import (
-    FileLock,
-    explain_write_errors,
-    leaves_nothing,
-    refuse_existing,
-    refuse_foreign_folder,
-    replaced_folder,
-)
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
@@ -255,8 +255,9 @@ def check_output(output: Path, *, overwrite: bool) -> None:
     if _is_unfinished(job) and not overwrite:
         with alone(job):
             raise InputError(
-                f"{output}: this release was begun and is not finished; continue with --resume, or "
-                f"remove {job} to begin anew (nobody has seen what was drawn there)"
+                f"{output}: this release was begun and is not finished; continue with "
+                f"`deniable share --resume`, or remove {job} to begin anew (nobody has seen what "
+                "was drawn there)"
             )
 
 
@@ -264,7 +265,7 @@ def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
     """Stop if the folder to make exists and is not to be, or must not be, replaced.
 
     Raises:
-        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
+        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
     """
     refuse_foreign_folder(
         output,
@@ -392,7 +393,7 @@ def refuse_drafted(schema: Schema, options: Options) -> None:
         raise InputError(
             f"the categories or bin edges of {names}{more} were read off the data, and are a "
             "disclosure of their own: put the public codebook in their place and take drafted = "
-            "true away, or accept that with --accept-drafted"
+            "true away, or accept that with `accept_drafted`"
         )
 
 

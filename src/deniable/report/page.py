@@ -10,7 +10,6 @@ from deniable.report.attributes import attributes
 from deniable.report.buying import buying
 from deniable.report.contents import UNKNOWN, Contents, Instead, Method, read_contents
 from deniable.report.estimating import estimating
-from deniable.report.forms import forms
 from deniable.report.markup import (
     Row,
     bullets,
@@ -23,6 +22,7 @@ from deniable.report.markup import (
     table,
 )
 from deniable.report.promise import adversaries, promise, warnings
+from deniable.report.who_is_asked import who_is_asked
 
 
 def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
@@ -49,7 +49,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         adversaries(contents),
         _decisions(contents),
         attributes(contents, method),
-        forms(contents),
+        who_is_asked(contents),
         _strata(contents),
         buying(contents),
         _not_protected(contents),

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO, Literal
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from deniable.atomic_files import atomic_output
 from deniable.errors import InputError
-from deniable.outputs import atomic_output
 
 KINDS = ("csv", "parquet", "xlsx")
 """What an answer can be written as, as the names of files end."""

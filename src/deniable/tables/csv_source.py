@@ -102,7 +102,7 @@ class CsvSource:
             if encoding == "utf-8-sig" and b"\0" in stream.peek(4)[:4]:
                 raise InputError(
                     f"{table}: this looks like UTF-16 without a byte order mark; say with "
-                    "--encoding that it is utf-16-le, or save it as UTF-8"
+                    "`schema.file.encoding` that it is utf-16-le, or save it as UTF-8"
                 )
             self._text = _Utf8(stream, encoding)
             self._stream = _Replayed(self._text)
@@ -298,7 +298,7 @@ class CsvSource:
             candidates = " and ".join(SEPARATORS[s] for s in likely)
             raise InputError(
                 f"{self.table}: {candidates} both divide its rows alike; say with "
-                "--separator which one does"
+                "`schema.file.separator` which one does"
             )
         return likely[0]
 
@@ -313,8 +313,8 @@ class CsvSource:
         ):
             raise InputError(
                 f"{self.table}: every row has {words[0]} words and no separator; say "
-                "with --separator what divides it: ' ' if single blanks do (of several, write the "
-                "file with one), or , if it is one column"
+                "with `schema.file.separator` what divides it: ' ' if single blanks do (of "
+                "several, write the file with one), or , if it is one column"
             )
 
     def _names(self, first: str, file_format: FileFormat) -> tuple[str, ...]:
@@ -330,8 +330,8 @@ class CsvSource:
         if not file_format.has_header:
             if given and list(given) == [field.strip() for field in fields]:
                 raise InputError(
-                    f"{self.table}: the first row holds these names already; leave out --columns, "
-                    "or say --header"
+                    f"{self.table}: the first row holds these names already; leave out "
+                    "`schema.file.columns`, or say `schema.file.header = True`"
                 )
             return given or tuple(f"column{i}" for i in range(1, len(fields) + 1))
         self._stream.take_record(_HEADER_BYTES)
@@ -502,7 +502,7 @@ class _Utf8(io.RawIOBase):
         """Return what is wrong with the block that could not be decoded."""
         first = self._lines + 1
         known = "UTF-8" if self._encoding == "utf-8-sig" else self._encoding
-        advice = "say with --encoding what it is, such as latin-1, or save it as UTF-8"
+        advice = "say with `schema.file.encoding` what it is, such as latin-1, or save it as UTF-8"
         try:
             codecs.getincrementaldecoder(self._encoding)().decode(self._block, final=False)
         except UnicodeDecodeError as error:

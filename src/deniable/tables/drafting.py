@@ -193,8 +193,9 @@ def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> Non
 def _looks_like_data(why: str) -> InputError:
     # Said is where, not what: it may be the first person's value.
     return InputError(
-        f"{why}, so that the first row looks like data; say --no-header if it is (and --columns "
-        "what the columns are), or --header if it does hold names"
+        f"{why}, so that the first row looks like data; say `schema.file.header = False` if it is "
+        "(and `schema.file.columns` what the columns are), or `schema.file.header = True` if it "
+        "does hold names"
     )
 
 
@@ -206,7 +207,7 @@ def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
     if commas and points:
         raise InputError(
             f"{table}: '{commas[0]}' has numbers with a decimal comma and '{points[0]}' with a "
-            "point; say with --decimal which it is, and the other column is text"
+            "point; say with `schema.file.decimal` which it is, and the other column is text"
         )
     return "," if commas else None
 

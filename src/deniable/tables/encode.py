@@ -298,7 +298,10 @@ class ColumnEncoder:
             form = f"{self._dates} or {ISO}" if self._dates else ISO
             what = f"{{0}} {{1}} neither a date such as {form} nor the label of an interval"
             if not self._dates:
-                advice += ", or say how dates are written: with --dates, or in the schema's [file]"
+                advice += (
+                    ", or say how dates are written: with `schema.file.dates`, or in the schema's "
+                    "[file]"
+                )
         elif self._edges is not None:
             what = "{0} {1} neither a number nor the label of an interval"
         else:

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.atomic_files import atomic_output, explain_write_errors
 from deniable.errors import InputError
-from deniable.outputs import atomic_output, explain_write_errors
 from deniable.tables.arrays import from_numpy, from_values
 from deniable.tables.columns import Column, label_values
 

@@ -669,8 +669,8 @@ def _check_names(
     if needed and len(missing) == len(needed):
         raise InputError(
             f"{source.table}: none of the schema's columns ({_listed(needed)}) is in it; it needs "
-            "a header row with these names, or say with --no-header and --columns what its columns "
-            "are"
+            "a header row with these names, or say with `schema.file.header = False` and "
+            "`schema.file.columns` what its columns are"
         )
     if "" in source.names:
         place = 1 + source.names.index("")
@@ -683,7 +683,9 @@ def _check_names(
         called = (
             f"are called '{twice}'" if named else f"({places[0]} and {places[1]}) have one name"
         )
-        hint = "" if named else ", or say --no-header if the first row holds data"
+        hint = (
+            "" if named else (", or say `schema.file.header = False` if the first row holds data")
+        )
         raise InputError(f"{source.table}: two columns {called}; rename one of them{hint}")
     if missing:
         has = _listed(source.names) if named else _counted(len(needed) - len(missing), len(unknown))
@@ -692,14 +694,14 @@ def _check_names(
         raise InputError(
             f"{source.table}: the schema neither declares nor keeps {_listed(unknown)}; such a "
             "column could identify people, so declare it, keep it, or leave it out with "
-            "--drop-other-columns"
+            "`drop_other_columns`"
         )
 
 
 def _counted(known: int, unknown: int) -> str:
     return (
         f"{known} of the schema's columns and {unknown} that the schema does not know "
-        "(--show-values names them)"
+        "(`deniable share --show-values` names them)"
     )
 
 

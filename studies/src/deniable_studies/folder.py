@@ -5,13 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from deniable.design.record import to_json
-from deniable.outputs import (
+from deniable.atomic_files import (
     explain_write_errors,
     refuse_foreign_folder,
     replaced_folder,
     write_file,
 )
+from deniable.design.record import to_json
 from deniable_studies.drawing import render
 from deniable_studies.page import index_page, study_page
 from deniable_studies.study import Findings, Setting, Study
@@ -23,7 +23,7 @@ def check_output(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if a folder exists and is not to be, or must not be, replaced.
 
     Raises:
-        InputError: as :func:`deniable.outputs.refuse_foreign_folder`.
+        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
     """
     refuse_foreign_folder(
         path, "a study", lambda present: {PAGE, VERDICTS} <= present, overwrite=overwrite

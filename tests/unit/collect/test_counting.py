@@ -11,7 +11,7 @@ from deniable.collect.collector import submission_of
 from deniable.collect.counting import collected_by, open_collected
 from deniable.collect.releasing import export
 from deniable.errors import InputError
-from deniable.estimate.foreign import find_origin
+from deniable.estimate.consistency import find_origin
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import open_release
 from deniable.randomness import SeededRandomness

@@ -8,7 +8,7 @@ from deniable.collect.steward_page import steward_page
 from deniable.collect.store import Totals
 from deniable.collect.study import Study, study_bytes
 from deniable.collect.watching import Cell, Shown
-from deniable.estimate.foreign import Origin
+from deniable.estimate.consistency import Origin
 from unit.collect.studies import example_folder
 
 TOTALS = Totals(records=1200, withdrawn=3, invitations=5000, spent=1203, closed=False)

@@ -11,7 +11,7 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.store import Submission
 from deniable.collect.watching import Watch, leverage
 from deniable.errors import InputError
-from deniable.estimate.foreign import find_origin
+from deniable.estimate.consistency import find_origin
 from deniable.estimate.shares import Shares
 from deniable.mechanism.channel import Channel
 from unit.collect.studies import TODAY, example_folder, fill, packed

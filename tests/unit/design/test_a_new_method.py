@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import deniable, people
-from deniable.design.methods import METHODS, MethodSpec
+from deniable.design.method_spec import MethodSpec
+from deniable.design.methods import METHODS
 from deniable.design.solving import Solution, Task
 from deniable.laws import ProductLaw
 

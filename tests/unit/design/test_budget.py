@@ -12,8 +12,8 @@ import pytest
 from deniable.design import budget
 from deniable.design.budget import _largest, within_budget
 from deniable.design.design import design
+from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import METHODS
-from deniable.design.plan import Plan
 from deniable.design.solving import Task
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
@@ -21,9 +21,9 @@ from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import totals
 
 
-def plan_of(schema: Schema, method: str = "balanced") -> Plan:
+def plan_of(schema: Schema, method: str = "balanced") -> LevelDesigns:
     spec = METHODS[method]
-    return Plan(schema, spec, Task(schema.n_categories, spec.given_rest, spec.pair_floor))
+    return LevelDesigns(schema, spec, Task(schema.n_categories, spec.given_rest, spec.pair_floor))
 
 
 @pytest.mark.parametrize(

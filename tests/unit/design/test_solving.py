@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from deniable.solvers.patterns.ramp_laws import RampLaws
 
 from deniable.design.design import cap_curve, design
 from deniable.design.methods import METHODS
@@ -20,7 +21,6 @@ from deniable.errors import InputError
 from deniable.laws import PatternTable
 from deniable.schema import Schema
 from deniable.solvers.patterns import balanced, optimal, totals
-from deniable.solvers.patterns.ramp_laws import RampLaws
 from deniable.solvers.problem import SolverError
 
 

@@ -178,7 +178,7 @@ def test_if_one_process_cannot_be_started_the_others_end(
     monkeypatch.setattr(subprocess, "Popen", once)
     with (
         pytest.warns(Notice, match="continue with"),
-        pytest.raises(InputError, match=r"release: no process can be started .*fewer jobs"),
+        pytest.raises(InputError, match=r"release: no process can be started .*fewer `jobs`"),
     ):
         make(job, 2)
     assert children[0].returncode is not None
@@ -218,7 +218,7 @@ def test_no_rows_leave_nothing(tmp_path):
 
 
 def test_a_number_of_processes_is_at_least_one(people, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="jobs is a number of processes, not 0"):
+    with pytest.raises(InputError, match="`jobs` is a number of processes, not 0"):
         prepare(people, DESIGN, tmp_path / "release", OPTIONS, jobs=0)
     assert cores() >= 1
     monkeypatch.delattr(os, "sched_getaffinity")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import deniable
+from deniable.atomic_files import FileLock
 from deniable.engines import spark
 from deniable.engines.processes import make, resumed
 from deniable.errors import InputError, Notice
 from deniable.mechanism.randomizer import Randomizer
-from deniable.outputs import FileLock
 from deniable.randomness import SystemRandomness
 from deniable.release.parts import finish
 from deniable.release.release import job_folder
@@ -162,7 +162,7 @@ def test_true_rows_go_with_the_job_that_needs_them(people, tmp_path, monkeypatch
     )
     with (
         pytest.warns(Notice, match="0 of 3 parts are made .* deniable share --resume"),
-        pytest.raises(InputError, match="continue with deniable share --resume"),
+        pytest.raises(InputError, match="continue with `deniable share --resume`"),
     ):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
     monkeypatch.undo()

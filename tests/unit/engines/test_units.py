@@ -113,7 +113,7 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
 
     with (
         pytest.warns(Notice, match="0 of 3 parts are made"),
-        pytest.raises(InputError, match="other processes work on 3 units; continue with deniable"),
+        pytest.raises(InputError, match="other processes work on 3 units; continue with `deniable"),
     ):
         share_by(idle, people, DESIGN, tmp_path / "release", "…")
     assert open_job(job_folder(tmp_path / "release")).left("draw") == [0, 1, 2]
@@ -155,7 +155,7 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
     def shared(plan: Design, name: str, **asked: Any) -> dict[str, Any]:
         return share_by(once, people, plan, tmp_path / name, "…", **asked)
 
-    with pytest.raises(InputError, match="accept that with accept_drafted"):
+    with pytest.raises(InputError, match="accept that with `accept_drafted`"):
         shared(drafted, "first")
     record = shared(drafted, "first", accept_drafted=True, sign=key)
     assert record["population"]["release"] == 1
@@ -165,7 +165,9 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="seed"):
         shared(DESIGN, "second", seed=1)
     monkeypatch.delenv("DENIABLE_LEDGER")
-    with pytest.raises(InputError, match="population is for a ledger; name its file with ledger"):
+    with pytest.raises(
+        InputError, match="`population` is for a ledger; name its file with `ledger`"
+    ):
         shared(DESIGN, "second", population="us")
     write_parts(tmp_path / "nobody", (0, 0))
     with pytest.raises(InputError, match="has no rows"):

@@ -81,7 +81,7 @@ def test_every_option_of_a_release_is_kept(tmp_path):
 def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, tmp_path):
     files = sources(begun)
     with pytest.raises(
-        InputError, match="was begun and is not finished; continue with deniable share --resume"
+        InputError, match="was begun and is not finished; continue with `deniable share --resume`"
     ):
         begin(files, DESIGN, tmp_path / "release", OPTIONS)
     with begun.alone(), pytest.raises(InputError, match="another process is making this release"):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from deniable.design.expected_accuracy import expected_accuracy
 from deniable.design.record import mechanism_to_plain, to_json
-from deniable.design.worth import worth
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 from deniable.release.record import expected_errors, verify
@@ -71,7 +71,7 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
     record = json.loads((folder / "record.json").read_text())
     record["release"]["rows"] = 40_000
     record["expected_error"] = expected_errors(Strata.one(DESIGN.mechanism), {"": 40_000})
-    record["worth"] = worth(DESIGN.account).to_plain(40_000)
+    record["worth"] = expected_accuracy(DESIGN.account).to_plain(40_000)
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="number of rows"):
         verify(folder)

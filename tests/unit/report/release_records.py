@@ -8,9 +8,9 @@ import numpy as np
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.plan import lower_bound
+from deniable.design.expected_accuracy import expected_accuracy
+from deniable.design.level_designs import lower_bound
 from deniable.design.record import mechanism_to_plain, to_json
-from deniable.design.worth import worth
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -76,7 +76,7 @@ def release_record(
             for name in protected
         ],
         "command": "deniable share table.csv --schema schema.toml --epsilon 4 --output release",
-        "worth": worth(made.account).to_plain(rows),
+        "worth": expected_accuracy(made.account).to_plain(rows),
         "small_print": ["Releases add up.", "Whether a person is in the table is not protected."],
         "mechanism": mechanism_to_plain(made),
     }

@@ -253,7 +253,7 @@ def test_undeclared_columns_are_refused_by_name_or_left_out(tmp_path):
 
 def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path, monkeypatch, capfd):
     header = written(tmp_path, "a,b,é\n".encode("latin-1"))
-    assert "line 1: not UTF-8 text; say with schema.file.encoding" in refusal(header)
+    assert "line 1: not UTF-8 text; say with `schema.file.encoding`" in refusal(header)
     body = b"a,b,k\n" + b"x,no,1\n" * 500 + b"x,no,\xe9\n"
     for bytes_read in (100, csv_source.BLOCK_BYTES):
         monkeypatch.setattr(csv_source, "BLOCK_BYTES", bytes_read)
@@ -293,7 +293,7 @@ def test_a_separator_that_cannot_be_told_is_asked_for_and_can_be_told(tmp_path):
     path = written(tmp_path, "x,no;1\ny,no;2\n")
     told = FileFormat(columns=("a", "b"), header=False)
     with pytest.raises(
-        InputError, match=r"semicolon and comma both divide .* schema.file.separator"
+        InputError, match=r"semicolon and comma both divide .* `schema.file.separator`"
     ):
         column_names(path, told)
     with pytest.raises(InputError, match="3 columns are named, and the first row has 2 fields"):

@@ -6,7 +6,7 @@ estimated. The answer is the first of these that exists, or independent response
 
 1. the optimum without caps and floor (`optimal`), where it keeps them anyway;
 2. where the table of patterns is small, the linear program with caps and floor (`linear`): exact;
-3. a clipped ramp, or a mixture of ramps (`ramps.common`): within about 2 % of the optimum.
+3. a clipped ramp, or a mixture of ramps (`ramps.one_law`): within about 2 % of the optimum.
 
 Attributes without room between level and cap answer independently. Proofs: docs/proofs/clipped.md.
 """
@@ -32,8 +32,8 @@ from deniable.solvers.patterns.optimal import (
     record_level,
 )
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.common import CommonLaw, keep_floor
 from deniable.solvers.patterns.ramps.newton import Fit
+from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest
 

@@ -1,9 +1,9 @@
 """Whether a table can have come from its mechanism: how often that look errs, and what it sees.
 
 Tables are made by the sampler that releases use and looked at by what refuses them
-(:mod:`deniable.estimate.foreign`). What is looked at is made by the mechanism itself; is what the
-people truly are; is made by the same method at twice or half the ε; or has columns in each other's
-place.
+(:mod:`deniable.estimate.consistency`). What is looked at is made by the mechanism itself; is what
+the people truly are; is made by the same method at twice or half the ε; or has columns in each
+other's place.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from deniable.design.design import design
+from deniable.estimate.consistency import REFUSED_BELOW, WARNED_BELOW, origin_of
 from deniable.estimate.counting import Rows
-from deniable.estimate.foreign import REFUSED_BELOW, WARNED_BELOW, origin_of
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness

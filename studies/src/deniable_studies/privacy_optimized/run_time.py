@@ -17,8 +17,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from deniable.design.account import EXACT_WITHIN
-from deniable.design.methods import Solve, method_named
-from deniable.design.plan import Plan
+from deniable.design.level_designs import LevelDesigns
+from deniable.design.method_spec import Solve
+from deniable.design.methods import method_named
 from deniable.design.solving import Solution, Task
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
@@ -281,8 +282,8 @@ def _time_one(timing: Timing, counts: list[int], wanted: list[float], *, keep: b
 
 def _account(timing: Timing, task: Task, solution: Solution, wanted: list[float]) -> None:
     schema = Schema.anonymous(task.n_categories)
-    plan = Plan(schema, method_named(timing.method), task)
-    seconds, designed = timed(lambda: plan.of(solution))
+    designs = LevelDesigns(schema, method_named(timing.method), task)
+    seconds, designed = timed(lambda: designs.of(solution))
     got = designed.mechanism.attribute_epsilon
     timing.design_seconds.append(timing.seconds[-1] + seconds)
     timing.epsilon.append(designed.epsilon)

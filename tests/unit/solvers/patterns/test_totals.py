@@ -11,7 +11,7 @@ from deniable.laws.response import attenuation
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import balanced, totals
-from deniable.solvers.patterns.ramps.common import CommonLaw, keep_floor
+from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
 from unit.solvers.patterns.requests import request
 
 FREE = math.inf

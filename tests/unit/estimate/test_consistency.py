@@ -19,8 +19,8 @@ from deniable import (
     independence_test,
 )
 from deniable.errors import Notice
+from deniable.estimate.consistency import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.counting import Rows
-from deniable.estimate.foreign import Origin, _bound, check_origin, find_origin, origin_of
 from deniable.estimate.source import Release
 from deniable.laws import MatrixChannel, PublishedForms
 from deniable.mechanism.channel import Channel
@@ -192,7 +192,7 @@ def test_in_python_a_foreign_table_is_refused_too():
     plan = design(schema, epsilon=2)
     true = pa.table({"smokes": ["no"] * 1000, "old": ["no", "yes"] * 500})
     for ask in (estimate, estimate_mean, estimate_quantile):
-        with pytest.raises(InputError, match=r"or anyway to go on"):
+        with pytest.raises(InputError, match=r"or `anyway` to go on"):
             ask(true, plan, of="smokes")
     for ask in (estimate_covariance, independence_test):
         with pytest.raises(InputError, match="is not what this mechanism releases"):

@@ -14,8 +14,8 @@ import pytest
 import deniable
 from deniable.cli.arguments import DesignOptions
 from deniable.design.design import cap_curve, design
-from deniable.design.forms import WORTH_SETS, asked_shares
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
+from deniable.design.split_questionnaire import WORTH_SETS, asked_shares
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
 from deniable.mechanism.mechanism import Block, Mechanism

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deniable.design.methods import METHODS, MethodSpec
-from deniable.design.plan import Plan, lower_bound
+from deniable.design.level_designs import LevelDesigns, lower_bound
+from deniable.design.method_spec import MethodSpec
+from deniable.design.methods import METHODS
 from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
 from deniable.laws import Identity, MatrixChannel, ProductLaw
@@ -25,8 +26,8 @@ SCHEMA = Schema(
 SIZES = (2, 3, 4)
 
 
-def plan(method: MethodSpec = METHODS["kronecker"], task: Task | None = None) -> Plan:
-    return Plan(SCHEMA, method, task or Task(SIZES))
+def plan(method: MethodSpec = METHODS["kronecker"], task: Task | None = None) -> LevelDesigns:
+    return LevelDesigns(SCHEMA, method, task or Task(SIZES))
 
 
 def test_laws_stand_at_the_protected_attributes_and_the_others_are_released_as_they_are() -> None:
@@ -107,7 +108,7 @@ def test_a_floor_is_recorded_up_to_a_thousand_attributes_and_named_beyond(
 ) -> None:
     law = ProductLaw.from_levels((2,) * k, (0.1,) * k)
     task = Task((2,) * k, pair_floor=0.5)
-    wide = Plan(Schema.anonymous((2,) * k), METHODS["balanced"], task)
+    wide = LevelDesigns(Schema.anonymous((2,) * k), METHODS["balanced"], task)
     made = wide.of(Solution(((tuple(range(k)), law),)))
     assert made.pair_floor == recorded
     assert any("not all pairs" in note for note in made.notes) == (recorded is None)

@@ -1,4 +1,4 @@
-"""Of rows, error and ε the third from two: a design for a purpose.
+"""The sample size of a study, or the error or ε of one: of the three the third from two.
 
 The standard error of the median share falls as ε rises. The search starts between what independent
 randomization gives: the largest level that the error asks of one attribute, and the sum of these
@@ -14,7 +14,7 @@ from typing import Any
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.worth import worth
+from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.schema import Schema
 
@@ -29,8 +29,8 @@ Progress = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
-class Reach:
-    """What a design reaches with so many rows.
+class Plan:
+    """A design, and the rows that it is for.
 
     Args:
         design: the design.
@@ -42,11 +42,11 @@ class Reach:
 
     def to_plain(self) -> dict[str, Any]:
         """Return ε of the record in nats, the method, and what is expected of estimates
-        (:meth:`deniable.design.worth.Worth.to_plain`), as plain values."""
+        (:meth:`deniable.design.expected_accuracy.ExpectedAccuracy.to_plain`), as plain values."""
         return {
             "epsilon": self.design.epsilon,
             "method": self.design.method,
-            "worth": worth(self.design.account).to_plain(self.rows),
+            "worth": expected_accuracy(self.design.account).to_plain(self.rows),
         }
 
 
@@ -58,7 +58,7 @@ def plan(
     epsilon: float | None = None,
     method: str | None = None,
     progress: Progress = lambda _fraction: None,
-) -> Reach:
+) -> Plan:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
 
     Args:
@@ -80,14 +80,14 @@ def plan(
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
         >>> print(deniable.plan(schema, epsilon=3, error=0.02, method="kronecker").rows)
         5715
-        >>> reached = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
-        >>> round(reached.design.epsilon, 1)
+        >>> planned = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
+        >>> round(planned.design.epsilon, 1)
         2.4
-        >>> reached.to_plain()["worth"]["median"]["standard_error"] <= 0.02
+        >>> planned.to_plain()["worth"]["median"]["standard_error"] <= 0.02
         True
     """
     if sum(given is None for given in (rows, error, epsilon)) != 1:
-        raise InputError("give two of --rows, --error and --epsilon; the third is what is found")
+        raise InputError("give two of `rows`, `error` and `epsilon`; the third is what is found")
     for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
         if given is not None and not isinstance(given, Real):
             raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
@@ -105,15 +105,15 @@ def plan(
         assert rows is not None
         assert error is not None
         made = design_for_error(schema, rows, error, method=method, progress=progress)
-        return Reach(made, rows)
+        return Plan(made, rows)
     made = design(schema, epsilon=epsilon, method=method)
     if rows is None:
         assert error is not None
-        needed = worth(made.account).median.rows_for(error)
+        needed = expected_accuracy(made.account).median.rows_for(error)
         if not math.isfinite(needed):
             raise InputError("the randomization leaves nothing of a typical share to estimate")
         rows = max(1, math.ceil(needed))
-    return Reach(made, rows)
+    return Plan(made, rows)
 
 
 def design_for_error(
@@ -137,7 +137,7 @@ def design_for_error(
         InputError: if no total is found.
 
     >>> made = design_for_error(Schema.anonymous((2, 3)), 1000, 0.02, method="kronecker")
-    >>> 0.0196 <= worth(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
+    >>> 0.0196 <= expected_accuracy(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
     True
     """
     variance = n_records * error**2
@@ -148,7 +148,7 @@ def design_for_error(
     for tried in range(_DESIGNS):
         made = design(schema, epsilon=math.exp(at), method=method)
         progress((tried + 1) / _DESIGNS)
-        variance = max(worth(made.account).median.variance, 1e-300)
+        variance = max(expected_accuracy(made.account).median.variance, 1e-300)
         off = math.log(math.sqrt(variance / n_records) / error)
         if -CLOSE <= off <= 0:
             return made

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from deniable.design import reach
-from deniable.design.reach import CLOSE, design_for_error, plan
-from deniable.design.worth import Shares, worth
+from deniable.design import sample_size
+from deniable.design.expected_accuracy import Shares, expected_accuracy
+from deniable.design.sample_size import CLOSE, design_for_error, plan
 from deniable.errors import InputError
 from deniable.schema import Schema
 
@@ -28,7 +28,7 @@ def test_the_median_share_has_the_wished_error(
     made = design_for_error(
         Schema.anonymous(categories), rows, error, method=method, progress=tried.append
     )
-    found = worth(made.account).to_plain(rows)["median"]["standard_error"]
+    found = expected_accuracy(made.account).to_plain(rows)["median"]["standard_error"]
     assert error * (1 - CLOSE) - 1e-9 <= found <= error + 1e-9
     assert len(tried) <= 5
 
@@ -67,6 +67,6 @@ def test_rows_do_not_help_where_nothing_is_left(monkeypatch: pytest.MonkeyPatch)
     class Nothing:
         median = Shares(("a1",), 2, math.inf)
 
-    monkeypatch.setattr(reach, "worth", lambda _account: Nothing)
+    monkeypatch.setattr(sample_size, "expected_accuracy", lambda _account: Nothing)
     with pytest.raises(InputError, match="leaves nothing of a typical share"):
         plan(Schema.anonymous((2, 3)), error=0.02, epsilon=1, method="kronecker")

@@ -1,4 +1,4 @@
-"""What a release by a design will be worth: expected errors of shares against the shares' size.
+"""How accurate shares from a release will be: their expected errors against their size.
 
 Nothing is known of the true shares before there are data. So a share is taken to be as large as if
 the categories were equally frequent, one of a, and a cell of two attributes one of a·b; under a
@@ -76,7 +76,7 @@ class Shares(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Worth:
+class ExpectedAccuracy:
     """What can be expected of estimates, whatever the number of rows.
 
     Args:
@@ -117,14 +117,15 @@ class Worth:
         }
 
 
-def worth(account: Account) -> Worth:
-    """Return what a design is worth.
+def expected_accuracy(account: Account) -> ExpectedAccuracy:
+    """Return how accurate estimates from a release by a design will be.
 
     >>> from deniable import Schema, design
-    >>> made = worth(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
-    >>> made.median.attributes, math.ceil(made.rows_needed)
+    >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
+    >>> expected = expected_accuracy(made.account)
+    >>> expected.median.attributes, math.ceil(expected.rows_needed)
     (('a1',), 93)
-    >>> round(made.to_plain(93)["median"]["standard_error"], 2)
+    >>> round(expected.to_plain(93)["median"]["standard_error"], 2)
     0.1
     """
     mechanism = account.design.mechanism
@@ -159,16 +160,18 @@ def worth(account: Account) -> Worth:
             first, second = np.triu_indices(len(asked), 1)
             named = combinations(asked, 2)
             pairs = tuple(zip(named, left[first, second].tolist(), strict=True))
-    return Worth(
+    return ExpectedAccuracy(
         tuple(of((name,), single_phi[name]) for name in protected),
         None if pairs is None else tuple(of(names, attenuation) for names, attenuation in pairs),
     )
 
 
-def worth_of_strata(designs: Designs) -> Worth:
-    """Return what designs of strata are worth together, per row of the whole table: their errors
-    are independent, and count by the strata's fractions of the rows."""
-    by_stratum = [(name, worth(design.account)) for name, design in designs.designs.items()]
+def expected_accuracy_of_strata(designs: Designs) -> ExpectedAccuracy:
+    """Return the expected accuracy of designs of strata together, per row of the whole table:
+    their errors are independent, and count by the strata's fractions of the rows."""
+    by_stratum = [
+        (name, expected_accuracy(design.account)) for name, design in designs.designs.items()
+    ]
     if len(by_stratum) == 1:
         return by_stratum[0][1]
     rows = sum(designs.sizes.values())
@@ -179,7 +182,7 @@ def worth_of_strata(designs: Designs) -> Worth:
             for (name, _), one in zip(by_stratum, together, strict=True)
         )
         shares.append(together[0]._replace(variance=variance))
-    return Worth(tuple(shares), None)
+    return ExpectedAccuracy(tuple(shares), None)
 
 
 def _median(shares: Iterable[Shares]) -> Shares:
@@ -234,7 +237,7 @@ FORMS_UP_TO = 40
 def rows_saved_by_forms(design: Design) -> float | None:
     """Return how many times fewer rows forms of the same ε would need for shares; None if they
     would not save a tenth, the design has forms, or nothing is known."""
-    from deniable.design.forms import breadths_that_gain
+    from deniable.design.split_questionnaire import breadths_that_gain
 
     mechanism = design.mechanism
     protected = mechanism.schema.protected

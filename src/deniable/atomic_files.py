@@ -169,8 +169,8 @@ def _write_failure(where: str | Path, error: OSError) -> str:
         why = "its folder does not exist; make it first"
     elif error.errno == errno.EEXIST:
         why = (
-            "it exists already; choose another name, or replace it with --force (releases of the "
-            "same people add up: an old one that someone has still counts)"
+            "it exists already; choose another name, or replace it with `overwrite` (releases of "
+            "the same people add up: an old one that someone has still counts)"
         )
     else:
         why = f"the system says: {error.strerror or type(error).__name__}"
@@ -241,7 +241,7 @@ def write_file(
     if not overwrite and os.path.lexists(path):
         raise InputError(
             f"{path} cannot be written: it exists already; choose another name, or replace it with "
-            "--force"
+            "`overwrite`"
         )
     with atomic_output(path, overwrite=overwrite, private=private, beside=beside) as file:
         file.write(content)

@@ -7,9 +7,9 @@ import pytest
 
 import deniable
 from deniable.design.design import design
-from deniable.design.worth import outlook_to_plain
+from deniable.design.expected_accuracy import outlook_to_plain
 from deniable.report import wording
-from deniable.report.forms import LISTED
+from deniable.report.who_is_asked import LISTED
 from deniable.schema import Attribute, Schema
 from unit.report.test_page import attribute_cells, visible
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from deniable.design.design import design
+from deniable.design.expected_accuracy import (
+    ExpectedAccuracy,
+    Shares,
+    expected_accuracy,
+    expected_accuracy_of_strata,
+    rows_saved_by_forms,
+)
 from deniable.design.strata import Designs
-from deniable.design.worth import Shares, Worth, rows_saved_by_forms, worth, worth_of_strata
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error, expected_variance
@@ -21,7 +27,7 @@ SCHEMA = Schema.anonymous((2, 3, 5))
 @pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal"])
 def test_variances_are_those_of_the_dense_inverse_for_even_shares(method: str) -> None:
     made = design(SCHEMA, epsilon=3, method=method)
-    found = worth(made.account)
+    found = expected_accuracy(made.account)
     assert [one.attributes for one in found.shares] == [("a1",), ("a2",), ("a3",)]
     assert found.pairs is not None
     for one in (*found.shares, *found.pairs):
@@ -36,7 +42,7 @@ def test_variances_are_those_of_the_dense_inverse_for_even_shares(method: str) -
 
 
 def test_the_median_counts_every_share_and_the_rows_needed_reach_its_limit() -> None:
-    found = Worth((Shares(("a",), 2, 1.0), Shares(("b",), 10, 4.0)), None)
+    found = ExpectedAccuracy((Shares(("a",), 2, 1.0), Shares(("b",), 10, 4.0)), None)
     assert found.median.attributes == ("b",)
     plain = found.to_plain(math.ceil(found.rows_needed))
     assert plain["median"]["standard_error"] == pytest.approx(0.05, rel=1e-3)  # half of a tenth
@@ -47,7 +53,7 @@ def test_the_median_counts_every_share_and_the_rows_needed_reach_its_limit() -> 
 
 
 def test_what_is_wiped_out_needs_no_number_of_rows() -> None:
-    found = Worth((Shares(("a",), 2, math.inf),), None)
+    found = ExpectedAccuracy((Shares(("a",), 2, math.inf),), None)
     assert found.to_plain(10)["rows_needed"] is None
     assert found.to_plain(10)["median"]["standard_error"] is None
     with pytest.raises(InputError, match="at least 1"):
@@ -57,8 +63,11 @@ def test_what_is_wiped_out_needs_no_number_of_rows() -> None:
 def test_errors_of_strata_add_up_by_their_rows() -> None:
     schema = Schema(SCHEMA.attributes, keep=("s",))
     weak, strong = (design(schema, epsilon=e, method="kronecker") for e in (6, 2))
-    both = worth_of_strata(Designs({"x": weak, "y": strong}, "s", {"x": 300, "y": 100}))
-    first, second = worth(weak.account).shares[0], worth(strong.account).shares[0]
+    both = expected_accuracy_of_strata(Designs({"x": weak, "y": strong}, "s", {"x": 300, "y": 100}))
+    first, second = (
+        expected_accuracy(weak.account).shares[0],
+        expected_accuracy(strong.account).shares[0],
+    )
     # (n_x/n)² v_x/n_x + (n_y/n)² v_y/n_y
     expected = (0.75**2 / 300 * first.variance + 0.25**2 / 100 * second.variance) ** 0.5
     assert both.shares[0].to_plain(400)["standard_error"] == pytest.approx(expected)
@@ -69,14 +78,14 @@ def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs
     made = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms")
     assert made.mechanism.forms
     assert made.mechanism.forms.sets
-    found = worth(made.account)
+    found = expected_accuracy(made.account)
     assert found.pairs is not None
     assert [one.attributes for one in found.pairs] == [("a1", "a2"), ("a1", "a3"), ("a2", "a3")]
     for one in (*found.shares, *found.pairs):
         predicted = expected_error(channel_of(made.mechanism, one.attributes), 1).mean_variance
         assert one.variance == pytest.approx(predicted)
     alone = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms", pairs=0)
-    plain = worth(alone.account).to_plain(1000)
+    plain = expected_accuracy(alone.account).to_plain(1000)
     assert plain["worst_pair"]["standard_error"] is None
     assert plain["worst"]["standard_error"] is not None
 

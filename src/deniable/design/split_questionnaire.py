@@ -1,4 +1,8 @@
-"""From a total to forms: who is asked what, if it is published who was asked what."""
+"""From a total to a split questionnaire: which forms there are, and who is given which.
+
+Every row gets one form, drawn without looking at the record, and its number is released: a form
+asks some attributes and leaves the others empty.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,10 +14,10 @@ from numpy.typing import NDArray
 
 from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
-from deniable.design.methods import DEFAULT_BROAD, Broad, FormRequest
-from deniable.design.plan import lower_bound
+from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
+from deniable.design.level_designs import lower_bound
 from deniable.design.solving import aimed_below, cap_text, resolve_caps
-from deniable.errors import InputError, in_their_terms
+from deniable.errors import InputError
 from deniable.laws import Identity, PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.laws.law import integer_weights
@@ -134,6 +138,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         epsilon,
         given_rest=cap_text(request.given_rest),
         notes=(*_named_sets(law, names, gains), *_never_together(law, names)),
+        together=True,
         end=request,
     )
 
@@ -233,10 +238,10 @@ def _named_sets(
     best = int(np.argmax(gains))
     sentence = (
         f"Answers to these name a set of so many of their categories: {_listed(named)}. By that "
-        f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; --broad never has "
+        f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; `broad` never has "
         "single categories only."
     )
-    return (in_their_terms(sentence),)
+    return (sentence,)
 
 
 def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
@@ -311,7 +316,7 @@ def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
     if not never:
         return ()
     sentence = (
-        f"Nothing can be estimated of how these go together: {_listed(never)}. With --pairs 0.02 "
+        f"Nothing can be estimated of how these go together: {_listed(never)}. With `pairs` 0.02 "
         "every pair can, and errors of shares grow by 1 to 5 %."
     )
-    return (in_their_terms(sentence),)
+    return (sentence,)

@@ -119,7 +119,7 @@ def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
         raise InputError(
             f"{origin.sentence()}; give the table and the mechanism that belong together, or "
-            "--anyway to go on all the same"
+            "`anyway` to go on all the same"
         )
     if origin is not None and origin.p_value < WARNED_BELOW:
         warnings.warn(f"it may be that {origin.sentence()}", Notice, stacklevel=2)

@@ -10,7 +10,7 @@ LISTED = 40
 _COLUMNS = [("Form", "and what it asks"), ("People who get it", "")]
 
 
-def forms(contents: Contents) -> str:
+def who_is_asked(contents: Contents) -> str:
     """Return the section, or nothing if every row answers everything."""
     content = contents.forms()
     if content is None:

@@ -1,10 +1,10 @@
-"""The plan of a design: from levels to law, mechanism and lower bound."""
+"""From levels to a design: law, mechanism and lower bound."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deniable.design.account import Design
-from deniable.design.methods import MethodSpec
+from deniable.design.method_spec import MethodSpec
 from deniable.design.solving import Solution, Task, cap_text, resolve_caps
 from deniable.errors import InputError
 from deniable.laws import Identity, PatternLaw
@@ -16,8 +16,8 @@ from deniable.solvers.problem import MAX_LEVEL
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything about a design but the levels.
+class LevelDesigns:
+    """The designs of a method at any levels.
 
     Args:
         schema: the attributes.
@@ -114,6 +114,7 @@ class Plan:
             given_rest=cap_text(self.task.given_rest),
             pair_floor=self.task.pair_floor if all_pairs else None,
             notes=(*self._notes(solution, mechanism.epsilon, bound), *unchecked),
+            together=self.method.together,
             end=solution.end,
         )
 

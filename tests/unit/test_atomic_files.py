@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from deniable import outputs
+from deniable import atomic_files
+from deniable.atomic_files import atomic_output, explain_write_errors, replaced_folder, write_file
 from deniable.errors import InputError, Notice
-from deniable.outputs import atomic_output, explain_write_errors, replaced_folder, write_file
 
 
 @pytest.fixture(params=["unnamed", "aside"])
 def way(request, monkeypatch, tmp_path):
     """Both ways of writing; the second is what systems without nameless files get."""
     if request.param == "aside":
-        monkeypatch.setattr(outputs, "_has_unnamed", lambda _: False)
-    elif not outputs._has_unnamed(tmp_path):
+        monkeypatch.setattr(atomic_files, "_has_unnamed", lambda _: False)
+    elif not atomic_files._has_unnamed(tmp_path):
         pytest.skip("this file system has no files without a name")
     return request.param
 
@@ -93,9 +93,9 @@ def test_impossible_places_are_one_sentence(tmp_path):
 WRITER = (
     "import sys, time\n"
     "from pathlib import Path\n"
-    "from deniable import outputs\n"
-    "if sys.argv[2] == 'aside': outputs._has_unnamed = lambda folder: False\n"
-    "with outputs.atomic_output(sys.argv[1], overwrite=True) as file:\n"
+    "from deniable import atomic_files\n"
+    "if sys.argv[2] == 'aside': atomic_files._has_unnamed = lambda folder: False\n"
+    "with atomic_files.atomic_output(sys.argv[1], overwrite=True) as file:\n"
     "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(60)\n"
 )
 
@@ -177,7 +177,7 @@ def test_an_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path,
             raise KeyboardInterrupt
         return rename(path, target)
 
-    monkeypatch.setattr(outputs, "_exchanged", lambda *_: False)
+    monkeypatch.setattr(atomic_files, "_exchanged", lambda *_: False)
     monkeypatch.setattr(type(tmp_path), "rename", fail_on_the_new_one)
     with pytest.raises(KeyboardInterrupt), replaced_folder(old, overwrite=True):
         pass
@@ -189,7 +189,7 @@ def test_an_old_folder_and_the_new_one_change_places_in_one_step(tmp_path, monke
     old = tmp_path / "r"
     old.mkdir()
     (old / "kept").write_text("old")
-    if not outputs._exchanged(old, tmp_path / "r"):
+    if not atomic_files._exchanged(old, tmp_path / "r"):
         pytest.skip("this system cannot swap two names")
     monkeypatch.setattr(type(tmp_path), "rename", None)  # two steps are never needed
     with replaced_folder(old, overwrite=True) as folder:
@@ -235,21 +235,21 @@ def test_what_a_killed_run_left_is_named_and_swept_by_the_next(tmp_path):
 def test_an_old_folder_that_a_killed_run_had_moved_comes_back(tmp_path):
     left_behind(tmp_path, "old/data.csv")
     with pytest.warns(Notice) as said, pytest.raises(InputError, match="exists already"):
-        outputs.refuse_existing(tmp_path / "r", overwrite=False)
+        atomic_files.refuse_existing(tmp_path / "r", overwrite=False)
     assert "is back" in str(said[0].message)
     assert (tmp_path / "r" / "data.csv").read_text() == "old/data.csv"
 
 
 def test_what_a_run_is_still_making_and_what_is_not_ours_is_left_alone(tmp_path):
     with replaced_folder(tmp_path / "r", overwrite=False) as folder:
-        outputs.sweep(tmp_path / "r")
+        atomic_files.sweep(tmp_path / "r")
         assert folder.exists()
     foreign = left_behind(tmp_path, "new/data.csv", "notes.txt")
     (tmp_path / ".r.x").mkdir()
     (tmp_path / ".r.v2.ab_12xyz").mkdir()
     fresh = tmp_path / ".r.abcdefgh"
     fresh.mkdir()
-    outputs.sweep(tmp_path / "r")
+    atomic_files.sweep(tmp_path / "r")
     assert foreign.exists()
     assert fresh.exists()
     assert len(list(tmp_path.iterdir())) == 5
@@ -263,7 +263,7 @@ def test_the_name_of_a_file_that_a_killed_run_left_is_swept(tmp_path):
     with pytest.warns(Notice, match="had left"):
         file = output.__enter__()
     file.write(b"whole")
-    outputs.sweep(tmp_path / "o")  # its own is held
+    atomic_files.sweep(tmp_path / "o")  # its own is held
     output.__exit__(None, None, None)
     assert [p.name for p in tmp_path.iterdir()] == ["o"]
 
@@ -282,7 +282,7 @@ def test_what_fails_before_a_file_is_named_leaves_nothing(tmp_path):
 
 
 def test_without_locks_nothing_is_called_dead(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "fcntl", None)
+    monkeypatch.setattr(atomic_files, "fcntl", None)
     left = left_behind(tmp_path, "new/data.csv")
     with replaced_folder(tmp_path / "r", overwrite=False):
         pass
@@ -308,14 +308,14 @@ def test_a_file_system_without_nameless_files_is_recognised(tmp_path, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", refuse)
-        assert not outputs._has_unnamed(tmp_path)
+        assert not atomic_files._has_unnamed(tmp_path)
     with monkeypatch.context() as patch:
         patch.delattr(os, "O_TMPFILE", raising=False)
-        assert not outputs._has_unnamed(tmp_path)
+        assert not atomic_files._has_unnamed(tmp_path)
 
 
 def test_sigterm_leaves_nothing_where_files_need_a_name_in_this_process_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "_has_unnamed", lambda _: False)
+    monkeypatch.setattr(atomic_files, "_has_unnamed", lambda _: False)
 
     def stopped() -> None:
         with atomic_output(tmp_path / "o") as file:

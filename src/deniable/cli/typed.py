@@ -1,0 +1,30 @@
+"""What messages of the package call arguments, said as options of a command."""
+
+import re
+
+_MARKED = re.compile(
+    r"`(?:deniable [a-z]+ (--[a-z-]+)|(?:schema\.file\.)?([a-z_]+(?: = [A-Z][a-z]+)?))`"
+)
+
+_OTHER_NAMES = {
+    "overwrite": "--force",
+    "plan": "--mechanism",
+    "matrices": "--matrix",
+    "attenuation": "--lambda",
+    "header = True": "--header",
+    "header = False": "--no-header",
+}
+"""Options that have another name than the argument of the Python interface."""
+
+
+def as_typed(message: str) -> str:
+    """Return a message with the options that are meant in place of what is between backticks.
+
+    >>> as_typed("it exists; replace it with `overwrite`, or go on by `deniable share --resume`")
+    'it exists; replace it with --force, or go on by --resume'
+    >>> as_typed("say with `schema.file.separator` which, or `schema.file.header = False`")
+    'say with --separator which, or --no-header'
+    """
+    return _MARKED.sub(
+        lambda said: said[1] or _OTHER_NAMES.get(said[2], "--" + said[2].replace("_", "-")), message
+    )
