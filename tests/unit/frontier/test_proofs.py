@@ -13,7 +13,7 @@ from deniable.solvers.matrices.certificate import Limits, average_limits, local_
 
 # Where the closed form proves less than the certificate does.
 KINDS = [
-    average_limits([0.7, 0.2, 0.1], 0.25, 0.75),
+    average_limits([0.625, 0.25, 0.125], 0.36, 0.64),
     local_limits([0.5, 0.3, 0.2], 1.0),
     average_limits(np.geomspace(1, 100, 17) / np.geomspace(1, 100, 17).sum(), 0.72),
 ]
