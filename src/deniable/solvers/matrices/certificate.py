@@ -169,7 +169,7 @@ def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
         sizes: how many categories each group has, shape (number of groups,).
     """
     grids = np.meshgrid(*[np.arange(size + 1.0) for size in sizes], indexing="ij")
-    count: FloatArray = np.stack([grid.ravel() for grid in grids], axis=1)
+    count: FloatArray = np.stack([grid.ravel("F") for grid in grids], axis=1)
     named = count.sum(axis=1)
     if limits.epsilon is not None:
         count = count[(named > 0) & (named < sizes.sum())]
@@ -269,7 +269,7 @@ def closed_form_bound(limits: Limits) -> float:
         # (E − 1)² β(1 − β)/(1 + (E − 1)β)² ≤ (E − 1)²/(4E) for a row with p(B) = β.
         roots = np.sqrt(np.sort(limits.prior)[:-1]).sum()
         bound = max(bound, float(roots / math.sinh(limits.epsilon / 2.0)) ** 2)
-    return bound * (1.0 - 1e-12)
+    return float(bound) * (1.0 - 1e-12)
 
 
 def _agreement(limits: Limits, square: float) -> float:

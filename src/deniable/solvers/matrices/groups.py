@@ -21,7 +21,8 @@ def of_like_shares(limits: Limits, most: int) -> Groups:
     rows as far as there are two groups or more.
 
     In the order of shares, the two neighbouring groups are merged that add least to
-    Σ (p − mean)²/mean for each factor by which there are fewer kinds.
+    Σ (p − mean)²/(mean (b − mean)), b the budget, for each factor by which there are fewer kinds:
+    p/b is the part of rows that name a category, all of them where privacy is near its end.
 
     >>> from deniable.solvers.matrices.certificate import average_limits
     >>> limits = average_limits([0.5, 0.1, 0.3, 0.1], 0.2)
@@ -34,7 +35,7 @@ def of_like_shares(limits: Limits, most: int) -> Groups:
 
     def spread(sums: FloatArray) -> FloatArray:
         number, total, squares = sums
-        return np.asarray(squares * number / total - total)
+        return np.asarray((squares * number / total - total) / (limits.budget - total / number))
 
     while sums.shape[1] > 2 and (
         sums.shape[1] > most or n_kinds(limits, sums[0].astype(np.intp)) > MOST_KINDS

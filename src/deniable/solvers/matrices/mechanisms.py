@@ -40,16 +40,18 @@ def drawn_mechanism(
     at random, with weights near those given and Σ w q = p; None if these sums do not come out.
 
     A kind has as many rows as is its largest part of what some group has in all. For average
-    privacy the likelier categories are named more often; beside each row one of next to no weight
-    is drawn evenly, so that rare ones are named.
+    privacy categories are named in proportion to what rows that name a whole group leave of their
+    shares; beside each row one of next to no weight is drawn evenly, so that rare ones are named.
     """
     generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
     part = (weights[:, None] * kinds.sums / (weights @ kinds.sums)).max(axis=1)
+    whole = (weights @ (kinds.sums == np.bincount(groups)))[groups]
     copies = np.where(part > _NEGLIGIBLE, np.ceil(_DRAWN_ROWS * part / part.sum()), 0.0)
     weights = (weights / np.maximum(copies, 1.0)).repeat(copies.astype(np.intp))
     named = _drawn(np.ones_like(limits.prior), groups, kinds.sums, copies, generator)
     if limits.epsilon is None:
-        likely = _drawn(limits.prior, groups, kinds.sums, copies, generator)
+        left = np.maximum(limits.prior - whole, _NEGLIGIBLE * limits.prior)
+        likely = _drawn(left, groups, kinds.sums, copies, generator)
         named = np.concatenate([likely, named])
         weights = np.concatenate([weights, _NEGLIGIBLE * weights])
     named, place = np.unique(named, axis=0, return_inverse=True)

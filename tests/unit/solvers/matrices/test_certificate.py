@@ -102,12 +102,6 @@ def test_no_extreme_row_is_a_mixture_of_the_others(limits: Limits) -> None:
         assert answer.status == 2 or answer.fun > 1 + 1e-9
 
 
-def test_their_number_at_ten_categories_is_known() -> None:
-    assert len(extreme_rows(average_limits(NORMAL_TEN, 0.3))) == 1023
-    assert len(extreme_rows(average_limits(NORMAL_TEN, 0.3, 0.75))) == 1103
-    assert len(extreme_rows(local_limits(NORMAL_TEN, 1.0))) == 1022
-
-
 def test_rows_on_the_inside_keep_epsilon_and_the_others_reach_it() -> None:
     limits = local_limits(SKEWED, 0.7)
 
@@ -205,10 +199,6 @@ def test_the_rows_of_more_than_sixteen_categories_are_not_listed() -> None:
     assert closed_form_bound(limits) > 0
 
 
-def test_a_worst_posterior_of_one_is_no_bound() -> None:
-    assert average_limits(SKEWED, 0.3, 1.0).most_posterior is None
-
-
 LIMITS = [
     average_limits(SKEWED, 0.3),
     average_limits(SKEWED, 0.3, 0.75),
@@ -270,22 +260,6 @@ def test_the_bound_is_rounded_down_and_by_very_little(limits: Limits) -> None:
         assert proven > exact * Fraction(999_999_999, 1_000_000_000)
 
 
-@pytest.mark.parametrize("limits", LIMITS)
-def test_whatever_the_directions_no_mechanism_is_below_what_they_prove(limits: Limits) -> None:
-    generator = np.random.default_rng(2)
-    proofs = []
-    for _ in range(150):
-        Z, multipliers = plausible(limits, generator)
-        proofs.append(by_rows(limits, Z, multipliers))
-        wild = generator.normal(size=(4, 4)), generator.normal(size=4)
-        proofs.append(by_rows(limits, *wild))
-    best = max(proofs)
-    assert best > 0
-    for _ in range(400):
-        matrix = random_mechanism(generator, 4, int(generator.integers(4, 12)))
-        assert error_by_definition(shrunk_into(matrix, limits), SKEWED) >= best
-
-
 def test_the_identity_and_no_limit_prove_what_a_sample_has_anyway() -> None:
     limits = average_limits(SKEWED, 0.0)
     # K = D: Z = 1, ‖q‖²/(1·q) ≤ max q, which λ = 0 and m = 1 price exactly.
@@ -298,15 +272,10 @@ def honest() -> Certificate:
     return certify(limits, np.eye(10) - NORMAL_TEN, np.zeros(10))
 
 
-def test_an_honest_certificate_is_accepted() -> None:
-    certificate = honest()
-    assert verify(certificate) >= certificate.claim
-    assert certificate.record_mse == pytest.approx(certificate.claim / 10)
-
-
 @pytest.mark.parametrize("share", [1e-9, 1e-6, 0.1])
 def test_a_certificate_that_claims_a_little_more_is_refused(share: float) -> None:
     certificate = honest()
+    assert verify(certificate) >= certificate.claim
     with pytest.raises(InputError, match="proves only"):
         verify(replace(certificate, claim=certificate.claim * (1 + share)))
 

@@ -15,7 +15,6 @@ from deniable.solvers.matrices.certificate import (
     local_limits,
     verify,
 )
-from deniable.solvers.matrices.response import left_inverse
 from deniable.solvers.problem import SolverError
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
@@ -95,38 +94,6 @@ def test_no_random_mechanism_of_any_kind_is_below_the_bound(seed: int) -> None:
         assert error_by_definition(matrix, limits.prior) >= bound * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("limits", [average_limits(SKEWED, 0.4, 0.6), local_limits(SKEWED, 1.0)])
-def test_simulated_error_and_guesses_of_the_mechanism_are_as_promised(limits: Limits) -> None:
-    point = frontier.solve(limits)
-    generator = np.random.default_rng(2)
-    prior, matrix = limits.prior, point.matrix
-    n_records, n_simulations = 500, 4_000
-    truth = generator.multinomial(n_records, prior, size=n_simulations)
-    outputs = np.zeros((n_simulations, len(matrix)), dtype=int)
-    for x in range(4):
-        outputs += generator.multinomial(truth[:, x], matrix[:, x])
-    errors = ((outputs / n_records @ left_inverse(matrix, prior).T - prior) ** 2).mean(axis=1)
-    spread = 5 * errors.std() / n_simulations**0.5
-    assert abs(errors.mean() - point.record_mse / n_records) < spread
-    # A person's answer, and the best guess from it.
-    people = generator.choice(4, size=200_000, p=prior)
-    answers = (generator.random(len(people))[:, None] > np.cumsum(matrix, axis=0).T[people]).sum(1)
-    guess = response.bayes_estimate(matrix, prior)
-    hits = (guess[np.minimum(answers, len(matrix) - 1)] == people).mean()
-    promised = 1 - float(response.privacy(matrix, prior))
-    assert abs(hits - promised) < 5 * 0.5 / len(people) ** 0.5
-    if limits.success is not None:
-        assert promised == pytest.approx(limits.success, abs=1e-9)
-
-
-def test_the_estimator_is_unbiased_for_truths_other_than_the_prior() -> None:
-    point = frontier.solve(average_limits(SKEWED, 0.4))
-    inverse = left_inverse(point.matrix, SKEWED)
-    generator = np.random.default_rng(3)
-    for truth in generator.dirichlet(np.ones(4), size=20):
-        assert np.allclose(inverse @ (point.matrix @ truth), truth, atol=1e-10)
-
-
 @pytest.mark.parametrize("n", [3, 4, 6])
 @pytest.mark.parametrize("level", [0.1, 0.55, 1.0, 3.0])
 def test_under_ldp_and_a_uniform_prior_subset_selection_is_the_best_there_is(
@@ -136,16 +103,6 @@ def test_under_ldp_and_a_uniform_prior_subset_selection_is_the_best_there_is(
     best = min(subset_selection_record_mse(n, level, k) for k in range(1, n))
     assert point.certificate.record_mse == pytest.approx(best, rel=1e-7)
     assert point.certificate.record_mse <= best
-
-
-def test_k_ary_response_is_optimal_from_a_level_that_grows_with_the_categories() -> None:
-    def loss(n: int, level: float) -> float:
-        errors = [subset_selection_record_mse(n, level, k) for k in range(1, n)]
-        return errors[0] / min(errors)
-
-    assert loss(4, 0.56) == 1.0 < loss(4, 0.54)
-    assert loss(10, 1.80) == 1.0 < loss(10, 1.78)
-    assert loss(10, 0.5) == pytest.approx(1.9, abs=0.05)
 
 
 def test_without_a_worst_case_bound_blank_answers_are_best_for_a_uniform_prior_only() -> None:
@@ -295,9 +252,5 @@ def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:
         assert verify(near.certificate) > 0
         assert near.gap < 1e-7
         assert near.record_mse == pytest.approx(alone.record_mse, rel=1e-7)
-
-
-def test_rows_of_a_point_with_other_limits_do_no_harm() -> None:
-    other = frontier.solve(average_limits(NORMAL_TEN, 0.3))
-    limits = average_limits(NORMAL_TEN, 0.5, 0.6)
-    assert frontier.solve(limits, other).gap < 1e-7
+    # Nor do the rows of a point with other limits.
+    assert frontier.solve(average_limits(NORMAL_TEN, 0.5, 0.6), near).gap < 1e-7
