@@ -9,7 +9,7 @@ from deniable.frontier.methods import METHODS
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Frontier, Request, trace
 from deniable.schema import Attribute
-from deniable.solvers.matrices import response, schemes
+from deniable.solvers.matrices import response
 from deniable.solvers.matrices.certificate import closed_form_bound, verify
 from deniable.solvers.matrices.search import Options
 
@@ -64,13 +64,6 @@ def test_errors_rise_with_privacy_for_every_method(found: Frontier) -> None:
     for method in METHODS:
         errors = [row.mse for row in found.rows if row.method == method]
         assert errors == sorted(errors)  # type: ignore[type-var]
-
-
-def test_the_warner_row_is_warners_matrix(found: Frontier) -> None:
-    row = next(row for row in found.rows if row.method == "warner" and row.level == 0.3)
-    matrix = schemes.warner(4, schemes.warner_at(np.array(PRIOR.shares), 0.3))
-    mse = float(response.record_mse(matrix, np.array(PRIOR.shares))) / 1000
-    assert row.mse == pytest.approx(mse, rel=1e-12)
 
 
 def test_same_seed_same_front_and_another_method_changes_no_other(found: Frontier) -> None:

@@ -68,12 +68,11 @@ class FrontierPoint:
 
     Attributes:
         limits: the prior and the required privacy.
-        matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs (up to
-            `MAX_EXACT_CATEGORIES`; more beyond).
-            None if the search found none.
+        matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs; beyond
+            `MAX_EXACT_CATEGORIES` with some thousand, or None if those drawn make no mechanism.
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
-        near_rows: which of `extreme_rows(limits)` matter; for the next point of a frontier.
+        near_rows: which of the kinds of rows matter; for the next point of a frontier.
 
     Raises:
         SolverError: if the error is below the bound by more than rounding. Then the matrix breaks

@@ -260,13 +260,6 @@ def test_the_bound_is_rounded_down_and_by_very_little(limits: Limits) -> None:
         assert proven > exact * Fraction(999_999_999, 1_000_000_000)
 
 
-def test_the_identity_and_no_limit_prove_what_a_sample_has_anyway() -> None:
-    limits = average_limits(SKEWED, 0.0)
-    # K = D: Z = 1, ‖q‖²/(1·q) ≤ max q, which λ = 0 and m = 1 price exactly.
-    proven = by_rows(limits, np.eye(4), np.zeros(4))
-    assert proven == pytest.approx(1 - SKEWED @ SKEWED, rel=1e-12)
-
-
 def honest() -> Certificate:
     limits = average_limits(NORMAL_TEN, 0.5)
     return certify(limits, np.eye(10) - NORMAL_TEN, np.zeros(10))
