@@ -64,6 +64,13 @@ def test_neighbours_that_are_least_unlike_are_merged_until_few_groups_are_left()
     assert found == [[4, 2, 0, 3, 1], [3, 1, 0, 2, 1], [2, 1, 0, 1, 1], [1, 1, 0, 1, 1]]
 
 
+def test_more_categories_than_kinds_can_be_counted_are_grouped_without_a_warning() -> None:
+    limits = average_limits(np.full(1100, 1 / 1100), 0.5, 0.3)
+    found = groups.of_like_shares(limits, 10)
+    assert 2 <= len(np.bincount(found)) < 10
+    assert n_kinds(limits, np.bincount(found)) <= MOST_KINDS
+
+
 @pytest.mark.parametrize("delta", [None, 0.15])
 def test_groups_have_no_more_kinds_of_rows_than_can_be_compared(delta: float | None) -> None:
     prior = np.logspace(0, -2, 100) / np.logspace(0, -2, 100).sum()
