@@ -210,7 +210,8 @@ def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
     >>> n_kinds(local_limits([0.5, 0.3, 0.2], 1.0), np.array([1, 2]))
     6.0
     """
-    number = math.prod((sizes + 1.0).tolist())  # infinite beyond 10³⁰⁸, without a warning
+    # Infinite beyond 10³⁰⁸, without a warning.
+    number: float = math.prod((sizes + 1.0).tolist())
     whole, part = (0, 0.0) if limits.most_posterior is None else sum_bound(limits.most_posterior)
     if part > 0.0 and number <= MOST_KINDS:
         # Coefficients of Π (1 + z + … + z^size): kinds that name so many categories.

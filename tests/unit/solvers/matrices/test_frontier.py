@@ -190,6 +190,16 @@ def test_beyond_sixteen_categories_a_mechanism_is_near_the_proven_bound(
     assert 0 <= point.gap < most_gap
 
 
+def test_where_drawn_answers_are_too_few_the_truth_or_no_answer_is_the_mechanism() -> None:
+    prior = np.logspace(0, -3, 100) / np.logspace(0, -3, 100).sum()
+    limits = average_limits(prior, 0.9 * (1 - prior.max()))
+    point = frontier.solve(limits)
+    assert point.matrix is not None
+    assert len(point.matrix) == 101
+    assert within(point.matrix, limits, margin=1e-11)
+    assert 0 <= point.gap < 0.31
+
+
 def test_a_certificate_in_groups_does_not_prove_more_nor_in_other_groups() -> None:
     certificate = frontier.solve(average_limits(STEEP, 0.5, 0.45)).certificate
     assert certificate.groups is not None
