@@ -5,7 +5,7 @@
 Ten categories from a normal distribution (equal-width bins over ±3 standard deviations), worst
 posterior 0.75, as in section VI of Huang and Du. For each level of privacy: the exact bound with
 its certificate, the mechanism that attains it, Warner's matrix, and the best square matrix of 20
-starts beside the best of many. Then the bound for up to 16 categories, and the evolutionary search.
+starts beside the best of many. Then the bound for 4 to 41 categories, and the evolutionary search.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def whole_part(prior: np.ndarray) -> None:
 
 
 def size_part() -> None:
-    for n in (4, 8, 12, 16):
+    for n in (4, 8, 12, 16, 20, 41):
         prior = normal_prior(n)
         for name, limits in (
             ("average", average_limits(prior, 0.5 * (1.0 - prior.max()))),

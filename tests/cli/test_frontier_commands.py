@@ -77,26 +77,6 @@ def test_a_frontier_is_printed_and_written(deniable, place):
     assert "hypervolume" in done.err
 
 
-@pytest.mark.slow
-def test_same_seed_same_files_another_seed_another_search(deniable, place):
-    def run(seed, output):
-        done = deniable(
-            "frontier", "--prior", "p.json", "--privacy", "0.3", "--methods", "search",
-            "--generations", "30", "--population", "20", "--archive", "20", "--seed", seed,
-            "--output", output,
-        )  # fmt: skip
-        assert done.status == 0, done.err
-        return {
-            str(file.relative_to(place / output)): file.read_bytes()
-            for file in (place / output).rglob("*")
-            if file.is_file()
-        }
-
-    first = run(1, "a")
-    assert run(1, "b") == first
-    assert run(2, "c")["frontier.json"] != first["frontier.json"]
-
-
 def test_a_picked_point_randomizes_estimates_is_inspected_and_shared(deniable, place, traced):
     done = deniable(
         "frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"
@@ -188,27 +168,15 @@ def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
 
 def test_matrices_alone_make_a_mechanism(deniable, place, traced):
     assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
-    result = deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--json")
-    assert result.json["method"] == "matrix"
-    refused(
-        deniable("design", "--categories", "4", "--matrix", "a1=m.json", "--epsilon", "1"),
-        "every attribute has a matrix",
-    )
-    refused(deniable("design", "--categories", "3", "--matrix", "a1=m.json"), "for 4 categories")
-    refused(
-        deniable(
-            "design",
-            "--categories",
-            "4,2",
-            "--matrix",
-            "a1=m.json",
-            "--matrix",
-            "a1=m.json",
-            "--attribute-epsilon",
-            "1",
-        ),
-        "given twice",
-    )
+    four = ["design", "--categories", "4", "--matrix", "a1=m.json"]
+    assert deniable(*four, "--json").json["method"] == "matrix"
+    refused(deniable(*four, "--epsilon", "1"), "every attribute has a matrix")
+    refused(deniable("design", "--categories", "3", *four[3:]), "for 4 categories")
+    twice = ["--matrix", "a1=m.json", "--attribute-epsilon", "1"]
+    refused(deniable("design", "--categories", "4,2", *four[3:], *twice), "given twice")
+    (place / "flat.json").write_text(json.dumps([[0.25] * 4] * 4))
+    flat = ["--matrix", "age=flat.json", "--attribute-epsilon", "1"]
+    refused(deniable("design", "--schema", "s.toml", *flat), "flat.json", "singular")
 
 
 def test_a_prior_read_from_the_data_is_said_to_be_a_disclosure(deniable, place):
@@ -222,14 +190,6 @@ def test_a_prior_read_from_the_data_is_said_to_be_a_disclosure(deniable, place):
     assert "disclosure" in about["disclosure"]
     assert about["attribute"]["name"] == "age"
     assert np.allclose(about["prior"], [0.4, 0.3, 0.2, 0.1])
-    merged = deniable(
-        "frontier", "--column", "t.csv:age,sex", "--schema", "s.toml", "--privacy", "0.3",
-        "--methods", "warner,bound", "--output", "g",
-    )  # fmt: skip
-    assert merged.status == 0, merged.err
-    about = json.loads((place / "g" / "about.json").read_text())
-    assert about["attribute"]["name"] == "age+sex"
-    assert len(about["prior"]) == 8
 
 
 def test_a_prior_is_read_from_files_of_every_form(deniable, place):
@@ -278,32 +238,18 @@ def test_beyond_sixteen_categories_it_is_said_that_the_bound_is_proven_only(deni
     assert bound["bound"] == "proven"
     assert 1 <= bound["ratio"] < 1.01
     assert (place / "f" / "certificates" / "0.3.json").exists()
-    shown = deniable(
-        "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "g",
-        "--methods", "warner,bound",
-    )  # fmt: skip
-    assert "bound" in shown.out
-    assert "above" not in shown.out
 
 
 BAD = [
     (["--prior", "zero.json"], "zero.json: prior: entry 3 is not above 0"),
-    (["--prior", "short.json"], "short.json: prior: its entries sum to 0.9"),
-    (["--prior", "none.json"], "none.json: cannot be read"),
     (["--prior", "t.csv"], "JSON list of shares"),
     (["--prior", "p.json", "--delta", "0.3"], "likeliest category has probability 0.4"),
-    (["--prior", "p.json", "--delta", "1.2"], "to 1"),
     (["--prior", "p.json", "--privacy", "0.6"], "it must be from 0 to 0.5999994"),
-    (["--prior", "p.json", "--privacy", "-0.1"], "it must be from 0"),
     (["--prior", "p.json", "--privacy", "x"], "--privacy: 'x' is not a number"),
-    (["--prior", "p.json", "--epsilon-ldp", "0"], "from 0.001"),
     (["--prior", "p.json", "--epsilon-ldp", "1", "--privacy", "0.3"], "one is the axis"),
-    (["--prior", "p.json", "--epsilon-ldp", "1", "--delta", "0.5"], "bounds it by itself"),
     (["--prior", "p.json", "--methods", "best"], "there is no method 'best'"),
-    (["--prior", "p.json", "--records", "0"], "at least 1"),
     (["--prior", "p.json", "--population", "1", "--methods", "search"], "population_size"),
     (["--column", "t.csv:weight"], "there is no column 'weight'"),
-    (["--column", "t.csv"], "such as data.csv:age"),
     (["--distribution", "cauchy,3"], "normal, gamma, uniform"),
     (["--prior", "p.json", "--distribution", "normal,3"], "give one prior"),
     ([], "give one prior"),
@@ -315,7 +261,6 @@ BAD = [
 @pytest.mark.parametrize(("words", "problem"), BAD)
 def test_bad_input_is_one_sentence_and_leaves_nothing(deniable, place, words, problem):
     (place / "zero.json").write_text("[0.5, 0.5, 0]")
-    (place / "short.json").write_text("[0.5, 0.4]")
     before = sorted(place.iterdir())
     refused(deniable("frontier", *words, "--output", "f"), problem)
     assert sorted(place.iterdir()) == before
@@ -338,38 +283,20 @@ def test_a_folder_is_not_replaced_unless_it_is_a_frontier_and_force_is_given(
     ("words", "problem"),
     [
         (["--privacy", "0.5"], "the most private is at 0.3"),
-        (["--privacy", "0.3", "--method", "search"], "no matrix of method 'search'"),
-        (["--epsilon-ldp", "1"], "chosen by --privacy"),
         ([], "either --privacy or --epsilon-ldp"),
-        (["--privacy", "0.3", "--schema", "s.toml", "--name", "sex"], "2 categories"),
         (["--privacy", "0.3", "--schema", "s.toml", "--name", "weight"], "no attribute 'weight'"),
     ],
 )
 def test_a_point_that_is_not_there_is_refused(deniable, place, traced, words, problem):
     refused(deniable("frontier", "pick", "f", *words, "--output", "m.json"), problem)
     assert not (place / "m.json").exists()
-
-
-def test_a_frontier_that_was_altered_is_not_picked_from(deniable, place, traced):
-    proof = traced / "certificates" / "0.3.json"
-    plain = json.loads(proof.read_text())
-    proof.write_text(json.dumps({**plain, "claim": plain["claim"] * 1.01}))
-    refused(
-        deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json"), "proves only"
-    )
-    refused(
-        deniable("frontier", "pick", "nowhere", "--privacy", "0.3", "--output", "m.json"),
-        "nowhere: this is not a folder that frontier has made",
-    )
+    nowhere = deniable("frontier", "pick", "nowhere", *words, "--output", "m.json")
+    refused(nowhere, "nowhere: this is not a folder that frontier has made")
 
 
 def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
-    assert (
-        deniable(
-            "frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"
-        ).status
-        == 0
-    )
+    pick = ["frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"]
+    assert deniable(*pick).status == 0
     share = ["share", "t.csv", "--output", "release"]
     refused(deniable(*share), "either --schema")
     refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
@@ -382,23 +309,6 @@ def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
     assert deniable(*share, "--schema", "s.toml", "--epsilon", "2", "--force").status == 0
     record = json.loads((place / "release" / "record.json").read_text())
     assert record["release"]["columns"] == ["age", "sex"]
-
-
-def test_a_singular_matrix_is_refused(deniable, place):
-    (place / "flat.json").write_text(json.dumps([[0.25] * 4] * 4))
-    refused(
-        deniable(
-            "design",
-            "--schema",
-            "s.toml",
-            "--matrix",
-            "age=flat.json",
-            "--attribute-epsilon",
-            "1",
-        ),
-        "flat.json",
-        "singular",
-    )
 
 
 def test_a_bound_above_a_matrix_of_the_program_is_one_sentence(deniable, place, monkeypatch):

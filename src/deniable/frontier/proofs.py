@@ -1,7 +1,7 @@
 """Certificates of the bound as plain values, and back."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -27,23 +27,14 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     directions: list[list[float]]
     multipliers: list[float]
     claim: float
-    splits: list[list[float]] | None = None
-    squares: list[list[float]] | None = None
-    part_splits: list[list[float]] | None = None
-    outside: list[float] | None = None
+    groups: list[Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]] | None = None
 
 
 def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
     """Return a certificate as plain values; JSON's shortest decimals keep every bit."""
     limits = certificate.limits
-    helps = {
-        "splits": certificate.splits,
-        "squares": certificate.squares,
-        "part_splits": certificate.part_splits,
-        "outside": certificate.outside,
-    }
-    stored = {name: table.tolist() for name, table in helps.items() if table is not None}
-    return stored | {
+    groups = None if certificate.groups is None else certificate.groups.tolist()
+    return {
         "statement": "n N MSE is at least the claim for every mechanism within these limits "
         "(docs/proofs/frontier.md, Theorem 5)",
         "prior": limits.prior.tolist(),
@@ -53,6 +44,7 @@ def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
         "claim": certificate.claim,
         "directions": certificate.directions.tolist(),
         "multipliers": certificate.multipliers.tolist(),
+        "groups": groups,
     }
 
 
@@ -71,10 +63,7 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         _table(stored.directions),
         np.array(stored.multipliers),
         stored.claim,
-        None if stored.splits is None else _table(stored.splits),
-        None if stored.squares is None else _table(stored.squares),
-        None if stored.part_splits is None else _table(stored.part_splits),
-        None if stored.outside is None else np.array(stored.outside),
+        None if stored.groups is None else np.array(stored.groups, dtype=np.intp),
     )
     verify(certificate)
     return certificate
@@ -91,5 +80,5 @@ def _limits(stored: StoredCertificate) -> Limits:
 
 def _table(rows: list[list[float]]) -> Any:
     if len({len(row) for row in rows}) != 1:
-        raise InputError("certificate: its directions, splits or squares are no matrix")
+        raise InputError("certificate: its directions are no matrix")
     return np.array(rows)

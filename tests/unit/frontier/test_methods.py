@@ -64,18 +64,6 @@ def test_warner_up_and_frapp_are_one_family(limits: Limits) -> None:
         assert np.allclose(matrix_of(name, trial(limits)), warner, atol=1e-13)
 
 
-@pytest.mark.parametrize("limits", LIMITS)
-def test_the_best_subset_size_is_never_worse_than_single_categories(limits: Limits) -> None:
-    subset, warner = (matrix_of(name, trial(limits)) for name in ("subset", "warner"))
-    prior = limits.prior
-    assert response.record_mse(subset, prior) <= response.record_mse(warner, prior) * (1 + 1e-9)
-
-
-def test_subsets_of_two_are_best_of_four_at_a_small_epsilon() -> None:
-    matrix = matrix_of("subset", trial(local_limits(np.full(4, 0.25), 0.1)))
-    assert matrix.shape == (6, 4)
-
-
 def test_a_square_search_beyond_its_size_is_refused() -> None:
     with pytest.raises(InputError, match="up to 20"):
         matrix_of("square", trial(average_limits(np.full(21, 1 / 21), 0.3)))

@@ -13,7 +13,7 @@ from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Request, trace
 from deniable.laws import DesignedChannel
 from deniable.schema import Attribute, Schema
-from deniable.solvers.matrices import response, sets
+from deniable.solvers.matrices import frontier, response
 
 PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test")
 
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path
 def test_a_bound_without_a_mechanism_cannot_be_picked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sets, "mechanism", lambda *args: (None, args[2]))
+    monkeypatch.setattr(frontier, "drawn_mechanism", lambda *_: None)
     wide = trace(Request(from_distribution("normal,17"), (0.3,), methods=("bound",)))
     folder.write(tmp_path / "f", wide, overwrite=False)
     with pytest.raises(InputError, match="no mechanism"):

@@ -11,11 +11,10 @@ from deniable.frontier.proofs import certificate_from_plain, certificate_to_plai
 from deniable.solvers.matrices import frontier
 from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 
-PRIOR = [0.5, 0.3, 0.2]
+# Where the closed form proves less than the certificate does.
 KINDS = [
-    average_limits(PRIOR, 0.3),
-    average_limits(PRIOR, 0.3, 0.7),
-    local_limits(PRIOR, 1.0),
+    average_limits([0.625, 0.25, 0.125], 0.36, 0.64),
+    local_limits([0.5, 0.3, 0.2], 1.0),
     average_limits(np.geomspace(1, 100, 17) / np.geomspace(1, 100, 17).sum(), 0.72),
 ]
 
@@ -34,6 +33,8 @@ def test_a_certificate_comes_back_as_it_was(limits: Limits) -> None:
     assert np.array_equal(back.directions, certificate.directions)
     assert np.array_equal(back.limits.prior, limits.prior)
     assert back.limits.epsilon == limits.epsilon
+    assert (back.groups is None) == (limits.n_categories == 3)
+    assert np.array_equal(back.groups, certificate.groups)
 
 
 @pytest.mark.parametrize("limits", KINDS)
@@ -54,6 +55,10 @@ def test_a_claim_that_is_not_proved_is_refused(limits: Limits) -> None:
         ({"privacy": None}, "either a privacy or an epsilon"),
         ({"directions": [[1.0, 2.0], [3.0]]}, "no matrix"),
         ({"directions": [[1.0]]}, "3 x 3"),
+        ({"groups": [0, 1]}, "the group"),
+        ({"groups": [0, 2, 3]}, "the group"),
+        ({"groups": [0, 1, -1]}, "cannot be read"),
+        ({"groups": [0, 1, 10**30]}, "cannot be read"),
         ({"prior": [0.5, 0.3, 0.3]}, "sum to 1.1"),
     ],
 )

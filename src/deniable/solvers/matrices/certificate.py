@@ -31,7 +31,6 @@ so that tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²) is a lower bound.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -41,16 +40,21 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.response import checked_prior
 
 MAX_EXACT_CATEGORIES = 16
-"""Above this many categories the extreme rows, about 2^n, are too many to enumerate."""
+"""Above this many categories the extreme rows, about 2^n, are not listed one by one."""
+
+MOST_KINDS = 1 << 18
+"""Kinds of rows that are compared: 16 categories have up to 1.7 · 10⁵ rows (65,535 sets, and with a
+worst posterior between 1/9 and 1/8 102,960 rows with a part)."""
 
 MAX_EPSILON = 30.0
 """Above this many nats e^−ε leaves no trace in floating-point rows; it protects nothing either."""
 
-# Closer than this to the least possible A (or δ), relative to the room 1 − max p, the program has
-# no interior left to speak of.
 _LEAST_ROOM = 1e-6
+"""A and δ are at least so far above the least possible, max p, as a fraction of 1 − max p: nearer,
+the program has no interior left to speak of."""
 
-_EPS = float(np.finfo(np.float64).eps)
+
+Groups = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +142,50 @@ def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
     return Limits(p, None, None, float(epsilon))
 
 
+@dataclass(frozen=True, eq=False)
+class RowKinds:
+    """Extreme rows that differ only in which categories of a group they name, one of each kind.
+
+    A row is v for average privacy and p∘(1 + (e^ε − 1) v) under ε-LDP, where v is 1 for the
+    categories that it names, φ for at most one that it names in part, and 0 for the others.
+
+    Attributes:
+        sums: Σ v over each group, shape (number of kinds, number of groups).
+        squares: Σ v² over each group, same shape.
+    """
+
+    sums: FloatArray
+    squares: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+
+def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
+    """Return every kind of extreme row (docs/proofs/frontier.md, Theorem 3).
+
+    Args:
+        limits: the required privacy.
+        sizes: how many categories each group has, shape (number of groups,).
+    """
+    grids = np.meshgrid(*[np.arange(size + 1.0) for size in sizes], indexing="ij")
+    count: FloatArray = np.stack([grid.ravel("F") for grid in grids], axis=1)
+    named = count.sum(axis=1)
+    if limits.epsilon is not None:
+        count = count[(named > 0) & (named < sizes.sum())]
+        return RowKinds(count, count)
+    whole, part = (0, 0.0) if limits.most_posterior is None else sum_bound(limits.most_posterior)
+    full = count[named >= max(1, whole + (part > 0))]
+    if part == 0.0:
+        return RowKinds(full, full)
+    row, group = np.nonzero((named == whole)[:, None] & (count < sizes))
+    extra = np.eye(len(sizes))[group]
+    return RowKinds(
+        np.concatenate([full, count[row] + part * extra]),
+        np.concatenate([full, count[row] + part**2 * extra]),
+    )
+
+
 def extreme_rows(limits: Limits, *, inside: bool = False) -> FloatArray:
     """Return every extreme allowed row, each of cost 1, shape (number of rows, n).
 
@@ -151,32 +199,38 @@ def extreme_rows(limits: Limits, *, inside: bool = False) -> FloatArray:
     n = limits.n_categories
     if n > MAX_EXACT_CATEGORIES:
         raise InputError(
-            f"prior: the exact bound takes at most {MAX_EXACT_CATEGORIES} categories, not {n}; "
-            "use the closed-form bound"
+            f"prior: extreme rows are listed for at most {MAX_EXACT_CATEGORIES} categories, not {n}"
         )
-    subsets: FloatArray = np.array(
-        (np.arange(1, 1 << n)[:, None] >> np.arange(n)) & 1, dtype=np.float64
-    )
-    if limits.epsilon is not None:
-        # 1 + (e^ε − 1) 1_B for proper B, divided by e^ε; widened by a few units in the last place.
-        low = math.exp(-limits.epsilon) * (1.0 + (16.0 if inside else -4.0) * _EPS)
-        rows = np.where(subsets[:-1] == 1, 1.0, low) * limits.prior
-        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
-    if limits.most_posterior is None:
-        return subsets
-    whole, part = sum_bound(limits.most_posterior)
-    sizes = subsets.sum(axis=1)
-    full: FloatArray = subsets[sizes >= whole + (part > 0)]
-    if part == 0.0:
-        return np.asarray(full)
-    partial = []
-    for members in combinations(range(n), whole):
-        for extra in set(range(n)).difference(members):
-            row = np.zeros(n)
-            row[list(members)] = 1.0
-            row[extra] = part
-            partial.append(row)
-    return np.concatenate([full, np.array(partial).reshape(-1, n)])
+    return rows_of(limits, row_kinds(limits, np.ones(n, dtype=np.intp)).sums, inside=inside)
+
+
+def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
+    """At least the number of `row_kinds`, without making them.
+
+    >>> n_kinds(local_limits([0.5, 0.3, 0.2], 1.0), np.array([1, 2]))
+    6.0
+    """
+    # Infinite beyond 10³⁰⁸, without a warning.
+    number: float = math.prod((sizes + 1.0).tolist())
+    whole, part = (0, 0.0) if limits.most_posterior is None else sum_bound(limits.most_posterior)
+    if part > 0.0 and number <= MOST_KINDS:
+        # Coefficients of Π (1 + z + … + z^size): kinds that name so many categories.
+        of_size = np.ones(1)
+        for size in sizes:
+            of_size = np.convolve(of_size, np.ones(size + 1))
+        others = min(len(sizes), int(sizes.sum()) - whole)
+        number += float(of_size[whole]) * others if others > 0 else 0.0
+    return number
+
+
+def rows_of(limits: Limits, named: FloatArray, *, inside: bool = True) -> FloatArray:
+    """The rows of cost 1 for v of `RowKinds`, shape (number of rows, n)."""
+    if limits.epsilon is None:
+        return named
+    # p∘(1 + (e^ε − 1) v), divided by e^ε; moved by a few units in the last place.
+    low = math.exp(-limits.epsilon) * (1.0 + (16.0 if inside else -4.0) * 2.0**-52)
+    rows = np.where(named == 1.0, 1.0, low) * limits.prior
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def sum_bound(most_posterior: float) -> tuple[int, float]:
@@ -195,14 +249,6 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
     part = float(inverse - whole)
     part = math.nextafter(part, 0.0) if part > 1e-12 else 0.0
     return whole, part
-
-
-def shape_of_rows(limits: Limits) -> tuple[int, float]:
-    """(fewest categories whose entries may all be 1, φ of the rows with one fewer, or 0)."""
-    if limits.most_posterior is None:
-        return 1, 0.0
-    whole, part = sum_bound(limits.most_posterior)
-    return whole + (part > 0), part
 
 
 def closed_form_bound(limits: Limits) -> float:
@@ -224,7 +270,7 @@ def closed_form_bound(limits: Limits) -> float:
         # (E − 1)² β(1 − β)/(1 + (E − 1)β)² ≤ (E − 1)²/(4E) for a row with p(B) = β.
         roots = np.sqrt(np.sort(limits.prior)[:-1]).sum()
         bound = max(bound, float(roots / math.sinh(limits.epsilon / 2.0)) ** 2)
-    return bound * (1.0 - 1e-12)
+    return float(bound) * (1.0 - 1e-12)
 
 
 def _agreement(limits: Limits, square: float) -> float:
@@ -270,10 +316,9 @@ def _local_agreement(limits: Limits, square: float) -> float:
     return max(best, float(values[inside].max(initial=0.0)))
 
 
-_UNIT = float(np.finfo(np.float64).eps) / 2
-
-# Another machine may add up in another order; its own rigorous bound then differs by about this.
 _CLAIM_SLACK = 1e-12
+"""A claim is so much below the bound, as a fraction: another machine may add up in another order,
+and its own rigorous bound then differs by some hundred roundings of 2⁻⁵³."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,21 +330,15 @@ class Certificate:
         directions: Z, shape (n, n).
         multipliers: λ, shape (n,).
         claim: the lower bound on n·N·MSE that is claimed.
-        splits: beyond `MAX_EXACT_CATEGORIES`, what helps to bound the excess of all rows at once,
-            shape (n, n); any numbers do, and None stands for zeros.
-        squares: further help there, shape (any, n + 1): ‖R (1, 1_B)‖² is added; None for none.
-        part_splits: as `splits`, for the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋.
-        outside: as the splits, for the categories that a set leaves out, shape (n,).
+        groups: the group of each category, 0, 1, …, shape (n,): rows that name as many categories
+            of each group are checked together. None if every category is by itself.
     """
 
     limits: Limits
     directions: FloatArray
     multipliers: FloatArray
     claim: float
-    splits: FloatArray | None = None
-    squares: FloatArray | None = None
-    part_splits: FloatArray | None = None
-    outside: FloatArray | None = None
+    groups: Groups | None = None
 
     @property
     def record_mse(self) -> float:
@@ -311,35 +350,25 @@ def certify(
     limits: Limits,
     directions: FloatArray,
     multipliers: FloatArray,
-    splits: FloatArray | None = None,
-    squares: FloatArray | None = None,
-    part_splits: FloatArray | None = None,
-    outside: FloatArray | None = None,
+    groups: Groups | None = None,
 ) -> Certificate:
     """Return the certificate that claims all that Z and λ prove.
 
     Raises:
-        InputError: if the shapes do not fit.
+        InputError: as `proven_bound`.
     """
-    helps = splits, squares, part_splits, outside
-    claim = proven_bound(limits, directions, multipliers, *helps) * (1.0 - _CLAIM_SLACK)
-    return Certificate(limits, directions, multipliers, claim, *helps)
+    claim = proven_bound(limits, directions, multipliers, groups) * (1.0 - _CLAIM_SLACK)
+    return Certificate(limits, directions, multipliers, claim, groups)
 
 
 def verify(certificate: Certificate) -> float:
     """Recompute what Z and λ prove, and return it: a lower bound on n·N·MSE.
 
     Raises:
-        InputError: if that is less than the certificate claims.
+        InputError: if that is less than the certificate claims, or as `proven_bound`.
     """
     proven = proven_bound(
-        certificate.limits,
-        certificate.directions,
-        certificate.multipliers,
-        certificate.splits,
-        certificate.squares,
-        certificate.part_splits,
-        certificate.outside,
+        certificate.limits, certificate.directions, certificate.multipliers, certificate.groups
     )
     if not proven >= certificate.claim:
         raise InputError(
@@ -353,72 +382,64 @@ def proven_bound(
     limits: Limits,
     directions: FloatArray,
     multipliers: FloatArray,
-    splits: FloatArray | None = None,
-    squares: FloatArray | None = None,
-    part_splits: FloatArray | None = None,
-    outside: FloatArray | None = None,
+    groups: Groups | None = None,
 ) -> float:
-    """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously; 0 if none.
+    """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously.
+
+    Where that is less than `closed_form_bound`, the latter, which needs no certificate.
 
     A sum of N products has an error of at most about N u times the sum of their absolute values,
     in whatever order it is added up (Higham 2002, section 3.1). Every quantity is therefore
     evaluated with its sum of absolute values, and moved by θ = 8(n + 8) u times that to the safe
     side; u = 2⁻⁵³. This covers the rounding of the rows and of the prior as well.
 
-    Up to `MAX_EXACT_CATEGORIES` the largest excess m is found over all extreme rows; beyond, it is
-    bounded from above by `most_excess`.
+    Args:
+        limits: the prior and the required privacy.
+        directions: Z, shape (n, n).
+        multipliers: λ, shape (n,).
+        groups: as of `Certificate`.
 
     Raises:
-        InputError: if the shapes do not fit.
+        InputError: if the shapes do not fit, or there are more than `MOST_KINDS` kinds of rows.
     """
-    if limits.n_categories <= MAX_EXACT_CATEGORIES:
-        return bound_over(limits, extreme_rows(limits), directions, multipliers)
-    Z, multiplier = _checked(limits, directions, multipliers)
-    excess = most_excess(limits, Z, multiplier, splits, squares, part_splits, outside)
-    return _bound_by(limits, excess, Z, multiplier)
+    n = limits.n_categories
+    divided = np.arange(n) if groups is None else np.asarray(groups)
+    present = np.unique(divided)
+    if divided.shape != (n,) or not np.array_equal(present, np.arange(len(present))):
+        raise InputError(f"certificate: it needs the group, 0, 1, …, of each of {n} categories")
+    sizes = np.bincount(divided)
+    if (number := n_kinds(limits, sizes)) > MOST_KINDS:
+        raise InputError(
+            f"certificate: {number:.3g} kinds of rows are too many to check; with groups of "
+            f"categories it may be at most {MOST_KINDS}"
+        )
+    by_kinds = bound_over(limits, row_kinds(limits, sizes), directions, multipliers, divided)
+    return max(by_kinds, closed_form_bound(limits))
 
 
 def bound_over(
-    limits: Limits, rows: FloatArray, directions: FloatArray, multipliers: FloatArray
+    limits: Limits,
+    kinds: RowKinds,
+    directions: FloatArray,
+    multipliers: FloatArray,
+    groups: Groups,
 ) -> float:
-    """As `proven_bound`, with the extreme rows at hand; a bound only if all of them are given.
-
-    Args:
-        limits: the prior and the required privacy.
-        rows: `extreme_rows(limits)`.
-        directions: Z, shape (n, n).
-        multipliers: λ, shape (n,).
+    """What Z and λ prove over these kinds of rows, or 0; a bound only if all kinds are given.
 
     Raises:
-        InputError: if the shapes do not fit.
+        InputError: if the shapes do not fit, or a number is not finite.
     """
-    Z, multiplier = _checked(limits, directions, multipliers)
-    return _bound_by(limits, _most_excess(rows, Z, multiplier, _theta(limits)), Z, multiplier)
-
-
-def _theta(limits: Limits) -> float:
-    return 8.0 * (limits.n_categories + 8) * _UNIT
-
-
-def _checked(
-    limits: Limits, directions: FloatArray, multipliers: FloatArray
-) -> tuple[FloatArray, FloatArray]:
     n = limits.n_categories
     Z, multiplier = np.asarray(directions, float), np.asarray(multipliers, float)
     if Z.shape != (n, n) or multiplier.shape != (n,):
         raise InputError(f"certificate: it needs a {n} x {n} matrix and {n} multipliers")
     if not (np.isfinite(Z).all() and np.isfinite(multiplier).all()):
         raise InputError("certificate: every number must be finite")
-    return Z, multiplier
-
-
-def _bound_by(limits: Limits, excess: float, Z: FloatArray, multiplier: FloatArray) -> float:
-    """tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²), rounded down, for an excess m that is not too small."""
-    theta = _theta(limits)
+    theta = 8.0 * (n + 8) * 2.0**-53
     p = limits.prior
     # Denominator, rounded up: λ·p + m b − ‖Zᵀp‖².
     along, along_size = Z.T @ p, np.abs(Z).T @ p
-    spent = excess * limits.budget
+    spent = most_excess(limits, kinds, Z, multiplier, groups) * limits.budget
     bottom = float(multiplier @ p + spent - along @ along)
     size = float(np.abs(multiplier) @ p + spent + along_size @ along_size)
     bottom += theta * size
@@ -432,216 +453,58 @@ def _bound_by(limits: Limits, excess: float, Z: FloatArray, multiplier: FloatArr
 
 
 def most_excess(
-    limits: Limits,
-    Z: FloatArray,
-    multiplier: FloatArray,
-    splits: FloatArray | None = None,
-    squares: FloatArray | None = None,
-    part_splits: FloatArray | None = None,
-    outside: FloatArray | None = None,
+    limits: Limits, kinds: RowKinds, Z: FloatArray, multiplier: FloatArray, groups: Groups
 ) -> float:
-    """An upper bound on m of the certificate for any number of categories, rounded up.
+    """An upper bound on m of the certificate over all rows of these kinds, rounded up.
 
-    Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2. With q = b + a∘1_B that is
-    c₀ + Σ_{x ∈ B} (c(x) + Σ_{x' ∈ B, x' ≠ x} R(x, x')), R(x, x') = a(x) a(x') P(x, x') + S(x, x'),
-    for any S with S(x', x) = −S(x, x'). For any V the sum of V(x, x') over x ≠ x' outside B may be
-    added, as it is linear in the pairs in B, and taken off again. Given |B| = k, an inner sum is at
-    most that of the k − 1 largest R(x, ·) if x is in B, and of the n − k − 1 largest −V(x, ·) if
-    not; B has the k for which the difference is largest. Any square may be added before; small sets
-    are compared one by one (`listed_sizes`).
-
-    Args:
-        limits: the prior and the required privacy.
-        Z: directions, shape (n, n).
-        multiplier: λ, shape (n,).
-        splits: S is half of what these differ from their transpose, and half of their sum with it
-            V, but for `outside`; None for none.
-        squares: R of the square ‖R (1, 1_B)‖² that is added for sets, shape (any, n + 1).
-        part_splits: as `splits`, for rows 1_S + φ 1_j.
-        outside: h, shape (n,): (h(x') − h(x))/2 is added to V(x, x').
-
-    Raises:
-        InputError: if the splits, the squares or h have another shape.
+    Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2: for rows v it is
+    Σ v(x)² P(x, x) + Σ_{x ≠ x'} v(x) v(x') P(x, x'), at most what it is with those of largest
+    P(x, x) in each group and the largest P(x, x') of each two groups: the same for all rows of a
+    kind. Under ε-LDP 1 + (e^ε − 1) v takes the place of v, and p(x) p(x') P(x, x') that of
+    P(x, x').
 
     Source: docs/proofs/frontier.md, Theorem 7.
     """
     n = limits.n_categories
-    theta = _theta(limits)
-    skew, left_out = _halves(splits, n, "splits")
-    h = _table(None if outside is None else np.asarray(outside)[None], 1, n, "outside")[0]
+    theta = 8.0 * (n + 8) * 2.0**-53
     size = np.abs(Z) @ np.abs(Z).T + (np.abs(multiplier)[:, None] + np.abs(multiplier)) / 2.0
-    # That much more of `size` than the product needs covers the sums of the entries below.
-    P = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
-    R = _table(squares, None, n + 1, "squares")
-    more = R.T @ R + theta * (1.0 + len(R)) * (np.abs(R).T @ np.abs(R))
-    least, part = shape_of_rows(limits)
-    largest = listed_sizes(n)[-1]
+    pairs = Z @ Z.T - (multiplier[:, None] + multiplier) / 2.0 + theta * size
+    constant, single, total = 0.0, np.diag(pairs), kinds.sums.sum(axis=1)
     if limits.epsilon is not None:
-        # Rows p∘(1 + E 1_B), E at least e^ε − 1; of cost 1 they are divided by 1·q.
         gain = math.expm1(limits.epsilon) * (1.0 + theta)
-        W = _up(P * np.outer(limits.prior, limits.prior), theta)
-        constant = float(W.sum())
-        linear = _up(2.0 * gain * W.sum(axis=1), theta) + _up(gain**2 * np.diag(W), theta)
+        W = _up(pairs * np.outer(limits.prior, limits.prior), theta)
+        constant = float(W.sum() + theta * np.abs(W).sum())
+        # The terms of x alone: 2 E Σ_x' W(x, x') and E² W(x, x).
+        single = _up(2.0 * gain * (W.sum(axis=1) + theta * np.abs(W).sum(axis=1)), theta)
+        single = _up(single + _up(gain**2 * np.diag(W), theta), theta)
         pairs = _up(gain**2 * W, theta)
-        totals = 1.0 + gain * np.cumsum(np.sort(limits.prior))
-    else:
-        constant, linear, pairs = 0.0, np.diag(P), P
-        totals = np.sqrt(np.arange(1.0, n + 1.0))
-    best = 0.0
-    for k in range(least, min(largest, n) + 1):
-        members = sets_of(n, k)
-        some = constant + _most_listed(linear, pairs, members, theta)
-        total = totals[k - 1]
-        if limits.epsilon is not None:
-            total = 1.0 + gain * limits.prior[members].sum(axis=1)
-        best = max(best, float(_up(some / total**2, theta).max()))
-    sizes = np.arange(max(least, largest + 1), n + 1)
-    linear = _up(linear + _up(2.0 * more[0, 1:] + np.diag(more)[1:], theta), theta)
-    apart = left_out + (h - h[:, None]) / 2.0
-    rest = _most_of_sets(linear, pairs + more[1:, 1:], skew, left_out, apart, sizes, theta)
-    rest = _up(constant + more[0, 0] + rest, theta)
-    best = max(best, float(_up(rest / totals[sizes - 1] ** 2, theta).max(initial=0.0)))
-    if part > 0.0:
-        halves = _halves(part_splits, n, "part_splits")
-        best = max(best, _most_of_parts(P, *halves, least - 1, part, theta))
-    return best
+        # 1·q is at least that of the rarest categories of each group; of cost 1, rows have 1.
+        total = (1.0 + gain * _least_sums(limits.prior, groups, kinds.sums)) ** 2
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(kinds.sums.shape[1]))
+    others = np.where(np.eye(n, dtype=bool), -np.inf, pairs)[np.ix_(order, order)]
+    between = np.maximum.reduceat(np.maximum.reduceat(others, starts, axis=0), starts, axis=1)
+    between = np.where(np.isfinite(between), between, 0.0)  # a group of one has no pair
+    own = np.diag(between)
+
+    def form(single: FloatArray, own: FloatArray, between: FloatArray) -> FloatArray:
+        image = (kinds.sums @ between) * kinds.sums
+        most = -_least_sums(-single, groups, kinds.squares)
+        return np.asarray(most + kinds.squares @ own + image.sum(axis=1))
+
+    value = constant + form(single, -own, between)
+    value += theta * (abs(constant) + form(np.abs(single), np.abs(own), np.abs(between)))
+    return max(0.0, float(_up(value / total, theta).max()))
 
 
-_MAX_SETS = 1_000_000
-
-
-def listed_sizes(n_categories: int) -> range:
-    """Sizes of sets that are few enough to be compared one by one: up to 5, and 1 and 2 always.
-
-    >>> listed_sizes(41), listed_sizes(200)
-    (range(1, 6), range(1, 3))
-    """
-    few = [k for k in (3, 4, 5) if math.comb(n_categories, k) <= _MAX_SETS]
-    return range(1, 3 + len(few))
-
-
-def sets_of(n_categories: int, size: int) -> npt.NDArray[np.intp]:
-    """All sets of one size, shape (number of sets, size)."""
-    every = np.fromiter(chain.from_iterable(combinations(range(n_categories), size)), np.intp)
-    return every.reshape(-1, size)
-
-
-def _table(given: FloatArray | None, n_rows: int | None, width: int, name: str) -> FloatArray:
-    table = np.zeros((n_rows or 1, width)) if given is None else np.asarray(given, float)
-    fits = table.ndim == 2 and table.shape[1] == width and len(table) == (n_rows or len(table))
-    if not fits or not np.isfinite(table).all():
-        raise InputError(
-            f"certificate: its {name} must be a {n_rows or 'm'} x {width} matrix of finite numbers"
-        )
-    return table
-
-
-def _halves(given: FloatArray | None, n: int, name: str) -> tuple[FloatArray, FloatArray]:
-    """(S with S(x', x) = −S(x, x'), V with V(x', x) = V(x, x') and V(x, x) = 0)."""
-    table = _table(given, n, n, name)
-    symmetric = (table + table.T) / 2.0
-    np.fill_diagonal(symmetric, 0.0)
-    return np.asarray((table - table.T) / 2.0), np.asarray(symmetric)
-
-
-def _most_listed(
-    linear: FloatArray, pairs: FloatArray, members: npt.NDArray[np.intp], theta: float
-) -> FloatArray:
-    """Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) of each set B, rounded up."""
-    some, size = linear[members].sum(axis=1), np.abs(linear)[members].sum(axis=1)
-    for a, b in combinations(range(members.shape[1]), 2):
-        entry = pairs[members[:, a], members[:, b]]
-        some, size = some + 2.0 * entry, size + 2.0 * np.abs(entry)
-    return np.asarray(some + theta * size)
-
-
-def _most_of_parts(
-    P: FloatArray,
-    skew: FloatArray,
-    left_out: FloatArray,
-    whole: int,
-    part: float,
-    theta: float,
-) -> float:
-    """At least the most of qᵀPq/(1·q) over the rows 1_S + φ 1_j with |S| = ⌊1/δ⌋, j not in S.
-
-    Entry (x, j) of a table is that of x if j is the part; `left_out` counts without j.
-    """
-    n = len(P)
-    apart, size = left_out.sum(axis=1), np.abs(left_out).sum(axis=1)
-    linear = _up(np.diag(P), theta)[:, None] + _up(2.0 * part * P, theta)
-    linear = _up(linear, theta) - 2.0 * (apart[:, None] - left_out) + 2.0 * theta * size[:, None]
-    inner = _up(_up(linear, theta) + _without(_up(P + skew + left_out, theta), whole, theta), theta)
-    outer = _without(-left_out, n - whole - 1, theta)
-    np.fill_diagonal(outer, 0.0)
-    gain = inner - outer + theta * (np.abs(inner) + np.abs(outer))
-    np.fill_diagonal(gain, -np.inf)
-    largest = -np.sort(-gain, axis=0)[:whole]
-    form = largest.sum(axis=0) + outer.sum(axis=0) + apart.sum() - 2.0 * apart
-    more = np.abs(largest).sum(axis=0) + np.abs(outer).sum(axis=0) + size.sum() + 2.0 * size
-    form = _up(form + theta * more + _up(part**2 * np.diag(P), theta), theta)
-    return float(_up(form / (whole + part), theta).max())
-
-
-def _without(R: FloatArray, number: int, theta: float) -> FloatArray:
-    """Entry (x, j): at least the sum of the `number` − 1 largest R(x, ·) but for R(x, x), R(x, j).
-
-    They are the `number` largest without R(x, j), or without the least of them.
-    """
-    n = len(R)
-    if number == 0:
-        return np.zeros((n, n))
-    others = -np.sort(-R[~np.eye(n, dtype=bool)].reshape(n, n - 1), axis=1)[:, :number]
-    rest = others.sum(axis=1)[:, None] - np.maximum(R, others[:, -1:])
-    return np.asarray(rest + theta * (np.abs(others).sum(axis=1)[:, None] + np.abs(R)))
+def _least_sums(values: FloatArray, groups: Groups, count: FloatArray) -> FloatArray:
+    """The least sum of so many values of each group, a part of one included, one per kind."""
+    least = np.zeros(len(count))
+    for group in range(count.shape[1]):
+        sums = np.concatenate([[0.0], np.cumsum(np.sort(values[groups == group]))])
+        least += np.interp(count[:, group], np.arange(len(sums)), sums)
+    return least
 
 
 def _up(value: FloatArray | float, theta: float) -> FloatArray:
     return np.asarray(value + theta * np.abs(value))
-
-
-def _most_of_sets(
-    linear: FloatArray,
-    pairs: FloatArray,
-    skew: FloatArray,
-    left_out: FloatArray,
-    apart: FloatArray,
-    sizes: npt.NDArray[np.intp],
-    theta: float,
-) -> FloatArray:
-    """At least the most of Σ_{x ∈ B} (linear + Σ_{x' ≠ x} pairs) over |B| = k for each size k.
-
-    For categories outside B `left_out` is added in pairs, and `apart`, which is `left_out` if each
-    two orders of a pair are taken together, is taken off.
-    """
-    n = len(linear)
-    linear = linear - 2.0 * left_out.sum(axis=1) + 2.0 * theta * np.abs(left_out).sum(axis=1)
-    inner = _largest(_up(pairs + skew + left_out, theta), theta)[:, sizes - 1]
-    inner = _up(_up(linear, theta)[:, None] + inner, theta)
-    outer = _largest(-apart, theta)[:, np.maximum(n - sizes - 1, 0)]
-    gain = inner - outer + theta * (np.abs(inner) + np.abs(outer))
-    ordered = -np.sort(-gain, axis=0)
-    most = np.array([ordered[:k, at].sum() for at, k in enumerate(sizes)])
-    most += outer.sum(axis=0) + left_out.sum()
-    size = np.abs(gain).sum(axis=0) + np.abs(outer).sum(axis=0) + np.abs(left_out).sum()
-    return np.asarray(most + theta * size)
-
-
-def _largest(R: FloatArray, theta: float) -> FloatArray:
-    """Entry (x, m): at least the sum of the m largest R(x, ·) but for R(x, x)."""
-    n = len(R)
-    others = R[~np.eye(n, dtype=bool)].reshape(n, n - 1)
-    largest = np.zeros((n, n))
-    largest[:, 1:] = np.cumsum(-np.sort(-others, axis=1), axis=1)
-    # The rounding of a sum is in proportion to the sum of absolute values, which these bound.
-    return np.asarray(largest + theta * np.abs(others).sum(axis=1)[:, None])
-
-
-def _most_excess(rows: FloatArray, Z: FloatArray, multiplier: FloatArray, theta: float) -> float:
-    """m, rounded up."""
-    total = rows.sum(axis=1)
-    image = np.abs(rows @ Z) + theta * (rows @ np.abs(Z))
-    spread = (image * image).sum(axis=1) / total
-    price = rows @ multiplier
-    size = spread + rows @ np.abs(multiplier)
-    return max(0.0, float((spread - price + theta * size).max()))

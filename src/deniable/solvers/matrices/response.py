@@ -14,8 +14,8 @@ import numpy.typing as npt
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 
-# Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake.
 _SUM_TOLERANCE = 1e-9
+"""Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake."""
 
 
 def checked_prior(prior: npt.ArrayLike) -> FloatArray:

@@ -16,12 +16,14 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 
-_MOST_OUTPUTS = 200_000
-_MOST_OUTPUTS_TRIED = 5_000
-# ε is accounted from integers later: so far below it, relatively, their rounding stays below it.
-_BELOW = 1e-12
-# Privacy and the worst posterior hold to rounding; a limit is kept if it is missed by no more.
+_MOST_OUTPUTS = 5_000
+"""Answers of a matrix of subsets: sets of 5 of 16 categories are 4,368."""
+
+EPSILON_MARGIN = 1e-12
+"""ε is accounted from integers later: so far below it, as a fraction, rounding stays below it."""
+
 _SLACK = 1e-15
+"""Of privacy and the worst posterior, which are about 1: a limit missed by rounding is kept."""
 
 
 def warner(n_categories: int, truth_probability: float) -> FloatArray:
@@ -104,7 +106,7 @@ def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> Flo
         subset_size: k, from 1 to n − 1.
 
     Raises:
-        InputError: if a number is out of range, or there would be more than 200,000 outputs.
+        InputError: if a number is out of range, or there would be more than 5,000 outputs.
 
     Source: Ye and Barg 2018; Wang et al. 2016.
 
@@ -195,7 +197,7 @@ def warner_at(
 
 def gamma_at(epsilon: float) -> float:
     """The λ of `frapp` for ε-LDP, in nats: a little below e^ε, so that rounding never exceeds ε."""
-    return math.exp(epsilon * (1.0 - _BELOW))
+    return math.exp(epsilon * (1.0 - EPSILON_MARGIN))
 
 
 def best_subset_selection(limits: Limits) -> FloatArray:
@@ -212,10 +214,10 @@ def best_subset_selection(limits: Limits) -> FloatArray:
     best: FloatArray | None = None
     least = math.inf
     for k in range(1, n):
-        if math.comb(n, k) > _MOST_OUTPUTS_TRIED:
+        if math.comb(n, k) > _MOST_OUTPUTS:
             continue
         if limits.epsilon is not None:
-            matrix = subset_selection(n, limits.epsilon * (1.0 - _BELOW), k)
+            matrix = subset_selection(n, limits.epsilon * (1.0 - EPSILON_MARGIN), k)
         else:
             member = subset_selection(n, 1.0, k)
             truth = np.where(member > member.mean(), 1.0, 0.0)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
 
-# A nearly singular matrix has an error of any size; farther out than this is just "far".
 _FAR = 1e3
+"""Distances are cut here, in widths of the front: nearly singular matrices have any error."""
 
 
 def dominance(privacy: FloatArray, error: FloatArray) -> npt.NDArray[np.bool_]:

@@ -37,14 +37,16 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
 from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
-from deniable.solvers.matrices.schemes import frapp, warner, warner_at
+from deniable.solvers.matrices.schemes import EPSILON_MARGIN, frapp, warner, warner_at
 
 _BACKTRACKS = 25
+"""Halvings of a step before a start is given up: 2⁻²⁵ of a step is no step."""
+
 _TO_BOUNDARY = 0.995
-# ε is accounted from integers later on: so far below it, relatively, their rounding stays below.
-_BELOW = 1e-12
-# Entries near zero are made zero if the error grows by less than this fraction of it.
+"""The part of the way to the nearest limit that a step goes, as is usual for interior points."""
+
 _COST_OF_ZEROS = 1e-5
+"""Entries near zero are made zero if the error grows by less than this fraction of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +130,14 @@ def _warner(limits: Limits) -> FloatArray:
     n = limits.n_categories
     if limits.success is None:
         assert limits.epsilon is not None
-        return frapp(n, math.exp(limits.epsilon * (1.0 - 2.0 * _BELOW)))
+        return frapp(n, math.exp(limits.epsilon * (1.0 - 2.0 * EPSILON_MARGIN)))
     return warner(n, warner_at(limits.prior, 1.0 - limits.success, limits.most_posterior))
 
 
 def _keeps(matrices: FloatArray, limits: Limits) -> FloatArray:
     if limits.success is None:
         assert limits.epsilon is not None
-        return np.asarray(epsilon(matrices) <= limits.epsilon * (1.0 - _BELOW))
+        return np.asarray(epsilon(matrices) <= limits.epsilon * (1.0 - EPSILON_MARGIN))
     kept = privacy(matrices, limits.prior) >= 1.0 - limits.success - 1e-12
     if limits.most_posterior is not None:
         kept &= worst_posterior(matrices, limits.prior) <= limits.most_posterior + 1e-12

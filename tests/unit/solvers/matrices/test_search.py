@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import frontier, response, schemes, search, spea2
+from deniable.solvers.matrices import response, schemes, search, spea2
 from deniable.solvers.matrices.certificate import average_limits, closed_form_bound
 from deniable.solvers.matrices.search import (
     Generation,
@@ -63,28 +63,6 @@ def test_after_every_generation_all_are_feasible_and_the_archive_holds_the_best(
     assert (np.diff(front.record_mse) > 0).all()
     assert result.n_generations == 60
     assert result.stopped_by == "max_generations"
-
-
-def test_the_same_seed_gives_the_same_front_and_another_another() -> None:
-    def front(seed: int) -> Matrices:
-        return search.search(SKEWED, np.random.default_rng(seed), options=SMALL).front
-
-    first, again, other = front(3), front(3), front(4)
-    assert (first.matrices == again.matrices).all()
-    assert not np.array_equal(first.privacy, other.privacy)
-
-
-def test_no_matrix_of_the_front_is_below_the_bound_and_some_come_near() -> None:
-    options = Options(population_size=40, archive_size=40, max_generations=400)
-    result = search.search(SKEWED, np.random.default_rng(5), most_posterior=0.7, options=options)
-    ratios = []
-    for level, error in zip(result.front.privacy[::15], result.front.record_mse[::15], strict=True):
-        if level < 0.599:
-            limits = average_limits(SKEWED, float(level), 0.7)
-            ratios.append(error / frontier.solve(limits).certificate.record_mse)
-    assert min(ratios) >= 1 - 1e-9
-    assert min(ratios) < 1.5
-    assert np.median(ratios) < 3
 
 
 def test_the_search_stops_when_the_optimal_set_no_longer_changes() -> None:
@@ -174,12 +152,6 @@ def test_mutation_of_deterministic_columns_stays_a_response_matrix() -> None:
     assert np.allclose(matrices.sum(axis=1), 1.0, atol=1e-12)
 
 
-def test_no_mutation_rate_leaves_everything_as_it_is() -> None:
-    run = run_of(options=Options(mutation_rate=0.0))
-    matrices = np.tile(np.eye(4), (10, 1, 1))
-    assert (run.mutate(matrices) == matrices).all()
-
-
 @pytest.mark.parametrize("delta", [0.41, 0.5, 0.75, 0.95])
 def test_repair_meets_the_bound_and_leaves_good_matrices_alone(delta: float) -> None:
     run = run_of(delta)
@@ -235,12 +207,8 @@ def test_the_optimal_set_keeps_the_best_of_each_level_and_gives_it_back() -> Non
     assert changed
     assert run.optimal.privacy[152] == 0.1521
     assert run.front().record_mse.tolist() == [0.5, 3.0]
-
-
-def test_the_largest_privacy_has_a_place_too() -> None:
-    run = run_of(options=Options(optimal_set_size=10))
-    run.exchange(members_at([1.0, 0.0], [1.0, 1.0]))
-    assert np.isfinite(run.optimal.record_mse[[0, 9]]).all()
+    run.exchange(members_at([1.0, 0.0], [1.0, 1.0]))  # the ends have a place, too
+    assert np.isfinite(run.optimal.record_mse[[0, 999]]).all()
 
 
 def test_the_tournament_prefers_the_fitter() -> None:
