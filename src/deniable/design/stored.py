@@ -149,6 +149,11 @@ def upgraded(
         )
     current = dict(plain)
     for step in range(written, newest):
+        if step not in upgrades:
+            raise InputError(
+                f"the file has version {written} of the format '{name}', which no release of "
+                "deniable wrote; make it anew"
+            )
         current = upgrades[step](current)
     return current
 

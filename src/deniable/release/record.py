@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +25,6 @@ from deniable.design.stored import (
     Probability,
     Rows,
     Software,
-    Upgrade,
     decoded,
     fields_of,
     read_json,
@@ -49,19 +48,12 @@ FORMAT = "deniable release"
 FORMAT_VERSION = 2
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the rows.
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the released rows: its path in the release's folder, how many, and the digest."""
 
-    Args:
-        file: its path in the release's folder.
-        rows: how many.
-        sha256: its digest, in hexadecimal.
-    """
-
-    file: str
-    rows: int
-    sha256: str
+    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
+    rows: Rows
+    sha256: Digest
 
 
 def digest_of_parts(parts: Sequence[Part]) -> str:
@@ -196,7 +188,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
             "columns": list(released.columns),
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
-            **({"parts": [asdict(part) for part in released.parts]} if released.parts else {}),
+            **({"parts": msgspec.to_builtins(list(released.parts))} if released.parts else {}),
             **({"beside": dict(released.beside)} if released.beside else {}),
         },
         "guarantee": _guarantee(strata, released),
@@ -295,10 +287,6 @@ UNCHECKED_WITHOUT_ROWS = {
 """What cannot be compared where the released rows are not beside their record, in words."""
 
 
-_LATER = {"comparison", "worth"}
-"""What not every record states."""
-
-
 def verify(path: Path) -> dict[str, str]:
     """Check what a release's record states beside its mechanism; nothing for a bare mechanism.
 
@@ -329,10 +317,6 @@ def verify(path: Path) -> dict[str, str]:
             raise InputError(f"{file}: the mechanism releases '{column}', and the record does not")
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
-        if current[key] is None and key in _LATER:
-            continue  # earlier records do not say
-        if key == "worth" and current[key]["median_pair"] is None:
-            true |= {"median_pair": None, "worst_pair": None}  # nor these, under forms
         if not _agree(current[key], true):
             raise InputError(
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
@@ -356,7 +340,7 @@ def _has(current: Any, place: str) -> bool:
 
 def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
     try:
-        current = upgraded(plain, FORMAT, FORMAT_VERSION, UPGRADES)
+        current = upgraded(plain, FORMAT, FORMAT_VERSION, {})
         stored = decoded(current, StoredRecord, "the record")
         in_strata = stored.expost is not None and stored.expost.strata is not None
         if in_strata == (stored.mechanism is not None):
@@ -465,14 +449,6 @@ def _agree(stated: Any, true: Any) -> bool:
     return bool(stated == true)
 
 
-class StoredPart(msgspec.Struct, forbid_unknown_fields=True):
-    """A part of the released rows."""
-
-    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
-    rows: Rows
-    sha256: Digest
-
-
 class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The released rows: one file, or several parts in a folder."""
 
@@ -482,7 +458,7 @@ class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     columns: tuple[str, ...]
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
-    parts: list[StoredPart] = []
+    parts: tuple[Part, ...] = ()
     beside: dict[Literal["data.bim", "data.fam"], Digest] = {}
 
 
@@ -599,8 +575,8 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     attenuation: StoredAttenuation
     expected_error: list[StoredError]
     command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
+    worth: StoredWorth
     comparison: StoredSaving | None = None
-    worth: StoredWorth | None = None
     expost: StoredExPost | None = None
     mechanism: dict[str, Any] | None = None
     population: StoredPopulation | None = None
@@ -620,30 +596,6 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
             command="",
             expost=self.expost is not None,
             numeric=() if self.expost is None else self.expost.numeric,
-            parts=tuple(Part(p.file, p.rows, p.sha256) for p in release.parts),
+            parts=release.parts,
             beside={str(name): digest for name, digest in release.beside.items()},
         )
-
-
-def _first_to_second(plain: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the sentences of version 1, and what other caps would have cost."""
-    kept = {key: value for key, value in plain.items() if key != "small_print"}
-    guarantee, comparison = plain.get("guarantee"), plain.get("comparison")
-    if isinstance(guarantee, dict):
-        guarantee = {key: value for key, value in guarantee.items() if key != "sentence"}
-        if isinstance(guarantee.get("instead"), list):
-            guarantee["instead"] = [
-                {key: value for key, value in one.items() if key != "statement"}
-                if isinstance(one, dict)
-                else one
-                for one in guarantee["instead"]
-            ]
-        kept["guarantee"] = guarantee
-    if isinstance(comparison, dict):
-        dropped = {"curve", "chosen_cap"}
-        kept["comparison"] = {k: v for k, v in comparison.items() if k not in dropped}
-    return kept | {"format_version": 2}
-
-
-UPGRADES: dict[int, Upgrade] = {1: _first_to_second}
-"""By version, what makes the next version of a release's record."""

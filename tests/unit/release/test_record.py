@@ -103,16 +103,11 @@ def test_most_rows_of_a_person_beyond_all_rows_are_refused(tmp_path):
             verify(folder)
 
 
-def test_a_record_of_an_earlier_wording_verifies_and_its_sentences_are_not_believed(tmp_path):
+def test_a_record_of_a_development_version_is_refused_in_one_sentence(tmp_path):
     folder = released(tmp_path, ROWS)
     record = json.loads((folder / "record.json").read_text())
-    old = record | {"format_version": 1, "small_print": ["Worded otherwise."]}
-    old["guarantee"] = record["guarantee"] | {"sentence": "Whatever a former version said."}
-    (folder / "record.json").write_text(json.dumps(old))
-    verify(folder)
-    old["guarantee"]["epsilon"] *= 0.99
-    (folder / "record.json").write_text(json.dumps(old))
-    with pytest.raises(InputError, match="guarantee is not what"):
+    (folder / "record.json").write_text(json.dumps(record | {"format_version": 1}))
+    with pytest.raises(InputError, match="version 1 of the format 'deniable release', which no"):
         verify(folder)
 
 
