@@ -148,7 +148,7 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
     rows = None if stage == "look" else sum(job.rows)
     whole = rows or job.size(stage)  # units count as one while their rows are not known
     before = whole * (job.size(stage) - len(left)) / job.size(stage)
-    size = sum(source.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
+    size = sum(source.identity.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is a number of processes, not {jobs}")
