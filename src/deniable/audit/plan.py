@@ -173,14 +173,11 @@ class Event:
 
     def count(self, columns: Sequence[NDArray[Any]]) -> int:
         """Return how many records are in it."""
-        held = self._sum(columns)
+        held = total_score(self.scores, columns)
         inside = (held >= self.low) & (held <= self.high)
         if self.attribute is not None and self.values is not None:
             inside &= self.values[columns[self.attribute]]
         return int(np.count_nonzero(inside))
-
-    def _sum(self, columns: Sequence[NDArray[Any]]) -> Floats:
-        return total_score(self.scores, columns)
 
 
 def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Floats:
