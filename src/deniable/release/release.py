@@ -110,9 +110,8 @@ def share(
     progress: Progress = lambda _fraction: None,
     account: Account | None = None,
 ) -> dict[str, Any]:
-    """Randomize a table and write the folder to publish.
-
-    The folder appears when it is complete, or not at all.
+    """Randomize a table and write the folder to publish, which appears when it is complete, or not
+    at all.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
@@ -124,8 +123,7 @@ def share(
         account: of the design, if it has more than the design's own: the curve of caps.
 
     Returns:
-        All that is told of the release: the record as it is in ``record.json``, and the sentences
-        that follow from it.
+        All that is told of the release (:func:`~deniable.release.record.explained`).
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
@@ -406,11 +404,9 @@ def look_at(
     """Compare all rows of a table with a schema, before anything is designed or released.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        schema: what its columns are declared to hold.
-        options: see :class:`Options`.
+        source, schema, options, progress: as of :func:`share`; what its columns are declared to
+            hold is the schema.
         numeric: further columns that are released as other numbers.
-        progress: called with the fraction of the table that is done, after every batch.
 
     Returns:
         The number of rows; None of a source that gives its rows only once, which is not looked at.
@@ -463,12 +459,9 @@ def write_rows(
     """Write the rows of a release into its folder.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
+        source, options, bits, progress: as of :func:`share`.
         layout: what comes out.
         folder: where the file is to be.
-        options: see :class:`Options`.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is done, after every batch.
         transform: batches in, released codes and other columns out; also gets the table's name.
         count: called with the rows by person when all are read, before the file gets its name.
         randomizer: what the transformation randomizes with, if that is all it does: a fileset is
@@ -591,19 +584,15 @@ def randomize_table(
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
 ) -> int:
-    """Randomize a table into another, streaming, with nothing beside it.
+    """Randomize a table into another, streaming, with nothing beside it; return how many rows it
+    has.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
+        source, bits, progress: as of :func:`share`.
         mechanism: what to draw from.
         output: a path, or "-" for CSV on standard output.
         options: ``drop_other_columns``, ``overwrite``, ``show_values`` and ``population`` are
             used.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is done, after every batch.
-
-    Returns:
-        The number of rows.
 
     Raises:
         InputError: if the table does not fit the mechanism's schema, or cannot be written.
@@ -624,33 +613,25 @@ def randomize_table(
     spending = Spending.of(Strata.one(mechanism))
     traceless = path is None or leaves_nothing(path)
     randomizer = Randomizer(mechanism, bits)
-    with remembered(options.population, spending, "randomize", traceless=traceless) as entry:
+    with (
+        remembered(options.population, spending, "randomize", traceless=traceless) as entry,
+        open_rows(source, schema, options) as reader,
+    ):
 
         def count() -> None:
             if entry is not None:
                 entry.count(seen=True)
 
-        with open_rows(source, schema, options) as reader:
-            columns = Layout.of(mechanism).columns(reader)
-            if path is not None and is_fileset(path):
-                if not (is_fileset(source) and isinstance(reader, TableReader)):
-                    raise InputError(
-                        f"{output}: only a PLINK fileset becomes one; name the output .parquet or "
-                        ".csv"
-                    )
-                return write_by_attribute(
-                    reader,
-                    columns,
-                    randomizer,
-                    path,
-                    overwrite=options.overwrite,
-                    before_seen=count,
-                    progress=progress,
+        columns = Layout.of(mechanism).columns(reader)
+        how: Any = {"overwrite": options.overwrite, "before_seen": count}
+        if path is not None and is_fileset(path):
+            if not (is_fileset(source) and isinstance(reader, TableReader)):
+                raise InputError(
+                    f"{output}: only a PLINK fileset becomes one; name the output .parquet or .csv"
                 )
-            with TableWriter(
-                output, columns, overwrite=options.overwrite, before_seen=count
-            ) as writer:
-                for batch in with_all_mismatches(reader, source, schema, options):
-                    writer.write(randomizer.randomize(batch.codes), batch.kept)
-                    progress(reader.fraction)
+            return write_by_attribute(reader, columns, randomizer, path, progress=progress, **how)
+        with TableWriter(output, columns, **how) as writer:
+            for batch in with_all_mismatches(reader, source, schema, options):
+                writer.write(randomizer.randomize(batch.codes), batch.kept)
+                progress(reader.fraction)
     return writer.n_rows
