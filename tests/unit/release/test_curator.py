@@ -358,41 +358,6 @@ def test_a_contracted_column_is_the_papers_matrix_times_the_values(
     np.testing.assert_allclose(contract_to_mean(x, attenuation), matrix @ x, atol=1e-12 * scale)
 
 
-@given(values, values, st.floats(0.01, 0.99), st.floats(0.01, 0.99))
-def test_the_mean_stays_and_covariances_shrink_by_both_lambda(
-    first: list[float], second: list[float], one: float, two: float
-) -> None:
-    # Equation (9), exactly, not in expectation.
-    n = min(len(first), len(second))
-    x, y = np.array(first[:n]), np.array(second[:n])
-    x_, y_ = contract_to_mean(x, one), contract_to_mean(y, two)
-    scale = max(1.0, float(np.abs(x).max()), float(np.abs(y).max()))
-    assert x_.mean() == pytest.approx(x.mean(), abs=1e-12 * scale)
-    before, after = (
-        np.mean((x - x.mean()) * (y - y.mean())),
-        np.mean((x_ - x_.mean()) * (y_ - y_.mean())),
-    )
-    assert after == pytest.approx(one * two * before, abs=1e-11 * scale**2)
-
-
-@given(values, st.floats(0.01, 0.99))
-def test_whoever_knows_lambda_computes_every_value_back(
-    column: list[float], attenuation: float
-) -> None:
-    # What NUMERICAL_STATEMENT says in words.
-    x = np.array(column)
-    released = contract_to_mean(x, attenuation)
-    recovered = released.mean() + (released - released.mean()) / attenuation
-    scale = max(1.0, float(np.abs(x).max()))
-    np.testing.assert_allclose(recovered, x, atol=1e-10 * scale)
-    assert np.all(np.diff(released[np.argsort(x)]) >= 0)
-
-
-def test_values_are_pulled_towards_the_mean_of_their_stratum() -> None:
-    x, strata = np.array([0.0, 10.0, 100.0, 300.0]), np.array([0, 1, 0, 1])
-    np.testing.assert_allclose(contract_to_mean(x, 0.5, strata), [25, 82.5, 75, 227.5])
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_missing_or_infinite_number_is_named_by_its_row_and_not_shown(bad: float) -> None:
     with pytest.raises(InputError, match="row 2 of a numerical attribute"):

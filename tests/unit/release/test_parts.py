@@ -6,7 +6,6 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from deniable.errors import InputError
@@ -416,20 +415,3 @@ def test_an_output_that_has_come_meanwhile_stays(tmp_path):
     with pytest.raises(InputError, match="exists already"):
         finish(job)
     assert content(tmp_path / "release") == {"mine.txt": b""}
-
-
-def test_draws_of_different_units_are_independent(tmp_path):
-    """Two units of the same true rows agree no more often than two draws of the law do."""
-    people = tmp_path / "people"
-    people.mkdir()
-    for number in (0, 1):
-        rows = "".join(f"{n},{'xyz'[n % 3]},yes\n" for n in range(4000))
-        (people / f"{number}.csv").write_text(f"row,a,b\n{rows}")
-    through(started(tmp_path, seed=11))
-    parts = [
-        np.array([line.split(",")[1] for line in path.read_text().splitlines()[1:]])
-        for path in sorted((tmp_path / "release" / "data").iterdir())
-    ]
-    keep = np.e / (np.e + 2)
-    expected = keep**2 + (1 - keep) ** 2 / 2
-    assert np.mean(parts[0] == parts[1]) == pytest.approx(expected, abs=0.03)  # four sigma, seeded
