@@ -171,14 +171,15 @@ def _look(job: Job, number: int, advance: Advance) -> None:
 
 @contextmanager
 def _committed(
-    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] = lambda _digest: None
+    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] | None = None
 ) -> Iterator[tuple[Any, list[int]]]:
     """Give a file that gets its name at the end, unless another attempt was first, and a list for
     the number of its rows; what it holds is noted before."""
     rows: list[int] = []
 
     def note() -> None:
-        before_noted(file.hexdigest())
+        if before_noted is not None:
+            before_noted(file.hexdigest())
         job.note(place.name, file.hexdigest(), sum(rows))
 
     with atomic_output(place, before_named=note, beside=job.attempts, reserve=reserve) as handle:
@@ -194,7 +195,9 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
     with ExitStack() as stack:
-        tally = None if person is None else stack.enter_context(_Persons(job, place.name))
+        tally, keep = None, None
+        if person is not None:
+            tally, keep = stack.enter_context(_persons(job, place.name))
         reader = stack.enter_context(job.open(job.units[number]))
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
@@ -203,12 +206,11 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
             for batch in reader:
                 if tally is not None:
                     persons = batch.kept.pop(str(person))
-                    tally.tally.add(persons, reader.table, batch.first_row)
+                    tally.add(persons, reader.table, batch.first_row)
                 yield randomizer.randomize(batch.codes), batch.kept
                 advance(batch.n_rows)
 
-        noted = (lambda _digest: None) if tally is None else tally.keep
-        with _committed(job, place, reserve, noted) as (file, rows):
+        with _committed(job, place, reserve, keep) as (file, rows):
             if job.options.shuffle:
                 held = max(_ROWS, UNIT_CELLS // max(1, len(columns)))
                 scatter = Scatter(file, job.buckets, held)
@@ -236,35 +238,28 @@ def _changed(job: Job, number: int) -> InputError:
     )
 
 
-class _Persons:
-    """The rows of every person in what an attempt draws, in a file beside it."""
+@contextmanager
+def _persons(job: Job, name: str) -> Iterator[tuple[PersonTally, Callable[[str], None]]]:
+    """Count the rows of every person in what an attempt draws, in a file beside it; and give that
+    file the name that goes with the digest of what was drawn."""
+    with explain_write_errors(job.folder):
+        descriptor, temporary = tempfile.mkstemp(dir=job.attempts)
+    with os.fdopen(descriptor, "wb") as file:
+        tally = PersonTally(file)
 
-    def __init__(self, job: Job, name: str) -> None:
-        self._job = job
-        self._name = name
+        def keep(digest: str) -> None:
+            with explain_write_errors(job.folder):
+                tally.finish()
+                file.flush()
+                os.fsync(descriptor)
+                kept = job.persons(name, digest)
+                Path(temporary).rename(kept)
+                sync_folder(kept.parent)
 
-    def __enter__(self) -> "_Persons":
-        with explain_write_errors(self._job.folder):
-            descriptor, temporary = tempfile.mkstemp(dir=self._job.attempts)
-        self._path = Path(temporary)
-        self._file = os.fdopen(descriptor, "wb")
-        self.tally = PersonTally(self._file)
-        return self
-
-    def keep(self, digest: str) -> None:
-        """Give the file the name that goes with what was drawn."""
-        with explain_write_errors(self._job.folder):
-            self.tally.finish()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            kept = self._job.persons(self._name, digest)
-            self._path.rename(kept)
-            sync_folder(kept.parent)
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        try:
+            yield tally, keep
+        finally:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:

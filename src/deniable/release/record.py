@@ -322,7 +322,9 @@ def verify(path: Path) -> dict[str, str]:
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
                 "released rows give"
             )
-    _check_standing(stored, file)
+    total = None if stored.population is None else stored.population.epsilon
+    if total is not None and total < _level_of_person(stored):
+        raise InputError(f"{file}: the total of its population is less than this release alone")
     unchecked = dict(UNCHECKED)
     _check_parts(released, file)
     if (file.parent / released.file).exists():
@@ -363,12 +365,10 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     verify(folder)
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
-    person = stored.guarantee.person
-    own = stored.guarantee.epsilon if person is None else person.epsilon
     for release in releases:
         published = (release.published, *release.published_before)
         if stored.release.sha256 in published and not release.withdrawn:
-            if (math.inf if own is None else own) > release.of_person.epsilon:
+            if _level_of_person(stored) > release.of_person.epsilon:
                 raise InputError(f"{folder}: the ledger knows this release with a smaller level")
             return release
     raise InputError(
@@ -377,15 +377,11 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     )
 
 
-def _check_standing(stored: "StoredRecord", file: Path) -> None:
-    """Check that a population's total is at least what this release alone comes to."""
-    if stored.population is None:
-        return
+def _level_of_person(stored: "StoredRecord") -> float:
+    """Return ε in nats of all rows of a person; inf for no bound."""
     person = stored.guarantee.person
     own = stored.guarantee.epsilon if person is None else person.epsilon
-    total = stored.population.epsilon
-    if total is not None and (own is None or total < own):
-        raise InputError(f"{file}: the total of its population is less than this release alone")
+    return math.inf if own is None else own
 
 
 def _check_parts(released: Released, file: Path) -> None:
