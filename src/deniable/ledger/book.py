@@ -31,7 +31,7 @@ from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
-from deniable.outputs import FileLock
+from deniable.outputs import FileLock, explain_write_errors
 from deniable.randomness import SystemRandomness
 
 EVERYBODY = "everybody"
@@ -148,7 +148,7 @@ class Ledger:
             self._withdraw_the_dead(connection)
             known = balances(self._events(connection))
             _refuse_beyond_budget(self, population, known, spending)
-            with _said(self.path):
+            with explain_write_errors(self.path):
                 lock.take()
             content = {
                 "what": what,
@@ -216,8 +216,8 @@ class Ledger:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if not self.exists:
-            with suppress(FileExistsError), _said(self.path):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with explain_write_errors(self.path):
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -492,18 +492,6 @@ def unfinished(events: Iterable[Event]) -> list[StoredRelease]:
     """Return the releases that were begun and neither counted nor withdrawn: they are being made,
     or their process died where it may have left rows behind. They count."""
     return [r for r in stored_releases(events) if not r.counted and not r.withdrawn]
-
-
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise InputError(
-            f"{path}: the ledger cannot be written: the system says: {error.strerror}"
-        ) from None
 
 
 def _reason(error: sqlite3.Error) -> str:
