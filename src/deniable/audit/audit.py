@@ -15,7 +15,10 @@ from deniable.mechanism.privacy import finite_or_none, nats_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
 
 _CELLS_AT_ONCE = 4_000_000
+"""Codes that the box is asked for at once, of 8 bytes: 32 MB."""
+
 _FEWEST_AT_ONCE = 1_000
+"""Rows, of however many columns, for which a program is started."""
 
 CONSISTENT = "consistent with the claim; nothing is proved"
 

@@ -40,9 +40,19 @@ _KINDS = 8
 """Kinds of questions; each has an equal part of the error, divided among the questions."""
 
 _MOST_CELLS = 1 << 20
+"""Cells of the response matrix of one attribute, of 8 bytes: 8 MB. A larger one is not compared
+cell by cell."""
+
 _MOST_CELLS_OF_SETS = 1 << 25
+"""The same where answers name sets, 256 MB: without the matrix nothing of them could be audited."""
+
 _MOST_PAIRS = 5_000
+"""All pairs of 100 attributes; of more, those nearest to each other in the schema."""
+
 _LEAST_LOG = -60.0
+"""What stands for ln 0 in a score: e^-60 is less than any probability that the trials could show,
+and sums of scores stay finite."""
+
 _TRIALS = 20_000
 """Draws from the claimed law that choose the events."""
 

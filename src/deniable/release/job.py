@@ -92,8 +92,10 @@ class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
     population: str | None
 
 
-_ALIKE = [name for name in StoredOptions.__struct_fields__ if name not in ("ledger", "population")]
-"""What is stored of :class:`Options` as it is there."""
+_SAME_OPTIONS = [
+    name for name in StoredOptions.__struct_fields__ if name not in ("ledger", "population")
+]
+"""The options that are stored under the name and with the value that :class:`Options` has."""
 
 
 class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
@@ -452,7 +454,7 @@ def _stored(
         sources=sources,
         units=units_of(files),
         options=StoredOptions(
-            **{name: getattr(options, name) for name in _ALIKE},
+            **{name: getattr(options, name) for name in _SAME_OPTIONS},
             ledger=None if population is None else str(population.ledger.path.absolute()),
             population=None if population is None else population.name,
         ),

@@ -40,12 +40,11 @@ from deniable.tables import TableWriter
 from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
 from deniable.tables.files import UNIT_CELLS, digest_of
+from deniable.tables.reading import BATCH_ROWS
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
 """Is told how many more rows are done."""
-
-_ROWS = 1 << 16
 
 
 def prepare(
@@ -212,7 +211,7 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
 
         with _committed(job, place, reserve, keep) as (file, rows):
             if job.options.shuffle:
-                held = max(_ROWS, UNIT_CELLS // max(1, len(columns)))
+                held = max(BATCH_ROWS, UNIT_CELLS // max(1, len(columns)))
                 scatter = Scatter(file, job.buckets, held)
                 for codes, kept in randomized():
                     places = bits.bits(np.uint32, len(codes[0])) & np.uint32(job.buckets - 1)
@@ -273,8 +272,8 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
     reserve = largest_size(columns, job.stored.kind, count)
     with _committed(job, place, reserve) as (file, rows):
         with TableWriter(file, columns, kind=job.stored.kind) as writer:
-            for start in range(0, count, _ROWS):
-                chosen = order[start : start + _ROWS]
+            for start in range(0, count, BATCH_ROWS):
+                chosen = order[start : start + BATCH_ROWS]
                 others = {name: taken(column, chosen) for name, column in kept.items()}
                 writer.write([column[chosen] for column in codes], others)
                 advance(len(chosen))

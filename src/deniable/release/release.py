@@ -56,10 +56,8 @@ from deniable.tables import (
 from deniable.tables.arrays import taken
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
-from deniable.tables.reading import AS_FOUND, Reader, as_it_was, can_be_read_again
+from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
-
-_BATCH_ROWS = 1 << 16
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
@@ -558,8 +556,8 @@ def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     codes = [np.concatenate(parts) for parts in zip(*(c for c, _ in held), strict=True)]
     kept = concatenated([k for _, k in held])
     order = permutation(len(codes[0]), bits)
-    for start in range(0, len(order), _BATCH_ROWS):
-        rows = order[start : start + _BATCH_ROWS]
+    for start in range(0, len(order), BATCH_ROWS):
+        rows = order[start : start + BATCH_ROWS]
         yield [column[rows] for column in codes], {n: taken(c, rows) for n, c in kept.items()}
 
 
