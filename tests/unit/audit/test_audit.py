@@ -83,14 +83,6 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("box", DEFECTS)
-def test_a_planted_defect_is_refuted(box):
-    found = audit(Plan(CLAIMED, 80_000, ERROR), box)
-    assert found.refuted
-    assert found.verdict.startswith("REFUTED: ")
-    assert any(DEFECTS[box] in sentence for sentence in found.refutations), found.refutations
-
-
 def test_an_honest_box_is_not_refuted_and_most_of_its_levels_are_shown():
     found = audit(Plan(CLAIMED, 40_000, ERROR), honest(CLAIMED))
     assert found.verdict == "consistent with the claim; nothing is proved"
@@ -211,18 +203,20 @@ def lies_together(codes: Codes) -> Codes:
     return [*released, forms]
 
 
-DEFECTS_WITH_FORMS = {
-    answers_truly: "was claimed, of a3 alone",
-    chooses_its_form: "under form",
-    says_more: "is released as 0 under form",
-    lies_together: "together have an attenuation of",
-}
+PLANTED = [
+    *((CLAIMED, 80_000, box, said) for box, said in DEFECTS.items()),
+    (EVERYBODY, 60_000, answers_truly, "was claimed, of a3 alone"),
+    (EVERYBODY, 60_000, chooses_its_form, "under form"),
+    (EVERYBODY, 60_000, says_more, "is released as 0 under form"),
+    (EVERYBODY, 60_000, lies_together, "together have an attenuation of"),
+]
 
 
-@pytest.mark.parametrize("box", DEFECTS_WITH_FORMS)
-def test_a_defect_under_forms_is_refuted(box):
-    found = audit(Plan(EVERYBODY, 60_000, ERROR), box)
-    said = DEFECTS_WITH_FORMS[box]
+@pytest.mark.parametrize(("mechanism", "draws", "box", "said"), PLANTED)
+def test_a_planted_defect_is_refuted(mechanism, draws, box, said):
+    found = audit(Plan(mechanism, draws, ERROR), box)
+    assert found.refuted
+    assert found.verdict.startswith("REFUTED: ")
     assert any(said in sentence for sentence in found.refutations), found.refutations
 
 
