@@ -152,6 +152,7 @@ def test_a_draw_uses_as_many_bits_as_it_takes_and_lands_where_u_lies(
     "weights",
     [
         [(1 << 63) + 1, (1 << 63) - 1],  # the boundary is a multiple of 2^-64: decided at once
+        [(1 << 127) + 1, (1 << 127) - 1],  # of 2^-128: at 128 bits, on either side of it
         [1, 2],  # 1/3 = 0.010101…: U follows it for 64 bits, 128, 192 or 256
         [1, 1 << 200, 1],  # far below what 64 bits can tell
         [0, 0, 3, 0, 1, 0],
@@ -260,16 +261,38 @@ def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits()
     assert np.array_equal(uniform_below(1 << 16, 100, SeededRandomness(1)), words)
 
 
-@pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
-def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
-    # U = 0.010101… in binary is a third as far as it goes: what follows decides.
-    third = (1 << 64) // 3
-    source = ScriptedBits((np.uint16, [third >> 48]), (np.uint64, [third << 16 & ALL_ONES]), *(
-        (np.uint64, [each]) for each in more
-    ))  # fmt: skip
-    bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
-    expected = 3 * bits >> 64 * (len(more) + 1)
-    assert uniform_below(3, 1, source).tolist() == [expected]
+@pytest.mark.parametrize("limit", [2, 3, 5, 12, 40, 999, 4096, 65_535, 65_536])
+@pytest.mark.parametrize("tail", [0, ALL_ONES - (1 << 40)])
+def test_every_prefix_of_a_uniform_integer_decides_exactly_what_it_determines(
+    limit: int, tail: int
+) -> None:
+    prefixes = range(1 << 16)
+    undecided = [t for t in prefixes if t * limit >> 16 != ((t + 1) * limit - 1) >> 16]
+    source = ScriptedBits((np.uint16, prefixes))
+    if undecided:
+        source._requests.append((np.dtype(np.uint64), [tail] * len(undecided)))
+    expected = [((t << 48) + (tail >> 16)) * limit >> 64 for t in prefixes]
+    assert uniform_below(limit, 1 << 16, source).tolist() == expected
+    assert source.used_up
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("repeats", [0, 1])
+@pytest.mark.parametrize("last", [0, ALL_ONES])
+def test_a_uniform_integer_looks_as_far_as_it_must(times: int, repeats: int, last: int) -> None:
+    # U = 0.0101… in binary is a third as far as it goes, 0.1010… two: what follows decides.
+    thirds = times * ((1 << 64) // 3)
+    words = [thirds] * repeats + [last]
+    source = ScriptedBits(
+        (np.uint16, [thirds >> 48]),
+        (np.uint64, [thirds << 16 & ALL_ONES]),
+        *((np.uint64, [word]) for word in words),
+    )
+    u = thirds
+    for word in words:
+        u = u << 64 | word
+    assert uniform_below(3, 1, source).tolist() == [3 * u >> 64 * (len(words) + 1)]
+    assert source.used_up
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:
