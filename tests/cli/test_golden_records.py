@@ -1,4 +1,4 @@
-"""What earlier versions wrote is read, and says what it said then (tests/golden)."""
+"""What was written is read, and says what it said then (tests/golden)."""
 
 import hashlib
 import json
@@ -26,10 +26,6 @@ def name(path: Path) -> str:
     return f"{path.relative_to(GOLDEN).parts[0]}-{path.stem}"
 
 
-# What version 1 stated of the request, which nothing can check: it is not shown any more.
-NO_LONGER_STATED = {"requested_epsilon", "optimal_epsilon", "changed_levels"}
-
-
 def differences(now: Any, then: Any, place: str = "") -> list[str]:
     """Where an answer of today lacks something of an earlier one, or has another number.
 
@@ -41,7 +37,6 @@ def differences(now: Any, then: Any, place: str = "") -> list[str]:
         return [
             line
             for key, value in then.items()
-            if key not in NO_LONGER_STATED
             for line in (
                 differences(now[key], value, f"{place}.{key}") if key in now else [f"{place}.{key}"]
             )

@@ -261,38 +261,50 @@ def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits()
     assert np.array_equal(uniform_below(1 << 16, 100, SeededRandomness(1)), words)
 
 
-@pytest.mark.parametrize("limit", [2, 3, 5, 12, 40, 999, 4096, 65_535, 65_536])
-@pytest.mark.parametrize("tail", [0, ALL_ONES - (1 << 40)])
-def test_every_prefix_of_a_uniform_integer_decides_exactly_what_it_determines(
+@pytest.mark.parametrize("limit", [2, 3, 5, 7, 100, 999, 40_000, (1 << 16) - 1, 1 << 16])
+@pytest.mark.parametrize("tail", [0, ALL_ONES])
+def test_after_every_prefix_a_uniform_integer_is_the_whole_part_and_takes_no_bits_in_vain(
     limit: int, tail: int
 ) -> None:
+    """U begins with 16 bits t; as many more are drawn as it takes to tell the whole part of U·n."""
     prefixes = range(1 << 16)
-    undecided = [t for t in prefixes if t * limit >> 16 != ((t + 1) * limit - 1) >> 16]
-    source = ScriptedBits((np.uint16, prefixes))
-    if undecided:
-        source._requests.append((np.dtype(np.uint64), [tail] * len(undecided)))
-    expected = [((t << 48) + (tail >> 16)) * limit >> 64 for t in prefixes]
+    open_at = [t for t in prefixes if t * limit >> 16 != ((t + 1) * limit - 1) >> 16]
+    source = ScriptedBits((np.uint16, prefixes), (np.uint64, [tail] * len(open_at)))
+    if not open_at:
+        source._requests.pop()
+    # U is 0.t000… or 0.t111…, to 64 bits, which settle all but the whole multiples.
+    first_64 = [t << 48 | tail >> 16 for t in prefixes]
+    still_open = [u for u in first_64 if u * limit >> 64 != ((u + 1) * limit - 1) >> 64]
+    source._requests += [(np.dtype(np.uint64), [tail])] * len(still_open)
+    expected = [(u << 64 | tail) * limit >> 128 for u in first_64]
     assert uniform_below(limit, 1 << 16, source).tolist() == expected
     assert source.used_up
 
 
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("repeats", [0, 1])
-@pytest.mark.parametrize("last", [0, ALL_ONES])
-def test_a_uniform_integer_looks_as_far_as_it_must(times: int, repeats: int, last: int) -> None:
-    # U = 0.0101… in binary is a third as far as it goes, 0.1010… two: what follows decides.
-    thirds = times * ((1 << 64) // 3)
-    words = [thirds] * repeats + [last]
-    source = ScriptedBits(
-        (np.uint16, [thirds >> 48]),
-        (np.uint64, [thirds << 16 & ALL_ONES]),
-        *((np.uint64, [word]) for word in words),
-    )
-    u = thirds
-    for word in words:
-        u = u << 64 | word
-    assert uniform_below(3, 1, source).tolist() == [3 * u >> 64 * (len(words) + 1)]
+@pytest.mark.parametrize("limit", [3, 5, 7, 999, (1 << 16) - 1])
+@pytest.mark.parametrize("beyond", [-1, 1, 2])
+def test_after_64_bits_a_uniform_integer_is_open_where_the_next_multiple_is_in_reach(
+    limit: int, beyond: int
+) -> None:
+    u = (beyond - limit) * pow(limit, -1, 1 << 64) % (1 << 64)  # U·n is so far from a whole number
+    assert (u * limit + limit - beyond) % (1 << 64) == 0
+    more = [(np.uint64, [ALL_ONES])] * (beyond > 0)
+    source = ScriptedBits((np.uint16, [u >> 48]), (np.uint64, [u << 16 & ALL_ONES | 0xFFFF]), *more)
+    expected = (u << 64 | ALL_ONES) * limit >> 128
+    assert uniform_below(limit, 1, source).tolist() == [expected]
     assert source.used_up
+
+
+@pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
+def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
+    # U = 0.010101… in binary is a third as far as it goes: what follows decides.
+    third = (1 << 64) // 3
+    source = ScriptedBits((np.uint16, [third >> 48]), (np.uint64, [third << 16 & ALL_ONES]), *(
+        (np.uint64, [each]) for each in more
+    ))  # fmt: skip
+    bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
+    expected = 3 * bits >> 64 * (len(more) + 1)
+    assert uniform_below(3, 1, source).tolist() == [expected]
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:

@@ -22,13 +22,12 @@ from deniable.design.solving import caps_of_text
 from deniable.design.stored import (
     FORMAT,
     FORMAT_VERSION,
-    UPGRADES,
     StoredAttribute,
     StoredMechanism,
+    check_version,
     decoded,
     fields_of,
     read_json,
-    upgraded,
 )
 from deniable.errors import InputError
 from deniable.laws import PatternLaw, PublishedForms, law_from_plain
@@ -151,8 +150,8 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
         InputError: if the record is not one, is of a later version, or states something that its
             law does not bear out.
     """
-    current = upgraded(plain, FORMAT, FORMAT_VERSION, UPGRADES)
-    stored = decoded(current, StoredMechanism, "the mechanism")
+    check_version(plain, FORMAT, FORMAT_VERSION)
+    stored = decoded(plain, StoredMechanism, "the mechanism")
     if stored.method not in METHODS:
         raise InputError("the mechanism has been altered: it names no known method")
     schema = Schema.from_plain(stored.schema)
@@ -325,8 +324,8 @@ def _close(true: float | None, stated: float | None) -> bool:
 def _proves(proved: float | None, stated: float | None, n_weights: int) -> bool:
     """Whether a certificate bears out a stated bound.
 
-    The sum over all patterns of few attributes repeats. For many the mean is taken on a grid, which
-    was coarser in version 1: its bounds are true and may be nats lower, or 1e-8 of them higher.
+    The sum over all patterns of few attributes repeats. For many the mean is taken on
+    a grid, and a bound that is stated lower is true as well.
     """
     from deniable.solvers.patterns.certificate import MAX_ENUMERATED
 

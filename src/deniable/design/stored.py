@@ -1,4 +1,4 @@
-"""The fields of a mechanism's record, and how records of any version are read.
+"""The fields of a mechanism's record, and how records are read.
 
 A record states numbers. Every one of them follows from its laws and is computed again when it is
 read; sentences are a function of the numbers and are not in it, nor is what was merely asked for.
@@ -6,12 +6,12 @@ A field is added in one place: to a structure here (a law's, in the law's module
 what is written, what is read, and what the published JSON Schema says. Types, sizes and depths are
 checked by these structures before anything is built.
 
-When a format changes, its version rises, and a function that brings the version before up to it
-joins ``UPGRADES``; every version ever written stays readable that way (tests/golden).
+When a format changes, its version rises, and only that version is read: nothing older has been
+published (tests/golden holds a file of every kind).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -99,63 +99,30 @@ def fields_of(kind: type[msgspec.Struct], stated: Mapping[str, Any]) -> dict[str
     return {name: stated[name] for name in kind.__struct_encode_fields__ if name in stated}
 
 
-def _first_to_second(plain: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what version 1 stated of the request, which nothing could check."""
-    dropped = {"optimal_epsilon", "changed_levels"}
-    rows = plain.get("attributes")
-    if isinstance(rows, list):
-        rows = [
-            {key: value for key, value in row.items() if key != "requested_epsilon"}
-            if isinstance(row, dict)
-            else row
-            for row in rows
-        ]
-    kept = {key: value for key, value in plain.items() if key not in dropped}
-    return kept | {"attributes": rows, "format_version": 2}
-
-
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-
-UPGRADES: dict[int, Upgrade] = {1: _first_to_second}
-"""By version, what makes the next version of a mechanism."""
-
-
-def upgraded(
-    plain: Mapping[str, Any], name: str, newest: int, upgrades: Mapping[int, Upgrade]
-) -> dict[str, Any]:
-    """Return a record as the newest version of its format would have it.
+def check_version(plain: Mapping[str, Any], name: str, version: int) -> None:
+    """Refuse a file of another format or another version of it.
 
     Args:
-        plain: the record.
+        plain: the file.
         name: of the format.
-        newest: the version that is written now.
-        upgrades: by version, what makes the next one.
+        version: the one that is written and read.
 
     Raises:
-        InputError: if it is of another format, or of a version that is not known.
+        InputError: if so; where a later version wrote it, the sentence says which reads it.
     """
     if plain.get("format") != name:
         raise InputError(f"this is not a {name.removeprefix('deniable ')} written by deniable")
     written = plain.get("format_version")
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise InputError("the file does not say by which version of the format it was written")
-    if written > newest:
-        from importlib.metadata import version
+    if written != version:
+        from importlib.metadata import version as installed
 
         raise InputError(
             f"the file has version {written} of the format '{name}', and this is deniable "
-            f"{version('deniable')}, which reads up to version {newest}; read it with "
-            f"{_writer(plain)}"
+            f"{installed('deniable')}, which reads version {version}"
+            + (f"; read it with {_writer(plain)}" if written > version else "")
         )
-    current = dict(plain)
-    for step in range(written, newest):
-        if step not in upgrades:
-            raise InputError(
-                f"the file has version {written} of the format '{name}', which no release of "
-                "deniable wrote; make it anew"
-            )
-        current = upgrades[step](current)
-    return current
 
 
 def _writer(plain: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from deniable.design.record import to_json
-from deniable.design.stored import Rows, Software, decoded, read_json, upgraded
+from deniable.design.stored import Rows, Software, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
@@ -374,8 +374,9 @@ def read(path: Path) -> StoredFrontier:
             f"{path}: this is not a folder that frontier has made ({ABOUT} is missing)"
         )
     try:
-        current = upgraded(read_json(path / ABOUT), FORMAT, FORMAT_VERSION, {})
-        about = decoded(current, StoredAbout, "it")
+        plain = read_json(path / ABOUT)
+        check_version(plain, FORMAT, FORMAT_VERSION)
+        about = decoded(plain, StoredAbout, "it")
     except InputError as error:
         raise InputError(f"{path / ABOUT}: {error}") from None
     rows = _read(path / TABLE, list[StoredRow])

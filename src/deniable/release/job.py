@@ -36,7 +36,7 @@ import msgspec
 
 from deniable.design.account import Design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
-from deniable.design.stored import Digest, decoded, read_json, upgraded
+from deniable.design.stored import Digest, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
@@ -499,7 +499,8 @@ def open_job(folder: Path) -> Job:
     if not file.exists():
         raise InputError(f"{folder}: there is no release that was begun and is not finished")
     try:
-        plain = upgraded(read_json(file), FORMAT, FORMAT_VERSION, {})
+        plain = read_json(file)
+        check_version(plain, FORMAT, FORMAT_VERSION)
         return Job(folder, decoded(plain, StoredJob, "the job"))
     except InputError as error:
         raise InputError(f"{file}: {error}") from None

@@ -25,10 +25,10 @@ from deniable.design.stored import (
     Probability,
     Rows,
     Software,
+    check_version,
     decoded,
     fields_of,
     read_json,
-    upgraded,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
 from deniable.design.worth import outlook_to_plain, worth_of_strata
@@ -342,8 +342,8 @@ def _has(current: Any, place: str) -> bool:
 
 def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
     try:
-        current = upgraded(plain, FORMAT, FORMAT_VERSION, {})
-        stored = decoded(current, StoredRecord, "the record")
+        check_version(plain, FORMAT, FORMAT_VERSION)
+        stored = decoded(plain, StoredRecord, "the record")
         in_strata = stored.expost is not None and stored.expost.strata is not None
         if in_strata == (stored.mechanism is not None):
             raise InputError("a release has either one mechanism or one for every stratum")

@@ -14,7 +14,7 @@ from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from unit.collect.studies import TODAY, example_files, example_study
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "1"
+GOLDEN = Path(__file__).parents[2] / "golden" / "2"
 
 
 @pytest.fixture(scope="module")
