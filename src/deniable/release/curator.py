@@ -45,7 +45,6 @@ from deniable.release.release import (
     count_release,
     refuse_ledger_in,
     remove_unfinished,
-    with_standing,
     write_rows,
     write_statements,
 )
@@ -168,11 +167,8 @@ def pram(
             count_release(entry, Spending.of(designs.strata, numeric), rows_of)
 
         released = write_rows(source, layout, folder, options, bits, progress, treat, count)
-        released = replace(with_standing(released, entry), expost=True, numeric=numeric)
-        page = write_statements(made[0], released, folder, signer=options.signer)
-        if entry is not None:
-            entry.publish(released.sha256)
-    return page
+        released = replace(released, expost=True, numeric=numeric)
+        return write_statements(made[0], released, folder, signer=options.signer, entry=entry)
 
 
 def check_budget(treatment: Treatment, options: Options) -> None:

@@ -375,7 +375,7 @@ def _opened(path: Path, design: Design, options: Options, unit: Unit) -> TableRe
     return open_unit(
         path,
         schema.attributes,
-        [*schema.keep, *([] if options.person is None else [options.person])],
+        [*schema.keep, *options.persons],
         unit,
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,

@@ -32,7 +32,6 @@ from deniable.release.release import (
     BESIDE_ROWS,
     Options,
     refuse_other_folder,
-    with_standing,
     write_statements,
 )
 from deniable.release.signing import Signer
@@ -162,7 +161,7 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 
 def _look(job: Job, number: int, advance: Advance) -> None:
     with job.open(job.units[number], read=False) as reader:  # that is done before it is drawn
-        rows = reader.look([] if job.options.person is None else [job.options.person])
+        rows = reader.look(job.options.persons)
     place = job.place("look", number)
     write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
     advance(rows)
@@ -306,10 +305,7 @@ def finish(
         with remembered(job.options.population, spending, "share", traceless=False) as entry:
             if entry is not None:
                 entry.count(spending, rows_of_person=released.most_rows or 1)
-            options = with_standing(released, entry)
-            page = write_statements(designs, options, new, account, signer)
-            if entry is not None:
-                entry.publish(released.sha256)
+            page = write_statements(designs, released, new, account, signer, entry)
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
         job.remove()

@@ -98,6 +98,11 @@ class Options:
     accept_drafted: bool = False
     signer: signing.Signer | None = None
 
+    @property
+    def persons(self) -> list[str]:
+        """The column that says whose row it is, if one does."""
+        return [] if self.person is None else [self.person]
+
 
 def share(
     source: Any,
@@ -155,11 +160,7 @@ def share(
         released = write_rows(
             source, layout, folder, options, bits, progress, randomized, count, randomizer
         )
-        released = with_standing(released, entry)
-        page = write_statements(designs, released, folder, account, options.signer)
-        if entry is not None:
-            entry.publish(released.sha256)
-    return page
+        return write_statements(designs, released, folder, account, options.signer, entry)
 
 
 def check_budget(mechanism: Mechanism, population: Population | None) -> None:
@@ -201,24 +202,23 @@ def count_release(entry: Entry | None, spending: Spending, rows_of: Mapping[Any,
         entry.count(spending, rows_of_person=most, people=rows_of or None)
 
 
-def with_standing(released: Released, entry: Entry | None) -> Released:
-    """Return what was released, with its place among the releases of its population."""
-    return released if entry is None else replace(released, standing=entry.standing)
-
-
 def write_statements(
     designs: Designs,
     released: Released,
     folder: Path,
     account: Account | None = None,
     signer: signing.Signer | None = None,
+    entry: Entry | None = None,
 ) -> dict[str, Any]:
     """Write what stands beside the rows: the record, the codebook and the report, which are made
-    from all that is told of it, and the signature over everything, if there is a key.
+    from all that is told of it, and the signature over everything, if there is a key; then enter
+    into the ledger, if there is one, that the folder is complete.
 
     Returns:
         All that is told (:func:`~deniable.release.record.explained`).
     """
+    if entry is not None:
+        released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
     page = explained(record, designs, released, account)
     (folder / "record.json").write_bytes(to_json(record))
@@ -228,6 +228,8 @@ def write_statements(
     )
     if signer is not None:
         signer.sign(folder)
+    if entry is not None:
+        entry.publish(released.sha256)
     return page
 
 
@@ -365,11 +367,10 @@ class Layout:
 
 def open_rows(source: Any, schema: Schema, options: Options, numeric: Sequence[str] = ()) -> Reader:
     """Open the rows to release; the arguments are those of :func:`look_at`."""
-    person = [] if options.person is None else [options.person]
     return open_table(
         source,
         schema.attributes,
-        list(dict.fromkeys([*schema.keep, *numeric, *person])),
+        list(dict.fromkeys([*schema.keep, *numeric, *options.persons])),
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
@@ -416,9 +417,8 @@ def look_at(
     refuse_drafted(schema, options)
     if not can_be_read_again(source):
         return None
-    person = [] if options.person is None else [options.person]
     with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
-        n_rows = reader.look(person, progress)
+        n_rows = reader.look(options.persons, progress)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     return n_rows
@@ -469,7 +469,6 @@ def write_rows(
         InputError: if the table does not fit the schema, or has no rows.
     """
     schema = layout.schema
-    person = [] if options.person is None else [options.person]
     refuse_person(options, layout)
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
@@ -479,7 +478,7 @@ def write_rows(
         by_attribute = is_fileset(source) and layout.forms is None
         if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
             file = folder / "data.bed"
-            for name in person:
+            for name in options.persons:
                 count_rows(reader.whole_column(name), rows_of, reader.table, 1)
             n_rows = write_by_attribute(
                 reader,
@@ -495,7 +494,7 @@ def write_rows(
 
             def counted() -> Iterator[Batch]:
                 for batch in reader:
-                    for name in person:
+                    for name in options.persons:
                         count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
                     yield batch
                     progress(reader.fraction)
@@ -521,7 +520,7 @@ def write_rows(
         shuffled=options.shuffle,
         secure=bits.secure,
         person=options.person,
-        most_rows=max(rows_of.values()) if person else None,
+        most_rows=max(rows_of.values()) if options.persons else None,
         command=options.command,
         beside=digests_beside(file),
     )
