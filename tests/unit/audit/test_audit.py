@@ -225,13 +225,21 @@ def test_a_level_without_bound_is_never_refuted():
     assert Level(float("inf"), 3.0).to_plain()["claimed"] is None
 
 
-@pytest.mark.parametrize("distance", [31, 40, 500])
+@pytest.mark.parametrize("distance", [32, 40, 500])
 def test_rows_that_come_again_are_found_wherever_they_are(distance):
     generator = np.random.default_rng(3)
     columns = [generator.integers(0, 4, 1000), generator.integers(0, 3, 1000)]
-    assert not _has_repeat(columns, 30)
+    assert not _has_repeat(columns, 32)
     for column in columns:
-        column[100 + distance : 130 + distance] = column[100:130]
-    assert _has_repeat(columns, 30)
-    assert not _has_repeat(columns, 45)
+        column[100 + distance : 132 + distance] = column[100:132]
+    assert _has_repeat(columns, 32)
+    assert not _has_repeat(columns, 33)
     assert not _has_repeat([c[:20] for c in columns], 30)
+
+
+def test_rows_that_differ_in_one_of_many_columns_do_not_come_again():
+    first = np.random.default_rng(4).integers(0, 1000, 1000)
+    others = np.zeros(1000, dtype=np.int64)
+    others[0] = 3
+    assert not _has_repeat([first, *[others] * 40], 30)
+    assert _has_repeat([others] * 41, 30)
