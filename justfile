@@ -67,7 +67,7 @@ hard:
 docs:
     {{bin}}/mkdocs build --strict
 
-# The README's rows on speed, measured here, as Markdown; tables and plots in figures/. Half an hour.
+# The speeds in docs/figures.md, measured anew; tables and plots in figures/. Half an hour.
 figures:
     {{bin}}/python benchmarks/report.py --measure figures
 

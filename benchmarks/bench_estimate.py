@@ -9,11 +9,9 @@ and the largest difference between the two.
 """
 
 import argparse
-from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
-from measured import Measured
+from measured import Measured, seconds
 from numpy.typing import NDArray
 
 from deniable.estimate.shares import estimate_table
@@ -63,16 +61,6 @@ def dense_estimate(
     values = inverse @ theta
     variance = (inverse**2 @ theta - values) / tabulation.total
     return values.reshape(sizes), np.sqrt(np.maximum(variance, 0)).reshape(sizes)
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The fastest of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        work()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def main() -> None:

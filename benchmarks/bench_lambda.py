@@ -10,11 +10,11 @@ into permutations, and accounts for the strength of many attributes.
 """
 
 import argparse
-from collections.abc import Callable
 from itertools import product
-from time import perf_counter
 
 import numpy as np
+from bench_estimate import counted
+from measured import seconds
 from numpy.typing import NDArray
 
 from deniable.design.strength import product_law
@@ -28,8 +28,6 @@ from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import birkhoff, preserve
 
-RECORDS_PER_CELL = 10
-
 
 def lambdas(k: int) -> list[float]:
     """From 0.9 down to 0.6."""
@@ -40,12 +38,6 @@ def mechanism_of(n_categories: tuple[int, ...]) -> Mechanism:
     k = len(n_categories)
     law = product_law(n_categories, lambdas(k))
     return Mechanism(Schema.anonymous(n_categories), (Block(tuple(range(k)), law),))
-
-
-def counted(n_categories: tuple[int, ...]) -> Tabulation:
-    """Counts like those of a release; what they are does not change the work."""
-    random = np.random.default_rng(1)
-    return Tabulation.from_counts(random.poisson(RECORDS_PER_CELL, size=n_categories))
 
 
 def kronecker_inverse(n_categories: tuple[int, ...]) -> NDArray[np.float64]:
@@ -79,16 +71,6 @@ def dense_estimate(
     variance = (inverse**2 @ theta - values) / tabulation.total
     shape = tabulation.counts.shape
     return values.reshape(shape), np.sqrt(np.maximum(variance, 0)).reshape(shape)
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The fastest of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        work()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def inverses(largest: int, dense: int) -> None:

@@ -10,13 +10,12 @@ installed, or does not run, is named and left out.
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from measured import Measured
+from measured import Measured, cpu_seconds
 from numpy.typing import NDArray
 
 from deniable.design.design import design
@@ -94,13 +93,6 @@ PEERS = {
 }
 
 
-def seconds(run: Run, columns: Columns) -> float:
-    """Return the CPU seconds of one run."""
-    start = time.process_time()
-    run(columns)
-    return time.process_time() - start
-
-
 def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -127,8 +119,8 @@ def main() -> None:
             continue
         pairs = [
             (
-                arguments.rows * len(N) / seconds(run, few),
-                len(many[0]) * len(N) / seconds(randomizer.randomize, many),
+                arguments.rows * len(N) / cpu_seconds(lambda run=run: run(few)),
+                len(many[0]) * len(N) / cpu_seconds(lambda: randomizer.randomize(many)),
             )
             for _ in range(arguments.repeats)
         ]

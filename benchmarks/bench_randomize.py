@@ -11,13 +11,12 @@ independent responses, in alternating pairs: how many times as long a cell takes
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from measured import Measured
+from measured import Measured, cpu_seconds, seconds
 from numpy.typing import NDArray
 
 from deniable.design.design import design
@@ -36,16 +35,6 @@ def five_lines(columns: list[NDArray[Any]], keep: list[float], n: list[int]) -> 
     return released
 
 
-def best(run: Callable[[], object], repeats: int) -> float:
-    """Return the shortest of several times, in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 MIXED = (2, 5, 7, 16, 41)
 UNEQUAL = (44, 3, 5, 2, 2, 41, 2, 3, 2, 2, 2, 9)
 DEFAULT = [
@@ -58,13 +47,6 @@ DEFAULT = [
     (1000, 65_536, 5),
     (1000, 4_096, 7),
 ]
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the CPU seconds of one run."""
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 def default_law(measured: Measured) -> None:
@@ -93,7 +75,7 @@ def default_law(measured: Measured) -> None:
                 run()  # the first builds what later ones look up
                 runs.append(run)
             law = plan.mechanism.blocks[0].law.family
-            took = [[seconds(run) for run in runs] for _ in range(pairs)]
+            took = [[cpu_seconds(run) for run in runs] for _ in range(pairs)]
             ratio = statistics.median(b / a for a, b in took)
             product, default = (rows * k / 1e6 / min(times) for times in zip(*took, strict=True))
             print(
@@ -139,7 +121,9 @@ def main() -> None:
         }
         runs["numpy"] = partial(five_lines, columns, keep, n)
         runs["keystream"] = partial(source.bits, np.uint16, rows * k)
-        speed = {name: rows * k / 1e6 / best(run, arguments.repeats) for name, run in runs.items()}
+        speed = {
+            name: rows * k / 1e6 / seconds(run, arguments.repeats) for name, run in runs.items()
+        }
         ratio = speed["kronecker"] / speed["numpy"]
         print(
             f"{rows:>10,} {speed['kronecker']:>10.0f} {speed['lp']:>10.0f} {speed['numpy']:>10.0f} "

@@ -4,7 +4,9 @@ import argparse
 import json
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 
@@ -45,3 +47,19 @@ def machine() -> dict[str, Any]:
         "load": os.getloadavg()[0],  # of the last minute
         "python": platform.python_version(),
     }
+
+
+def seconds(work: Callable[[], object], repeats: int = 1) -> float:
+    """Return the seconds on the clock of the fastest of several runs."""
+    return min(_taken(perf_counter, work) for _ in range(repeats))
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU seconds of one run."""
+    return _taken(process_time, work)
+
+
+def _taken(clock: Callable[[], float], work: Callable[[], object]) -> float:
+    start = clock()
+    work()
+    return clock() - start

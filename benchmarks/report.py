@@ -1,11 +1,12 @@
-"""Tables and plots of what the benchmarks measured; and the README's rows on speed.
+"""Tables and plots of what the benchmarks measured; and the rows on speed of docs/figures.md.
 
     python benchmarks/report.py --measure figures    # all of them, then the report: half an hour
     python benchmarks/report.py figures              # the report of what was measured there
 
 A folder has one JSON file for each benchmark (`bench_files.py --json figures/files.json` writes one
 by itself). Beside them come `report.md`, with every table, a growth plot for what grows, as PNG and
-as SVG, and on standard output the README's rows on speed, as Markdown.
+as SVG. The rows on speed of `docs/figures.md` that were measured are written anew, there and where
+the README has the same row.
 """
 
 import argparse
@@ -130,7 +131,7 @@ def write_report(tables: Tables, machines: dict[str, Row], folder: Path) -> None
 
 
 class Found:
-    """Looks rows up; what was not measured is left out of the README's rows.
+    """Looks rows up; a row of docs/figures.md that was not measured stays as it is.
 
     Args:
         tables: all tables, by title.
@@ -302,7 +303,7 @@ def peers(f: Found) -> tuple[str, str]:
 BUSY = 1.5
 """A load that one benchmark alone, of which the last has just ended, does not make."""
 
-README = [
+FIGURES = [
     (commands, "bench_commands.py"),
     (default_design, "bench_optimal.py --hard --only tables"),
     (optimum, "bench_optimal.py"),
@@ -320,19 +321,34 @@ README = [
 ]
 
 
-def readme_rows(tables: Tables) -> Iterator[str]:
-    """Yield the README's rows on speed, of what was measured."""
-    yield "| what | figure | command |"
-    yield "|---|---|---|"
-    before = ""
-    for row, command in README:
+def rows_on_speed(tables: Tables) -> Iterator[str | None]:
+    """Yield the rows on speed of docs/figures.md, in its order; None where not all was measured."""
+    for row, command in FIGURES:
         try:
             what, figure = row(Found(tables))
         except LookupError:
-            continue
-        said = "the same" if command == before else f"`python benchmarks/{command}`"
-        yield f"| {what} | {figure} | {said} |"
-        before = command
+            yield None
+        else:
+            yield f"| {what} | {figure} | `python benchmarks/{command}` |"
+
+
+def write_rows(tables: Tables, docs: Path, readme: Path) -> int:
+    """Write the rows on speed that were measured into docs/figures.md, and into the README where it
+    has the same row; return how many."""
+    text, front = docs.read_text(encoding="utf-8"), readme.read_text(encoding="utf-8")
+    before, head, after = text.partition("## Speed\n")
+    old = [line for line in after.splitlines() if line.startswith("| ")][1:]
+    replaced = 0
+    for line, new in zip(old, rows_on_speed(tables), strict=True):
+        if new is not None:
+            after, front, replaced = (
+                after.replace(line, new),
+                front.replace(line, new),
+                replaced + 1,
+            )
+    docs.write_text(before + head + after, encoding="utf-8")
+    readme.write_text(front, encoding="utf-8")
+    return replaced
 
 
 def main() -> None:
@@ -359,7 +375,8 @@ def main() -> None:
     if not tables:
         parser.error(f"{folder} has no figures; measure them with --measure")
     write_report(tables, machines, folder)
-    print("\n".join(readme_rows(tables)))
+    written = write_rows(tables, HERE.parent / "docs" / "figures.md", HERE.parent / "README.md")
+    print(f"{folder / 'report.md'}; {written} rows of docs/figures.md")
 
 
 if __name__ == "__main__":

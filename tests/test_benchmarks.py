@@ -1,4 +1,4 @@
-"""The benchmarks: hard designs and what is demanded of them; the report and the README's rows."""
+"""The benchmarks: hard designs and what is demanded of them; the report and docs/figures.md."""
 
 import itertools
 import json
@@ -18,7 +18,8 @@ import report
 from deniable.solvers.patterns import linear
 from unit.laws.votes import whole_law as oracle
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
 MACHINE = {"processor": "a processor", "cores": 2, "load": 3.0, "python": "3.11"}
 
 
@@ -38,10 +39,28 @@ def test_the_report_has_every_table_and_only_rows_of_what_was_measured(tmp_path:
     assert "|  | 1,230 |" in text
     assert text.count("others were at work") == 2
     assert (tmp_path / "joint-tables-with-standard-errors.png").stat().st_size > 5000
-    assert list(report.readme_rows(tables))[2:] == [
+    row = (
         "| joint table of 10,000,000 cells with standard errors | 1 s; at 4,096 cells 2,000 times "
         "faster than a dense inverse | `python benchmarks/bench_estimate.py` |"
-    ]
+    )
+    docs, readme = tmp_path / "figures.md", tmp_path / "README.md"
+    before = [(ROOT / name).read_text() for name in ("docs/figures.md", "README.md")]
+    for page, text in zip((docs, readme), before, strict=True):
+        page.write_text(text)
+    assert report.write_rows(tables, docs, readme) == 1
+    for page, old in zip((docs, readme), before, strict=True):
+        lines = zip(old.splitlines(), page.read_text().splitlines(), strict=True)
+        ((gone, new),) = [(first, second) for first, second in lines if first != second]
+        assert gone.startswith("| joint table of")
+        assert new == row
+
+
+def test_every_figure_of_the_readme_stands_in_the_docs() -> None:
+    shown = (ROOT / "README.md").read_text().partition("## Six figures")[2].partition("##")[0]
+    rows = [line for line in shown.splitlines() if line.startswith("| ")]
+    known = (ROOT / "docs" / "figures.md").read_text().splitlines()
+    assert len(rows) == 7  # with the head
+    assert set(rows) <= set(known)
 
 
 @pytest.mark.slow
@@ -57,7 +76,7 @@ def test_a_benchmark_writes_the_rows_that_the_report_looks_for(tmp_path: Path) -
             [*command, "--json", str(tmp_path / f"{name}.json")], check=True, capture_output=True
         )
     tables, _ = report.read(tmp_path)
-    rows = list(report.readme_rows(tables))[2:]
+    rows = [row for row in report.rows_on_speed(tables) if row is not None]
     assert len(rows) == 4  # commands, Parquet, CSV, joint tables
     for title in report.GROWTH:
         for row in tables.get(title, []):

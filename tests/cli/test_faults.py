@@ -396,7 +396,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_release(prepared):
     words = [w for w in COMMANDS["share"].words if w not in SEED]
     status, said = outcome([*words[:-2], "--ledger", "new", *words[-2:]], folder, sealed)
     assert status == 2
-    assert "new: the ledger cannot be written: the system says: Permission denied" in said
+    assert "new cannot be written: the system says: Permission denied" in said
     assert not (folder / "x").exists()
 
 

@@ -20,8 +20,7 @@ from deniable.estimate.shares import estimate_table
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.randomizer import Randomizer
-from deniable.randomness import BitSource, SystemRandomness
+from deniable.randomness import SystemRandomness
 from deniable.release.curator import invariant_design, randomize_strata
 from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET
@@ -67,16 +66,6 @@ def mechanisms(kind: str, codes: Codes, strata: NDArray[np.intp]) -> list[Mechan
     return [one.mechanism for one in made]
 
 
-class Drawing:
-    """A mechanism as a sampler of whole records."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.randomizer = Randomizer(mechanism, SystemRandomness())
-
-    def randomize(self, columns: Codes, source: BitSource) -> Codes:  # noqa: ARG002  (has its own)
-        return self.randomizer.randomize(columns)
-
-
 Answer = Callable[[Counts], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
@@ -97,14 +86,12 @@ def simulate(
     codes, strata = table()
     n = len(strata)
     chosen = mechanisms(kind, codes, strata)
-    samplers = {i: Drawing(mechanism) for i, mechanism in enumerate(chosen)}
-    source = SystemRandomness()
     truth = np.bincount(codes[0] * 3 + codes[1], minlength=6).reshape(SHAPE) / n
     true = np.append(truth.ravel(), S @ indicator_covariance(truth) @ T)
     # Rows are randomized independently of each other: copies of the table below each other are as
     # many releases of it.
     copies = [np.tile(column, releases) for column in codes]
-    drawn = randomize_strata(copies, np.tile(strata, releases), samplers, source)
+    drawn = randomize_strata(copies, np.tile(strata, releases), chosen, SystemRandomness())
     cells = (drawn[0].astype(np.intp) * 3 + drawn[1]).reshape(releases, n)
     errors, stated = [], []
     for released in cells:

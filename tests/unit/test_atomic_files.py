@@ -38,7 +38,10 @@ def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
 def test_a_private_file_is_its_owners_also_where_it_replaces_one_that_was_not(tmp_path):
     path = tmp_path / "o"
     path.write_bytes(b"old")
+    with pytest.raises(InputError, match="exists already"):
+        write_file(path, b"new", overwrite=False)
     write_file(path, b"new", overwrite=True, private=True)
+    assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -67,11 +70,16 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
 
 
 @pytest.mark.usefixtures("way")
-def test_an_exception_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("when", ["before it is complete", "before it is named"])
+def test_an_exception_leaves_nothing(tmp_path, when):
+    def stop() -> None:
+        raise KeyboardInterrupt
+
     def interrupted() -> None:
-        with atomic_output(tmp_path / "o") as file:
+        with atomic_output(tmp_path / "o", before_named=stop) as file:
             file.write(b"half")
-            raise KeyboardInterrupt
+            if when == "before it is complete":
+                stop()
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
@@ -81,6 +89,8 @@ def test_an_exception_leaves_nothing(tmp_path):
 def test_impossible_places_are_one_sentence(tmp_path):
     with pytest.raises(InputError, match="its folder does not exist"):
         atomic_output(tmp_path / "none" / "o").__enter__()
+    with pytest.raises(InputError, match="its folder does not exist"):
+        replaced_folder(tmp_path / "none" / "r", overwrite=False).__enter__()
     with pytest.raises(InputError, match="it is a folder"):
         atomic_output(tmp_path, overwrite=True).__enter__()
     if os.getuid() != 0:
@@ -118,24 +128,10 @@ def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, exi
     assert [p.read_bytes() for p in tmp_path.iterdir()] == ([b"old"] if existing else [])
 
 
-def test_a_small_file_is_written_whole(tmp_path):
-    write_file(tmp_path / "m.json", b"{}", overwrite=False)
-    assert (tmp_path / "m.json").read_bytes() == b"{}"
-    with pytest.raises(InputError, match="exists"):
-        write_file(tmp_path / "m.json", b"new", overwrite=False)
-
-
-def test_a_folder_appears_when_it_is_complete(tmp_path):
+def test_a_folder_appears_when_it_is_complete_and_an_old_one_stays_until_then(tmp_path):
     with replaced_folder(tmp_path / "r", overwrite=False) as folder:
-        (folder / "a").write_text("new")
+        (folder / "old").write_text("old")
         assert not (tmp_path / "r").exists()
-    assert (tmp_path / "r" / "a").read_text() == "new"
-    assert [p.name for p in tmp_path.iterdir()] == ["r"]
-
-
-def test_an_old_folder_stays_until_the_new_one_is_complete(tmp_path):
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "old").write_text("old")
     with (
         pytest.raises(InputError, match="exists"),
         replaced_folder(tmp_path / "r", overwrite=False),
@@ -148,11 +144,6 @@ def test_an_old_folder_stays_until_the_new_one_is_complete(tmp_path):
         (folder / "new").write_text("new")
     assert [p.name for p in (tmp_path / "r").iterdir()] == ["new"]
     assert [p.name for p in tmp_path.iterdir()] == ["r"]
-
-
-def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="folder does not exist"):
-        replaced_folder(tmp_path / "no" / "r", overwrite=False).__enter__()
 
 
 def test_a_folder_that_was_just_made_when_the_run_is_stopped_goes_too(tmp_path, monkeypatch):
@@ -266,19 +257,6 @@ def test_the_name_of_a_file_that_a_killed_run_left_is_swept(tmp_path):
     atomic_files.sweep(tmp_path / "o")  # its own is held
     output.__exit__(None, None, None)
     assert [p.name for p in tmp_path.iterdir()] == ["o"]
-
-
-@pytest.mark.usefixtures("way")
-def test_what_fails_before_a_file_is_named_leaves_nothing(tmp_path):
-    def refuse() -> None:
-        raise InputError("the budget does not allow it")
-
-    with (
-        pytest.raises(InputError, match="budget"),
-        atomic_output(tmp_path / "o", before_named=refuse) as file,
-    ):
-        file.write(b"rows")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_locks_nothing_is_called_dead(tmp_path, monkeypatch):

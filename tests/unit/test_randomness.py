@@ -4,9 +4,8 @@ Whether the bits and the draws are distributed as they should be is asked in tes
 """
 
 import copy
+import os
 import pickle
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -105,7 +104,32 @@ def test_the_prefixes_bracket_every_probability_and_leave_few_undecided(prefix_b
             assert high - low <= 1
 
 
-bits_of_u = st.integers(0, (1 << 16) - 1)
+def check_draw_near(
+    weights: list[int], near: int, offset: int, at_bits: int, prefix_bits: int
+) -> None:
+    """Aim U at a boundary, as closely as so many bits allow: the draw looks at as many bits as it
+    takes, and is the outcome where U lies."""
+    total_bits = 320
+    boundary = sum(weights[: near % len(weights)])
+    u = ((boundary << at_bits) // sum(weights) + offset) % (1 << at_bits)
+    u <<= total_bits - at_bits
+    words = [(u >> (total_bits - 64 * j)) & ALL_ONES for j in range(1, 6)]
+    # The second look takes 64 new bits, of which those after the prefix are used.
+    rest = (words[0] << prefix_bits) & ALL_ONES
+    script: list[tuple[type, list[int]]] = []
+    looks = [(prefix_type(prefix_bits), u >> (total_bits - prefix_bits)), (np.uint64, rest | 1)]
+    looks += [(np.uint64, word) for word in words[1:]]
+    for known, (kind, word) in zip((prefix_bits, 64, 128, 192, 256, 320), looks, strict=True):
+        script.append((kind, [word]))
+        low = Fraction(u >> (total_bits - known), 1 << known)
+        expected = outcome_of_interval(weights, low, low + Fraction(1, 1 << known))
+        if expected is not None:
+            source = ScriptedBits(*script)
+            table = ExactCategorical(weights, prefix_bits=prefix_bits)
+            assert table.draw(1, source).tolist() == [expected]
+            assert source.used_up
+            return
+    # Else a boundary that is no multiple of 2^-320, met to the last bit.
 
 
 @given(
@@ -120,88 +144,25 @@ bits_of_u = st.integers(0, (1 << 16) - 1)
 def test_a_draw_uses_as_many_bits_as_it_takes_and_lands_where_u_lies(
     weights: list[int], near: int, offset: int, at_bits: int, prefix_bits: int
 ) -> None:
-    # Aim U at a boundary, as closely as 64, 128 or 192 bits allow.
-    total_bits = 256
-    boundary = sum(weights[: near % len(weights)])
-    u = ((boundary << at_bits) // sum(weights) + offset) % (1 << at_bits)
-    u <<= total_bits - at_bits
-    words = [(u >> (total_bits - 64 * j)) & ALL_ONES for j in range(1, 5)]
-    script: list[tuple[type, list[int]]] = []
-    known = 0
-    for known in (prefix_bits, 64, 128, 192, 256):
-        if known == prefix_bits:
-            script.append((prefix_type(prefix_bits), [u >> (total_bits - known)]))
-        elif known == 64:
-            # The second look takes 64 new bits, of which those after the prefix are used.
-            rest = (words[0] << prefix_bits) & ALL_ONES
-            script.append((np.uint64, [rest | 1]))
-        else:
-            script.append((np.uint64, [words[known // 64 - 1]]))
-        low = Fraction(u >> (total_bits - known), 1 << known)
-        expected = outcome_of_interval(weights, low, low + Fraction(1, 1 << known))
-        if expected is not None:
-            break
-    if expected is None:
-        return  # a boundary that is not a multiple of 2^-256, met to the last bit
-    source = ScriptedBits(*script)
-    assert ExactCategorical(weights, prefix_bits=prefix_bits).draw(1, source).tolist() == [expected]
-    assert source.used_up
-
-
-def test_a_tie_at_64_bits_with_an_exact_boundary_is_decided_at_once() -> None:
-    # The boundary is 2^63 + 1 of 2^64: an integer, so U at or above it is the second outcome.
-    weights = [(1 << 63) + 1, (1 << 63) - 1]
-    for word, outcome in (((1 << 48) - 1) << 16, 1), (1 << 16, 1), (0, 0):
-        source = ScriptedBits((np.uint16, [1 << 15]), (np.uint64, [word]))
-        assert ExactCategorical(weights).draw(1, source).tolist() == [outcome]
-        assert source.used_up
-
-
-def test_a_tie_at_64_bits_with_an_inexact_boundary_looks_further_as_long_as_it_must() -> None:
-    # 1/3 = 0.010101…: U follows it for 64, 128 or 192 bits before it leaves.
-    thirds = int("01" * 32, 2)
-    for repeats in range(3):
-        for last, outcome in ((thirds - 1, 0), (thirds + 1, 1)):
-            source = ScriptedBits(
-                (np.uint16, [thirds >> 48]),
-                (np.uint64, [(thirds << 16) & ALL_ONES]),
-                *[(np.uint64, [thirds])] * repeats,
-                (np.uint64, [last]),
-            )
-            assert ExactCategorical([1, 2]).draw(1, source).tolist() == [outcome]
-            assert source.used_up
-
-
-def test_weights_far_below_what_64_bits_can_tell_are_neither_lost_nor_enlarged() -> None:
-    weights = [1, 1 << 200, 1]  # probabilities of 2^-200 at both ends
-    table = ExactCategorical(weights)
-    assert sum(table.probability(j) for j in range(3)) == 1
-    assert table.probability(0) == Fraction(1, (1 << 200) + 2)
-    zeros, ones = (np.uint64, [0]), (np.uint64, [ALL_ONES])
-    # Only 200 zero bits in a row give the first outcome; a one in the 200th already does not.
-    source = ScriptedBits((np.uint16, [0]), zeros, zeros, zeros, zeros)
-    assert table.draw(1, source).tolist() == [0]
-    assert source.used_up
-    source = ScriptedBits((np.uint16, [0]), zeros, zeros, zeros, (np.uint64, [1 << 57]))
-    assert table.draw(1, source).tolist() == [1]
-    source = ScriptedBits((np.uint16, [65535]), ones, ones, ones, ones)
-    assert table.draw(1, source).tolist() == [2]
-    assert source.used_up
+    check_draw_near(weights, near, offset, at_bits, prefix_bits)
 
 
 @pytest.mark.parametrize("prefix_bits", [8, 16])
-def test_outcomes_of_weight_zero_are_never_drawn_wherever_they_stand(prefix_bits: int) -> None:
-    for weights in ([0, 0, 3, 0, 1, 0], [0, 1], [1, 0], [5, 0, 0], [0, 0, 7, 0]):
-        table = ExactCategorical(weights, prefix_bits=prefix_bits)
-        size = 1 << prefix_bits
-        for tail in (0, ALL_ONES):
-            source = ScriptedBits((prefix_type(prefix_bits), range(size)))
-            undecided = int(np.count_nonzero(table._table == len(weights)))
-            if undecided:
-                source._requests += [(np.dtype(np.uint64), [tail] * undecided)]
-                source._requests += [(np.dtype(np.uint64), [tail])] * 3
-            drawn = table.draw(size, source)
-            assert all(weights[outcome] for outcome in np.unique(drawn).tolist())
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [(1 << 63) + 1, (1 << 63) - 1],  # the boundary is a multiple of 2^-64: decided at once
+        [(1 << 127) + 1, (1 << 127) - 1],  # of 2^-128: at 128 bits, on either side of it
+        [1, 2],  # 1/3 = 0.010101…: U follows it for 64 bits, 128, 192 or 256
+        [1, 1 << 200, 1],  # far below what 64 bits can tell
+        [0, 0, 3, 0, 1, 0],
+        [3, 1 << 66, 12345, 0, 1 << 65, 77],
+    ],
+)
+def test_a_tie_is_looked_at_as_long_as_it_takes(weights: list[int], prefix_bits: int) -> None:
+    for near, offset in product(range(len(weights)), range(-2, 3)):
+        for at_bits in (64, 128, 192, 200, 201, 256):
+            check_draw_near(weights, near, offset, at_bits, prefix_bits)
 
 
 def test_thousands_of_outcomes_are_drawn_without_a_table_and_as_exactly() -> None:
@@ -258,25 +219,6 @@ def test_a_guide_that_is_off_by_one_somewhere_is_seen(by: int) -> None:
         assert not guided.draws_by(weights)
         guided._guide[place] -= by
     assert guided.draws_by(weights)
-
-
-def test_the_two_prefix_widths_and_the_direct_path_agree_on_the_same_u() -> None:
-    weights = [3, 1 << 66, 12345, 0, 1 << 65, 77]
-    generator = np.random.default_rng(5)
-    u = generator.integers(0, 1 << 63, 500, dtype=np.uint64) * np.uint64(2)
-    u[:250] >>= np.uint64(40)  # many near 0, where the small weights are
-    direct = ExactCategorical(weights)
-    expected = direct._decide(u, ScriptedBits(*EXTENSION * 50))
-    for prefix_bits in (8, 16):
-        table = ExactCategorical(weights, prefix_bits=prefix_bits)
-        for value, outcome in zip(u.tolist(), expected.tolist(), strict=True):
-            prefix = value >> (64 - prefix_bits)
-            source = ScriptedBits(
-                (prefix_type(prefix_bits), [prefix]),
-                (np.uint64, [(value << prefix_bits) & ALL_ONES]),
-                *EXTENSION,
-            )
-            assert table.draw(1, source).tolist() == [outcome]
 
 
 def test_a_draw_within_a_quarter_is_decided_by_the_quarter_and_then_by_bits() -> None:
@@ -442,23 +384,6 @@ def test_bits_come_in_the_type_and_number_asked_for_and_can_be_written_to(
     drawn += kind(1)
 
 
-def test_a_seeded_source_repeats_itself_and_depends_on_the_seed() -> None:
-    first, again, other = SeededRandomness(1), SeededRandomness(1), SeededRandomness(2)
-    draws = [(np.uint16, 7), (np.uint64, 70_000), (np.uint8, 0), (np.uint8, 33)]
-    for kind, count in draws:
-        np.testing.assert_array_equal(first.bits(kind, count), again.bits(kind, count))
-    assert not np.array_equal(first.bits(np.uint64, 4), other.bits(np.uint64, 4))
-
-
-def test_a_seeded_source_goes_on_where_it_stopped_and_is_not_secure() -> None:
-    whole = SeededRandomness(7).bits(np.uint8, 150_000)
-    pieces = SeededRandomness(7)
-    parts = [pieces.bits(np.uint8, n) for n in (1, 15, 16, 65_536, 17, 84_415)]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
-    assert SeededRandomness.secure is False
-    assert SystemRandomness.secure is True
-
-
 def test_the_seeded_stream_is_aes_256_in_counter_mode_keyed_from_the_seed() -> None:
     import hashlib
 
@@ -468,12 +393,6 @@ def test_the_seeded_stream_is_aes_256_in_counter_mode_keyed_from_the_seed() -> N
     cipher = Cipher(algorithms.AES(digest[:32]), modes.CTR(digest[32:48]))
     expected = cipher.encryptor().update(bytes(70_000))
     assert SeededRandomness(42).bits(np.uint8, 70_000).tobytes() == expected
-
-
-def test_two_sources_share_no_word_and_neither_repeats_one() -> None:
-    # 40,000 words of 64 bits: a chance of 4e-11 that two agree.
-    words = np.concatenate([SystemRandomness().bits(np.uint64, 20_000) for _ in range(2)])
-    assert np.unique(words).size == words.size
 
 
 def test_a_new_key_is_drawn_when_the_old_one_has_made_enough(
@@ -497,25 +416,13 @@ def test_a_new_key_is_drawn_when_the_old_one_has_made_enough(
 
 
 def test_after_a_fork_parent_and_child_draw_different_bits() -> None:
-    script = """
-import os, numpy as np
-from deniable.randomness import SystemRandomness
-source = SystemRandomness()
-source.bits(np.uint64, 3)
-reader, writer = os.pipe()
-child = os.fork()
-if child == 0:
-    os.write(writer, source.bits(np.uint64, 4).tobytes())
-    os._exit(0)
-mine = source.bits(np.uint64, 4)
-os.waitpid(child, 0)
-theirs = np.frombuffer(os.read(reader, 32), dtype=np.uint64)
-print(len(set(mine.tolist()) | set(theirs.tolist())))
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "8"
+    source = SystemRandomness()
+    source.bits(np.uint64, 3)
+    read, write = os.pipe()
+    child = forked(lambda: os.write(write, source.bits(np.uint64, 4).tobytes()))
+    assert finished(child)
+    theirs = np.frombuffer(os.read(read, 32), dtype=np.uint64)
+    assert len(np.unique([*theirs, *source.bits(np.uint64, 4)])) == 8
 
 
 # --- each bit once -------------------------------------------------------------------------------
@@ -599,6 +506,7 @@ def test_a_thread_has_a_key_of_its_own() -> None:
 
 def test_a_seeded_keystream_is_neither_copied_nor_shared() -> None:
     source = SeededRandomness(1)
+    assert not source.secure
     for make in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="would repeat it"):
             make(source)

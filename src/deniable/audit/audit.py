@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from deniable.audit import limits
 from deniable.audit.boxes import Box
 from deniable.audit.plan import Plan, log_quotient
-from deniable.mechanism.privacy import nats_text
+from deniable.mechanism.privacy import finite_or_none, nats_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
 
 _CELLS_AT_ONCE = 4_000_000
+"""Codes that the box is asked for at once, of 8 bytes: 32 MB."""
+
 _FEWEST_AT_ONCE = 1_000
+"""Rows, of however many columns, for which a program is started."""
 
 CONSISTENT = "consistent with the claim; nothing is proved"
 
@@ -39,8 +42,7 @@ class Level:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values; None stands for no bound."""
-        claimed = self.claimed if math.isfinite(self.claimed) else None
-        return {"claimed": claimed, "at_least": self.at_least, "refuted": self.refuted}
+        return asdict(self) | {"claimed": finite_or_none(self.claimed), "refuted": self.refuted}
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,7 @@ class Quantity:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "claimed": self.claimed,
-            "low": self.low,
-            "high": self.high,
-            "refuted": self.refuted,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -261,7 +258,6 @@ class _Mixed:
             for r in plan.responses
         ]
         k = len(plan.responses)
-        self._kept = np.zeros(k, dtype=np.int64)
         self._both = np.zeros((k, k), dtype=np.int64)
 
     def add(self, true: list[NDArray[Any]], released: list[NDArray[Any]]) -> None:
@@ -279,14 +275,13 @@ class _Mixed:
                 kept[:, place] = response.kept(x, y)
         # Numbers of rows below 2^24 are exact in single precision.
         self._both += np.rint(kept.T @ kept).astype(np.int64)
-        self._kept = np.diagonal(self._both).copy()
 
     def level(self, place: int) -> Level:
         """Return what is shown of ε of one attribute alone."""
         plan, response = self._plan, self._plan.responses[place]
         claimed = plan.mechanism.attribute_epsilon[response.position]
         error = plan.share(len(plan.responses))
-        n, kept = self._rows, int(self._kept[place])
+        n, kept = self._rows, int(self._both[place, place])
         counts = self._cells[place]
         if response.pattern or counts is None:
             # Averaged over true values and over the others that it could have been, a value is
@@ -309,17 +304,13 @@ class _Mixed:
         if not response.square:
             return None
         error = self._plan.share(len(self._plan.responses))
-        n, kept = self._rows, int(self._kept[place])
-        refuted = bool(limits.differs(kept, n, min(response.keep, 1.0), error))
-        ends = [
-            response.keep,
-            float(limits.lower(kept, n, error / 2)),
-            float(limits.upper(kept, n, error / 2)),
-        ]
-        if response.pattern:
-            a = response.size
-            ends = [(a * p - 1) / (a - 1) for p in ends]
-        return Quantity(ends[0], ends[1], ends[2], refuted)
+        n, kept = self._rows, int(self._both[place, place])
+        a = response.size
+
+        def to_phi(kept: float) -> float:
+            return (a * kept - 1) / (a - 1) if response.pattern else kept
+
+        return _quantity(response.keep, kept, n, error, to_phi)
 
     def pairs(self) -> Iterator[tuple[tuple[str, str], Quantity]]:
         """Yield what is found of how often two attributes are kept together, as φ of the pair; for
@@ -329,16 +320,7 @@ class _Mixed:
         for (i, j), (both, to_phi) in zip(plan.pairs, plan.kept_together, strict=True):
             first, second = plan.responses[i], plan.responses[j]
             count = int(self._both[i, j])
-            ends = [
-                both,
-                float(limits.lower(count, self._rows, error / 2)),
-                float(limits.upper(count, self._rows, error / 2)),
-            ]
-            refuted = bool(limits.differs(count, self._rows, min(max(both, 0.0), 1.0), error))
-            yield (
-                (first.name, second.name),
-                Quantity(to_phi(ends[0]), to_phi(ends[1]), to_phi(ends[2]), refuted),
-            )
+            yield (first.name, second.name), _quantity(both, count, self._rows, error, to_phi)
 
     def cells(self) -> Iterator[str]:
         """Yield a sentence for every attribute with a released value that is too frequent or too
@@ -363,6 +345,15 @@ class _Mixed:
                 f"{response.name} = {true} is released as {released} with "
                 f"probability {low:.4g} to {high:.4g} where {claimed[y, x]:.4g} was claimed"
             )
+
+
+def _quantity(
+    claimed: float, count: int, n: int, error: float, to_phi: Callable[[float], float]
+) -> Quantity:
+    """Compare a claimed probability with how often it came out, both as an attenuation."""
+    low, high = limits.lower(count, n, error / 2), limits.upper(count, n, error / 2)
+    refuted = bool(limits.differs(count, n, min(max(claimed, 0.0), 1.0), error))
+    return Quantity(to_phi(claimed), to_phi(float(low)), to_phi(float(high)), refuted)
 
 
 def _events(
@@ -411,34 +402,28 @@ def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
             )
 
 
-def _has_repeat(columns: list[NDArray[Any]], window: int) -> bool:
-    """Whether some rows in succession occur again further down, found by a hash and then looked
-    at."""
+def _has_repeat(columns: Sequence[NDArray[Any]], window: int) -> bool:
+    """Whether some rows in succession occur again further down."""
     n = len(columns[0])
     if n < window + 1:
         return False
-    source = SystemRandomness()
-    rows = np.zeros(n, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for column in columns:
-            # A random word for every value: a sum of them is a hash of the row.
-            words = source.bits(np.uint64, int(column.max()) + 1)
-            rows += words[column]
-        multiplier = source.bits(np.uint64, 1)[0] | np.uint64(1)
-        powers = np.cumprod(np.full(n, multiplier, dtype=np.uint64))
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows * powers)])
-        # Σ r_{j+t} B^(j+t) over a window, times B^(n−j): the same wherever the rows are the same.
-        level = powers[::-1]
-        starts = n - window + 1
-        hashes = (sums[window:] - sums[:-window]) * level[:starts]
-    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    for start in np.flatnonzero(first[inverse] != np.arange(starts))[:100].tolist():
-        before = int(first[inverse[start]])
-        if all(
-            np.array_equal(c[before : before + window], c[start : start + window]) for c in columns
-        ):
-            return True
-    return False
+    numbers, most = np.zeros(n, dtype=np.int64), 1  # one for each kind of row, below `most`
+    for column in columns:
+        size = int(column.max()) + 1
+        if most * size >= 1 << 62:
+            numbers, most = _numbered(numbers), n
+        numbers, most = numbers * size + column, most * size
+    # Rows in succession have one number wherever they are the same: first 2 of them, then 4, 8, …
+    numbers, length = _numbered(numbers), 1
+    while length < window:
+        step = min(length, window - length)
+        numbers, length = _numbered(numbers[:-step] * n + numbers[step:]), length + step
+    return len(np.unique(numbers)) < len(numbers)
+
+
+def _numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each value, from 0, shape (n,)."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _level_sentences(epsilon: Level, attributes: Sequence[Audited]) -> Iterator[str]:

@@ -40,9 +40,19 @@ _KINDS = 8
 """Kinds of questions; each has an equal part of the error, divided among the questions."""
 
 _MOST_CELLS = 1 << 20
+"""Cells of the response matrix of one attribute, of 8 bytes: 8 MB. A larger one is not compared
+cell by cell."""
+
 _MOST_CELLS_OF_SETS = 1 << 25
+"""The same where answers name sets, 256 MB: without the matrix nothing of them could be audited."""
+
 _MOST_PAIRS = 5_000
+"""All pairs of 100 attributes; of more, those nearest to each other in the schema."""
+
 _LEAST_LOG = -60.0
+"""What stands for ln 0 in a score: e^-60 is less than any probability that the trials could show,
+and sums of scores stay finite."""
+
 _TRIALS = 20_000
 """Draws from the claimed law that choose the events."""
 
@@ -173,14 +183,11 @@ class Event:
 
     def count(self, columns: Sequence[NDArray[Any]]) -> int:
         """Return how many records are in it."""
-        held = self._sum(columns)
+        held = total_score(self.scores, columns)
         inside = (held >= self.low) & (held <= self.high)
         if self.attribute is not None and self.values is not None:
             inside &= self.values[columns[self.attribute]]
         return int(np.count_nonzero(inside))
-
-    def _sum(self, columns: Sequence[NDArray[Any]]) -> Floats:
-        return total_score(self.scores, columns)
 
 
 def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Floats:

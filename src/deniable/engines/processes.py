@@ -66,13 +66,10 @@ def share_parts(
 
     Args:
         files: the tables.
-        design: the mechanism and what is known about it.
-        output: the folder to make.
-        options: see :class:`~deniable.release.release.Options`.
+        design, output, options, account: as of :func:`~deniable.release.release.share`.
         seed: repeatable bits, for tests. NOT PRIVATE.
         jobs: processes; by default one for every core that this process may use.
         bar: shows each stage.
-        account: of the design, if it has more than the design's own.
 
     Returns:
         All that is told of the release (:func:`~deniable.release.record.explained`).
@@ -95,28 +92,15 @@ def prepare(
     jobs: int | None = None,
     bar: Bar = no_bar,
 ) -> Job:
-    """Begin a release in parts and compare all rows with the schema; nothing is left if one does
-    not fit. The arguments are those of :func:`share_parts`.
-
-    Raises:
-        InputError: as there.
-    """
+    """Do what :func:`~deniable.release.parts.prepare` does, by processes; the arguments are those
+    of :func:`share_parts`."""
     return parts.prepare(
         files, design, output, options, lambda job: _stage(job, "look", jobs, bar), seed
     )
 
 
 def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
-    """Do what is left of a job; an interruption says how to go on.
-
-    Args:
-        job: what is to be done.
-        jobs: processes; by default one for every core that this process may use.
-        bar: shows each stage.
-
-    Raises:
-        InputError: as :func:`~deniable.release.parts.work`.
-    """
+    """Do what is left of a job by processes; see :func:`~deniable.release.parts.make`."""
     parts.make(job, lambda job, stage: _stage(job, stage, jobs, bar))
 
 
@@ -148,7 +132,7 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
     rows = None if stage == "look" else sum(job.rows)
     whole = rows or job.size(stage)  # units count as one while their rows are not known
     before = whole * (job.size(stage) - len(left)) / job.size(stage)
-    size = sum(source.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
+    size = sum(source.identity.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
         raise InputError(f"`jobs` is a number of processes, not {jobs}")

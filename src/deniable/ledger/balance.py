@@ -51,10 +51,9 @@ class Balance:
         """What may still be spent, in nats, rounded down; None without a budget."""
         if self.budget is None:
             return None
-        spent = self.epsilon
-        if not math.isfinite(spent):
+        if not math.isfinite(self.epsilon):
             return 0.0
-        exact = Fraction(self.budget) - sum(Fraction(r.of_person.epsilon) for r in self.releases)
+        exact = self._exactly_left(self.budget)
         left = float(max(exact, Fraction(0)))
         return math.nextafter(left, 0.0) if Fraction(left) > exact > 0 else left
 
@@ -64,8 +63,11 @@ class Balance:
             return True
         if not (math.isfinite(epsilon) and math.isfinite(self.epsilon)):
             return False
-        spent = sum(Fraction(release.of_person.epsilon) for release in self.releases)
-        return spent + Fraction(epsilon) <= Fraction(self.budget)
+        return Fraction(epsilon) <= self._exactly_left(self.budget)
+
+    def _exactly_left(self, budget: float) -> Fraction:
+        spent = (Fraction(release.of_person.epsilon) for release in self.releases)
+        return Fraction(budget) - sum(spent)
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values; None stands for no bound, and of the budget for none."""

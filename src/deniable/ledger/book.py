@@ -18,16 +18,15 @@ import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from deniable.atomic_files import FileLock
+from deniable.atomic_files import FileLock, explain_write_errors
 from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
@@ -126,10 +125,12 @@ class Ledger:
         with self._writing() as connection:
             self._append(connection, "budget", population, {"nats": float(nats)})
 
+    @contextmanager
     def release(
         self, population: str, spending: Spending, what: str, *, traceless: bool = True
-    ) -> "Entry":
-        """Enter a release that is about to be made; a context manager.
+    ) -> Iterator["Entry"]:
+        """Enter a release that is about to be made; taken back if the block fails before anybody
+        can have seen a row.
 
         Args:
             population: whose data it is.
@@ -141,7 +142,32 @@ class Ledger:
             InputError: if the budget of the population does not allow it; from the block, if it
                 turns out not to when persons' rows have been counted.
         """
-        return Entry(self, population, spending, what, traceless)
+        token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
+        lock = self._lock(token)
+        with self._writing() as connection:
+            self._withdraw_the_dead(connection)
+            known = balances(self._events(connection))
+            _refuse_beyond_budget(self, population, known, spending)
+            with explain_write_errors(self.path):
+                lock.take()
+            content = {
+                "what": what,
+                "spending": spending.to_plain(),
+                "token": token,
+                "traceless": traceless,
+            }
+            event = self._append(connection, "begun", population, content)
+        entry = Entry(self, population, spending, event.number)
+        try:
+            yield entry
+        except BaseException:
+            if not entry.stays:
+                with self._writing() as connection:
+                    content = {"release": event.number, "why": "it failed, and nothing was left"}
+                    self._append(connection, "withdrawn", population, content)
+            lock.remove()  # not where that failed: then the next release takes it back
+            raise
+        lock.remove()
 
     def publish_again(self, release: StoredRelease, sha256: str) -> tuple[int, float]:
         """Enter that draws which are counted already were written to another file.
@@ -190,8 +216,8 @@ class Ledger:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if not self.exists:
-            with suppress(FileExistsError), _said(self.path):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with explain_write_errors(self.path):
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -291,47 +317,26 @@ class Ledger:
             lock.remove()
 
 
+@dataclass
 class Entry:
     """A release that is being made; see :meth:`Ledger.release`.
 
     Attributes:
+        ledger: where it is entered.
+        population: whose data it is.
+        spending: the levels of a row, as begun.
+        number: of the event that began it.
+        stays: whether it counts whatever comes after.
         standing: how many releases of the population there are and ε of all of them together in
             nats, this one included; known once it is counted.
     """
 
-    standing: tuple[int, float]
-
-    def __init__(
-        self, ledger: Ledger, population: str, spending: Spending, what: str, traceless: bool
-    ) -> None:
-        self._ledger = ledger
-        self._population = population
-        self._spending = spending
-        self._what = what
-        self._traceless = traceless
-        token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
-        self._token = token
-        self._lock = ledger._lock(token)
-        self._number = 0
-        self._stays = False
-
-    def __enter__(self) -> "Entry":
-        ledger = self._ledger
-        with ledger._writing() as connection:
-            ledger._withdraw_the_dead(connection)
-            events = ledger._events(connection)
-            _refuse_beyond_budget(ledger, self._population, balances(events), self._spending)
-            with _said(ledger.path):
-                self._lock.take()
-            content = {
-                "what": self._what,
-                "spending": self._spending.to_plain(),
-                "token": self._token,
-                "traceless": self._traceless,
-            }
-            event = ledger._append(connection, "begun", self._population, content)
-            self._number = event.number
-        return self
+    ledger: Ledger
+    population: str
+    spending: Spending
+    number: int
+    stays: bool = False
+    standing: tuple[int, float] = field(init=False)
 
     def count(
         self,
@@ -353,52 +358,36 @@ class Entry:
         Raises:
             InputError: if the budget does not allow it after all.
         """
-        ledger = self._ledger
+        ledger = self.ledger
         digest = None if people is None else ledger.digest_of(people)
-        spending = self._spending if spending is None else spending
+        spending = self.spending if spending is None else spending
         with ledger._writing() as connection:
             events = ledger._events(connection)
-            before = [event for event in events if event.number != self._number]
-            _refuse_beyond_budget(
-                ledger, self._population, balances(before), spending.of_rows(rows_of_person)
-            )
+            before = balances(event for event in events if event.number != self.number)
+            _refuse_beyond_budget(ledger, self.population, before, spending.of_rows(rows_of_person))
             content = {
-                "release": self._number,
+                "release": self.number,
                 "spending": spending.to_plain(),
                 "rows_of_person": rows_of_person,
                 "people": digest,
             }
-            events.append(ledger._append(connection, "counted", self._population, content))
-        self._stays = seen
-        others = [] if digest is None else _same_people(events, self._population, digest)
-        if others:
+            events.append(ledger._append(connection, "counted", self.population, content))
+        self.stays = seen
+        if digest and (others := _populations_of(events)[digest] - {self.population}):
             warnings.warn(
-                f"these are exactly the people of population '{others[0]}' too, under another "
+                f"these are exactly the people of population '{min(others)}' too, under another "
                 "name: the levels of both add up, and the ledger does not add them",
                 Notice,
                 stacklevel=2,
             )
-        self.standing = _standing(events, self._population)
+        self.standing = _standing(events, self.population)
 
     def publish(self, sha256: str) -> None:
         """Enter that the released file is complete; from here on the release counts for good."""
-        self._stays = True
-        with self._ledger._writing() as connection:
-            content = {"release": self._number, "sha256": sha256}
-            self._ledger._append(connection, "published", self._population, content)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None and not self._stays:
-            with self._ledger._writing() as connection:
-                why = "it failed, and nothing of it was left"
-                content = {"release": self._number, "why": why}
-                self._ledger._append(connection, "withdrawn", self._population, content)
-        self._lock.remove()
+        self.stays = True
+        with self.ledger._writing() as connection:
+            content = {"release": self.number, "sha256": sha256}
+            self.ledger._append(connection, "published", self.population, content)
 
 
 def _standing(events: Iterable[Event], population: str) -> tuple[int, float]:
@@ -486,38 +475,23 @@ def remembered(
 
 def same_people(events: Iterable[Event]) -> list[tuple[str, str]]:
     """Return pairs of populations with releases of exactly the same persons."""
+    populations = _populations_of(events).values()
+    return sorted({pair for names in populations for pair in combinations(sorted(names), 2)})
+
+
+def _populations_of(events: Iterable[Event]) -> dict[str, set[str]]:
+    """Return the populations with a release of exactly some persons, by the persons' digest."""
     names: dict[str, set[str]] = {}
     for release in stored_releases(events):
         if release.people is not None and not release.withdrawn:
             names.setdefault(release.people, set()).add(release.population)
-    return sorted(
-        {pair for populations in names.values() for pair in combinations(sorted(populations), 2)}
-    )
-
-
-def _same_people(events: Iterable[Event], population: str, people: str) -> list[str]:
-    """Return the other populations with releases of exactly these persons."""
-    releases = stored_releases(events)
-    others = {r.population for r in releases if r.people == people and not r.withdrawn}
-    return sorted(others - {population})
+    return names
 
 
 def unfinished(events: Iterable[Event]) -> list[StoredRelease]:
     """Return the releases that were begun and neither counted nor withdrawn: they are being made,
     or their process died where it may have left rows behind. They count."""
     return [r for r in stored_releases(events) if not r.counted and not r.withdrawn]
-
-
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise InputError(
-            f"{path}: the ledger cannot be written: the system says: {error.strerror}"
-        ) from None
 
 
 def _reason(error: sqlite3.Error) -> str:

@@ -30,7 +30,6 @@ from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.laws.law import Sampler
 from deniable.laws.response import check_attenuation
 from deniable.ledger import Spending, remembered
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -46,7 +45,6 @@ from deniable.release.release import (
     count_release,
     refuse_ledger_in,
     remove_unfinished,
-    with_standing,
     write_rows,
     write_statements,
 )
@@ -56,6 +54,7 @@ from deniable.tables.arrays import from_numpy
 from deniable.tables.rows import concatenated, groups_of, numbers_of
 
 MAX_STRATA = 10_000
+"""A mechanism takes about 2 kB of the record for each stratum: 20 MB."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,15 @@ def pram(
     refuse_ledger_in(output, options.population)
     remove_unfinished(output)
     decimal = schema.file.with_changes(options.file_format).decimal or "."
-    curator = _Curator(treatment, bits, decimal)
+    made: list[Designs] = []  # what the table was randomized with, once it has been
+
+    def treat(batches: Iterator[Batch], table: str) -> Iterator[Rows]:
+        held = list(batches)
+        if sum(batch.n_rows for batch in held):
+            designs, rows = _treated(held, treatment, bits, table, decimal)
+            made.append(designs)
+            yield rows
+
     numeric = tuple(treatment.numeric)
     traceless = leaves_nothing(output)
     foreseen = Spending(0.0) if options.population is None else _foreseen(treatment)
@@ -156,16 +163,12 @@ def pram(
     ):
 
         def count(rows_of: Counter[Any]) -> None:
-            assert curator.designs is not None  # a table without rows has been refused
-            count_release(entry, Spending.of(curator.designs.strata, numeric), rows_of)
+            (designs,) = made  # a table without rows has been refused
+            count_release(entry, Spending.of(designs.strata, numeric), rows_of)
 
-        released = write_rows(source, layout, folder, options, bits, progress, curator.treat, count)
-        assert curator.designs is not None
-        released = replace(with_standing(released, entry), expost=True, numeric=numeric)
-        page = write_statements(curator.designs, released, folder, signer=options.signer)
-        if entry is not None:
-            entry.publish(released.sha256)
-    return page
+        released = write_rows(source, layout, folder, options, bits, progress, treat, count)
+        released = replace(released, expost=True, numeric=numeric)
+        return write_statements(made[0], released, folder, signer=options.signer, entry=entry)
 
 
 def check_budget(treatment: Treatment, options: Options) -> None:
@@ -205,135 +208,89 @@ def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None)
         raise InputError(f"{where}{error}") from None
 
 
-class _Curator:
-    """Someone who holds the whole table.
+def _treated(
+    held: Sequence[Batch], treatment: Treatment, bits: BitSource, table: str, decimal: str
+) -> tuple[Designs, Rows]:
+    """Return the whole table randomized, and what it was randomized with."""
+    codes = [np.concatenate(parts) for parts in zip(*(b.codes for b in held), strict=True)]
+    kept = concatenated([batch.kept for batch in held]) if held[0].kept else {}
+    if treatment.by is None:
+        strata, names = np.zeros(len(codes[0]), dtype=np.int64), [""]
+    else:
+        strata, names = _strata(kept[treatment.by])
+    designs = _designs(treatment, codes, strata, names)
+    outputs = randomize_strata(codes, strata, [made.mechanism for made in designs], bits)
+    for name, attenuation in treatment.numeric.items():
+        numbers = numbers_of(kept[name], name, table, 1, decimal)
+        try:
+            kept[name] = from_numpy(contract_to_mean(numbers, attenuation, strata))
+        except InputError as error:
+            raise InputError(f"{table}, column '{name}': {error}") from None
+    sizes = np.bincount(strata, minlength=len(names)).tolist()
+    by_name = dict(zip(names, designs, strict=True))
+    return Designs(by_name, treatment.by, dict(zip(names, sizes, strict=True))), (outputs, kept)
 
-    Attributes:
-        designs: what the table was randomized with, once it has been.
-    """
 
-    def __init__(self, treatment: Treatment, bits: BitSource, decimal: str) -> None:
-        self.designs: Designs | None = None
-        self._treatment = treatment
-        self._bits = bits
-        self._decimal = decimal
-        self._designs: dict[int, Design] = {}
-
-    def treat(self, batches: Iterator[Batch], table: str) -> Iterator[Rows]:
-        """Yield the whole table, randomized, as one batch."""
-        held = list(batches)
-        if not sum(batch.n_rows for batch in held):
-            return
-        codes = [np.concatenate(parts) for parts in zip(*(b.codes for b in held), strict=True)]
-        kept = concatenated([batch.kept for batch in held]) if held[0].kept else {}
-        treatment = self._treatment
-        if treatment.by is None:
-            strata, names = np.zeros(len(codes[0]), dtype=np.int64), [""]
-        else:
-            strata, names = _strata(kept[treatment.by])
-        designs = self._made(codes, strata, names)
-        samplers = {i: _Drawing(made.mechanism) for i, made in enumerate(designs)}
-        outputs = randomize_strata(codes, strata, samplers, self._bits, names)
-        for name, attenuation in treatment.numeric.items():
-            numbers = numbers_of(kept[name], name, table, 1, self._decimal)
-            within = None if treatment.by is None else strata
-            try:
-                kept[name] = from_numpy(contract_to_mean(numbers, attenuation, within))
-            except InputError as error:
-                raise InputError(f"{table}, column '{name}': {error}") from None
-        sizes = np.bincount(strata, minlength=len(names)).tolist()
-        self.designs = Designs(
-            dict(zip(names, designs, strict=True)),
-            treatment.by,
-            dict(zip(names, sizes, strict=True)),
+def _designs(
+    treatment: Treatment,
+    codes: Sequence[NDArray[Any]],
+    strata: NDArray[np.int64],
+    names: Sequence[str],
+) -> list[Design]:
+    """Return a design for each stratum, in the order of ``names``."""
+    if len(names) > MAX_STRATA:
+        raise InputError(
+            f"'{treatment.by}' forms more than {MAX_STRATA} strata; take a coarser column"
         )
-        yield outputs, kept
-
-    def _made(
-        self, codes: Sequence[NDArray[Any]], strata: NDArray[np.int64], names: Sequence[str]
-    ) -> list[Design]:
-        """Return a design for each stratum, in the order of ``names``."""
-        treatment = self._treatment
-        if len(names) > MAX_STRATA:
+    if absent := sorted(set(treatment.strata) - set(names)):
+        raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
+    # Most strata have the same strengths, as one object, and so the same design.
+    known: dict[int, Design] = {}
+    designs = []
+    for i, name in enumerate(names):
+        request = treatment.strata.get(name, treatment.request)
+        if not request:
+            where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
             raise InputError(
-                f"'{treatment.by}' forms more than {MAX_STRATA} strata; take a coarser column"
+                f"{where}nothing says how strongly to randomize; say it with "
+                "`attenuation`, `strength`, `preserve` or `matrices`"
             )
-        if absent := sorted(set(treatment.strata) - set(names)):
-            raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
-        designs = []
-        for i, name in enumerate(names):
-            request = treatment.strata.get(name, treatment.request)
-            if not request:
-                where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
-                raise InputError(
-                    f"{where}nothing says how strongly to randomize; say it with "
-                    "`attenuation`, `strength`, `preserve` or `matrices`"
-                )
-            base = self._design(request, name if treatment.by else None)
-            if treatment.invariant:
-                rows = np.flatnonzero(strata == i)
-                base = invariant_design(base, [column[rows] for column in codes], treatment.alpha)
-            designs.append(base)
-        return designs
-
-    def _design(self, request: StrengthRequest, stratum: str | None) -> Design:
-        # Most strata have the same strengths, as one object, and so the same design.
-        key = id(request)
-        if key not in self._designs:
-            self._designs[key] = _design(self._treatment, request, stratum)
-        return self._designs[key]
+        if id(request) not in known:
+            known[id(request)] = _design(treatment, request, name if treatment.by else None)
+        made = known[id(request)]
+        if treatment.invariant:
+            rows = np.flatnonzero(strata == i)
+            made = invariant_design(made, [column[rows] for column in codes], treatment.alpha)
+        designs.append(made)
+    return designs
 
 
 def _strata(column: Any) -> tuple[NDArray[np.int64], list[str]]:
     """Return each row's stratum, shape (n,), and the strata's names in order."""
     codes, labels = groups_of(column)
     # A missing value and the empty text are one stratum, as they are when rows are grouped.
-    names = sorted(set(labels))
-    places = np.array([names.index(label) for label in labels], dtype=np.int64)
-    return places[codes], names
-
-
-class _Drawing:
-    """A mechanism as a sampler of whole records."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self._mechanism = mechanism
-
-    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
-        """Return the randomized codes, one array of shape (n,) per attribute."""
-        return Randomizer(self._mechanism, source).randomize(columns)
+    names, places = np.unique(np.array(labels, dtype=object), return_inverse=True)
+    return places[codes], names.tolist()
 
 
 def randomize_strata(
     columns: Sequence[NDArray[Any]],
     strata: NDArray[Any],
-    samplers: Mapping[int, Sampler],
+    mechanisms: Sequence[Mechanism],
     source: BitSource,
-    names: Sequence[str] | None = None,
 ) -> list[NDArray[Any]]:
-    """Randomize each stratum's rows with its own sampler; rows stay in place.
+    """Randomize each stratum's rows with its own mechanism; rows stay in place.
 
     Args:
         columns: codes per attribute, shape (n,) each.
-        strata: the stratum of every row, codes, shape (n,).
-        samplers: by stratum.
+        strata: the stratum of every row, its place among the mechanisms, shape (n,).
+        mechanisms: of every stratum; their released codes are of one type.
         source: where random bits come from.
-        names: the strata's names by code, for messages.
-
-    Raises:
-        InputError: if a stratum has no rows, or rows have a stratum without a sampler.
     """
-    present = set(np.unique(strata).tolist())
-    for stratum in sorted({*samplers, *present}):
-        called = f"'{names[stratum]}'" if names is not None else f"number {stratum + 1}"
-        if stratum not in present:
-            raise InputError(f"stratum {called} has no rows; leave it out")
-        if stratum not in samplers:
-            raise InputError(f"stratum {called} occurs in the table but has no matrix; give it one")
     outputs: list[NDArray[Any]] = []
-    for stratum in sorted(present):
+    for stratum, mechanism in enumerate(mechanisms):
         rows = np.flatnonzero(strata == stratum)
-        drawn = samplers[stratum].randomize([column[rows] for column in columns], source)
+        drawn = Randomizer(mechanism, source).randomize([column[rows] for column in columns])
         if not outputs:
             outputs = [np.empty(len(strata), dtype=part.dtype) for part in drawn]
         for output, part in zip(outputs, drawn, strict=True):

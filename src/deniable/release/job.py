@@ -26,7 +26,7 @@ import math
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -74,18 +74,7 @@ class StoredSource(msgspec.Struct, forbid_unknown_fields=True):
     """A file and by what it is known again."""
 
     path: str
-    size: int
-    changed: int
-    digest: Digest
-
-
-class StoredUnit(msgspec.Struct, forbid_unknown_fields=True):
-    """A file, or some of its row groups."""
-
-    file: int
-    first_group: int
-    end_group: int
-    rows_before: int
+    identity: Identity
 
 
 class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,9 +87,15 @@ class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
     show_values: bool
     command: str
     accept_drafted: bool
-    file_format: dict[str, Any]
+    file_format: FileFormat
     ledger: str | None
     population: str | None
+
+
+_SAME_OPTIONS = [
+    name for name in StoredOptions.__struct_fields__ if name not in ("ledger", "population")
+]
+"""The options that are stored under the name and with the value that :class:`Options` has."""
 
 
 class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,7 +109,7 @@ class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
     kind: Literal["csv", "csv.gz", "parquet"]
     columns: list[str]
     sources: Annotated[list[StoredSource], msgspec.Meta(min_length=1)]
-    units: Annotated[list[StoredUnit], msgspec.Meta(min_length=1)]
+    units: Annotated[list[Unit], msgspec.Meta(min_length=1)]
     options: StoredOptions
     seed: int | None
 
@@ -141,21 +136,10 @@ class Job:
     @cached_property
     def options(self) -> Options:
         """How the release is made."""
-        given = self.stored.options
-        population = None
-        if given.ledger is not None:
-            population = Population(Ledger(given.ledger), str(given.population))
-        return Options(
-            shuffle=given.shuffle,
-            person=given.person,
-            drop_other_columns=given.drop_other_columns,
-            overwrite=given.overwrite,
-            show_values=given.show_values,
-            command=given.command,
-            population=population,
-            file_format=FileFormat(**given.file_format),
-            accept_drafted=given.accept_drafted,
-        )
+        given = msgspec.structs.asdict(self.stored.options)
+        ledger, name = given.pop("ledger"), given.pop("population")
+        population = None if ledger is None else Population(Ledger(ledger), name)
+        return Options(**given, population=population)
 
     @cached_property
     def design(self) -> Design:
@@ -186,10 +170,10 @@ class Job:
         """What the released table consists of."""
         return Layout.of(self.design.mechanism)
 
-    @cached_property
+    @property
     def units(self) -> list[Unit]:
         """The units of the sources."""
-        return [Unit(u.file, u.first_group, u.end_group, u.rows_before) for u in self.stored.units]
+        return self.stored.units
 
     def size(self, stage: Stage) -> int:
         """How many pieces of work a stage has."""
@@ -362,8 +346,8 @@ class Job:
         known = self.stored.sources[number]
         path = Path(known.path)
         size, changed, *_ = self.status(number)
-        actual = identity_of(path) if read else Identity(size, changed, known.digest)
-        if actual != Identity(known.size, known.changed, known.digest):
+        actual = identity_of(path) if read else Identity(size, changed, known.identity.digest)
+        if actual != known.identity:
             raise InputError(
                 f"{path} has changed since the release was begun, and its rows may be other "
                 f"people's; put back the file as it was, or remove {self.folder} and begin anew"
@@ -391,7 +375,7 @@ def _opened(path: Path, design: Design, options: Options, unit: Unit) -> TableRe
     return open_unit(
         path,
         schema.attributes,
-        [*schema.keep, *([] if options.person is None else [options.person])],
+        [*schema.keep, *options.persons],
         unit,
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
@@ -457,7 +441,7 @@ def _stored(
     files: Sequence[Path], design: Design, output: Path, options: Options, seed: int | None
 ) -> StoredJob:
     kind, columns = _alike(files, design, options)
-    sources = [StoredSource(str(path.absolute()), **asdict(identity_of(path))) for path in files]
+    sources = [StoredSource(str(path.absolute()), identity_of(path)) for path in files]
     population = options.population
     return StoredJob(
         format="deniable job",
@@ -468,16 +452,9 @@ def _stored(
         kind=kind,
         columns=columns,
         sources=sources,
-        units=[StoredUnit(**asdict(unit)) for unit in units_of(files)],
+        units=units_of(files),
         options=StoredOptions(
-            shuffle=options.shuffle,
-            person=options.person,
-            drop_other_columns=options.drop_other_columns,
-            overwrite=options.overwrite,
-            show_values=options.show_values,
-            command=options.command,
-            accept_drafted=options.accept_drafted,
-            file_format=options.file_format.to_plain(),
+            **{name: getattr(options, name) for name in _SAME_OPTIONS},
             ledger=None if population is None else str(population.ledger.path.absolute()),
             population=None if population is None else population.name,
         ),

@@ -32,7 +32,6 @@ from deniable.release.release import (
     BESIDE_ROWS,
     Options,
     refuse_other_folder,
-    with_standing,
     write_statements,
 )
 from deniable.release.signing import Signer
@@ -40,12 +39,11 @@ from deniable.tables import TableWriter
 from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
 from deniable.tables.files import UNIT_CELLS, digest_of
+from deniable.tables.reading import BATCH_ROWS
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
 """Is told how many more rows are done."""
-
-_ROWS = 1 << 16
 
 
 def prepare(
@@ -163,7 +161,7 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 
 def _look(job: Job, number: int, advance: Advance) -> None:
     with job.open(job.units[number], read=False) as reader:  # that is done before it is drawn
-        rows = reader.look([] if job.options.person is None else [job.options.person])
+        rows = reader.look(job.options.persons)
     place = job.place("look", number)
     write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
     advance(rows)
@@ -171,14 +169,15 @@ def _look(job: Job, number: int, advance: Advance) -> None:
 
 @contextmanager
 def _committed(
-    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] = lambda _digest: None
+    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] | None = None
 ) -> Iterator[tuple[Any, list[int]]]:
     """Give a file that gets its name at the end, unless another attempt was first, and a list for
     the number of its rows; what it holds is noted before."""
     rows: list[int] = []
 
     def note() -> None:
-        before_noted(file.hexdigest())
+        if before_noted is not None:
+            before_noted(file.hexdigest())
         job.note(place.name, file.hexdigest(), sum(rows))
 
     with atomic_output(place, before_named=note, beside=job.attempts, reserve=reserve) as handle:
@@ -194,7 +193,9 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
     with ExitStack() as stack:
-        tally = None if person is None else stack.enter_context(_Persons(job, place.name))
+        tally, keep = None, None
+        if person is not None:
+            tally, keep = stack.enter_context(_persons(job, place.name))
         reader = stack.enter_context(job.open(job.units[number]))
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
@@ -203,14 +204,13 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
             for batch in reader:
                 if tally is not None:
                     persons = batch.kept.pop(str(person))
-                    tally.tally.add(persons, reader.table, batch.first_row)
+                    tally.add(persons, reader.table, batch.first_row)
                 yield randomizer.randomize(batch.codes), batch.kept
                 advance(batch.n_rows)
 
-        noted = (lambda _digest: None) if tally is None else tally.keep
-        with _committed(job, place, reserve, noted) as (file, rows):
+        with _committed(job, place, reserve, keep) as (file, rows):
             if job.options.shuffle:
-                held = max(_ROWS, UNIT_CELLS // max(1, len(columns)))
+                held = max(BATCH_ROWS, UNIT_CELLS // max(1, len(columns)))
                 scatter = Scatter(file, job.buckets, held)
                 for codes, kept in randomized():
                     places = bits.bits(np.uint32, len(codes[0])) & np.uint32(job.buckets - 1)
@@ -236,35 +236,28 @@ def _changed(job: Job, number: int) -> InputError:
     )
 
 
-class _Persons:
-    """The rows of every person in what an attempt draws, in a file beside it."""
+@contextmanager
+def _persons(job: Job, name: str) -> Iterator[tuple[PersonTally, Callable[[str], None]]]:
+    """Count the rows of every person in what an attempt draws, in a file beside it; and give that
+    file the name that goes with the digest of what was drawn."""
+    with explain_write_errors(job.folder):
+        descriptor, temporary = tempfile.mkstemp(dir=job.attempts)
+    with os.fdopen(descriptor, "wb") as file:
+        tally = PersonTally(file)
 
-    def __init__(self, job: Job, name: str) -> None:
-        self._job = job
-        self._name = name
+        def keep(digest: str) -> None:
+            with explain_write_errors(job.folder):
+                tally.finish()
+                file.flush()
+                os.fsync(descriptor)
+                kept = job.persons(name, digest)
+                Path(temporary).rename(kept)
+                sync_folder(kept.parent)
 
-    def __enter__(self) -> "_Persons":
-        with explain_write_errors(self._job.folder):
-            descriptor, temporary = tempfile.mkstemp(dir=self._job.attempts)
-        self._path = Path(temporary)
-        self._file = os.fdopen(descriptor, "wb")
-        self.tally = PersonTally(self._file)
-        return self
-
-    def keep(self, digest: str) -> None:
-        """Give the file the name that goes with what was drawn."""
-        with explain_write_errors(self._job.folder):
-            self.tally.finish()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            kept = self._job.persons(self._name, digest)
-            self._path.rename(kept)
-            sync_folder(kept.parent)
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        try:
+            yield tally, keep
+        finally:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
@@ -278,8 +271,8 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
     reserve = largest_size(columns, job.stored.kind, count)
     with _committed(job, place, reserve) as (file, rows):
         with TableWriter(file, columns, kind=job.stored.kind) as writer:
-            for start in range(0, count, _ROWS):
-                chosen = order[start : start + _ROWS]
+            for start in range(0, count, BATCH_ROWS):
+                chosen = order[start : start + BATCH_ROWS]
                 others = {name: taken(column, chosen) for name, column in kept.items()}
                 writer.write([column[chosen] for column in codes], others)
                 advance(len(chosen))
@@ -312,10 +305,7 @@ def finish(
         with remembered(job.options.population, spending, "share", traceless=False) as entry:
             if entry is not None:
                 entry.count(spending, rows_of_person=released.most_rows or 1)
-            options = with_standing(released, entry)
-            page = write_statements(designs, options, new, account, signer)
-            if entry is not None:
-                entry.publish(released.sha256)
+            page = write_statements(designs, released, new, account, signer, entry)
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
         job.remove()

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -48,19 +48,12 @@ FORMAT = "deniable release"
 FORMAT_VERSION = 2
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the rows.
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the released rows: its path in the release's folder, how many, and the digest."""
 
-    Args:
-        file: its path in the release's folder.
-        rows: how many.
-        sha256: its digest, in hexadecimal.
-    """
-
-    file: str
-    rows: int
-    sha256: str
+    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
+    rows: Rows
+    sha256: Digest
 
 
 def digest_of_parts(parts: Sequence[Part]) -> str:
@@ -195,7 +188,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
             "columns": list(released.columns),
             "row_order": "shuffled" if released.shuffled else "kept",
             "randomness": "operating system" if released.secure else "seeded",
-            **({"parts": [asdict(part) for part in released.parts]} if released.parts else {}),
+            **({"parts": msgspec.to_builtins(list(released.parts))} if released.parts else {}),
             **({"beside": dict(released.beside)} if released.beside else {}),
         },
         "guarantee": _guarantee(strata, released),
@@ -294,10 +287,6 @@ UNCHECKED_WITHOUT_ROWS = {
 """What cannot be compared where the released rows are not beside their record, in words."""
 
 
-_LATER = {"comparison", "worth"}
-"""What not every record states."""
-
-
 def verify(path: Path) -> dict[str, str]:
     """Check what a release's record states beside its mechanism; nothing for a bare mechanism.
 
@@ -328,16 +317,14 @@ def verify(path: Path) -> dict[str, str]:
             raise InputError(f"{file}: the mechanism releases '{column}', and the record does not")
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
-        if current[key] is None and key in _LATER:
-            continue  # earlier records do not say
-        if key == "worth" and current[key]["median_pair"] is None:
-            true |= {"median_pair": None, "worst_pair": None}  # nor these, under forms
         if not _agree(current[key], true):
             raise InputError(
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
                 "released rows give"
             )
-    _check_standing(stored, file)
+    total = None if stored.population is None else stored.population.epsilon
+    if total is not None and total < _level_of_person(stored):
+        raise InputError(f"{file}: the total of its population is less than this release alone")
     unchecked = dict(UNCHECKED)
     _check_parts(released, file)
     if (file.parent / released.file).exists():
@@ -378,12 +365,10 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     verify(folder)
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
-    person = stored.guarantee.person
-    own = stored.guarantee.epsilon if person is None else person.epsilon
     for release in releases:
         published = (release.published, *release.published_before)
         if stored.release.sha256 in published and not release.withdrawn:
-            if (math.inf if own is None else own) > release.of_person.epsilon:
+            if _level_of_person(stored) > release.of_person.epsilon:
                 raise InputError(f"{folder}: the ledger knows this release with a smaller level")
             return release
     raise InputError(
@@ -392,15 +377,11 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     )
 
 
-def _check_standing(stored: "StoredRecord", file: Path) -> None:
-    """Check that a population's total is at least what this release alone comes to."""
-    if stored.population is None:
-        return
+def _level_of_person(stored: "StoredRecord") -> float:
+    """Return ε in nats of all rows of a person; inf for no bound."""
     person = stored.guarantee.person
     own = stored.guarantee.epsilon if person is None else person.epsilon
-    total = stored.population.epsilon
-    if total is not None and (own is None or total < own):
-        raise InputError(f"{file}: the total of its population is less than this release alone")
+    return math.inf if own is None else own
 
 
 def _check_parts(released: Released, file: Path) -> None:
@@ -464,14 +445,6 @@ def _agree(stated: Any, true: Any) -> bool:
     return bool(stated == true)
 
 
-class StoredPart(msgspec.Struct, forbid_unknown_fields=True):
-    """A part of the released rows."""
-
-    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
-    rows: Rows
-    sha256: Digest
-
-
 class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The released rows: one file, or several parts in a folder."""
 
@@ -481,7 +454,7 @@ class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     columns: tuple[str, ...]
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
-    parts: list[StoredPart] = []
+    parts: tuple[Part, ...] = ()
     beside: dict[Literal["data.bim", "data.fam"], Digest] = {}
 
 
@@ -598,8 +571,8 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     attenuation: StoredAttenuation
     expected_error: list[StoredError]
     command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
+    worth: StoredWorth
     comparison: StoredSaving | None = None
-    worth: StoredWorth | None = None
     expost: StoredExPost | None = None
     mechanism: dict[str, Any] | None = None
     population: StoredPopulation | None = None
@@ -619,6 +592,6 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
             command="",
             expost=self.expost is not None,
             numeric=() if self.expost is None else self.expost.numeric,
-            parts=tuple(Part(p.file, p.rows, p.sha256) for p in release.parts),
+            parts=release.parts,
             beside={str(name): digest for name, digest in release.beside.items()},
         )

@@ -56,10 +56,8 @@ from deniable.tables import (
 from deniable.tables.arrays import taken
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
-from deniable.tables.reading import AS_FOUND, Reader, as_it_was, can_be_read_again
+from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
-
-_BATCH_ROWS = 1 << 16
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
@@ -100,6 +98,11 @@ class Options:
     accept_drafted: bool = False
     signer: signing.Signer | None = None
 
+    @property
+    def persons(self) -> list[str]:
+        """The column that says whose row it is, if one does."""
+        return [] if self.person is None else [self.person]
+
 
 def share(
     source: Any,
@@ -110,9 +113,8 @@ def share(
     progress: Progress = lambda _fraction: None,
     account: Account | None = None,
 ) -> dict[str, Any]:
-    """Randomize a table and write the folder to publish.
-
-    The folder appears when it is complete, or not at all.
+    """Randomize a table and write the folder to publish, which appears when it is complete, or not
+    at all.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
@@ -124,8 +126,7 @@ def share(
         account: of the design, if it has more than the design's own: the curve of caps.
 
     Returns:
-        All that is told of the release: the record as it is in ``record.json``, and the sentences
-        that follow from it.
+        All that is told of the release (:func:`~deniable.release.record.explained`).
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
@@ -159,11 +160,7 @@ def share(
         released = write_rows(
             source, layout, folder, options, bits, progress, randomized, count, randomizer
         )
-        released = with_standing(released, entry)
-        page = write_statements(designs, released, folder, account, options.signer)
-        if entry is not None:
-            entry.publish(released.sha256)
-    return page
+        return write_statements(designs, released, folder, account, options.signer, entry)
 
 
 def check_budget(mechanism: Mechanism, population: Population | None) -> None:
@@ -205,24 +202,23 @@ def count_release(entry: Entry | None, spending: Spending, rows_of: Mapping[Any,
         entry.count(spending, rows_of_person=most, people=rows_of or None)
 
 
-def with_standing(released: Released, entry: Entry | None) -> Released:
-    """Return what was released, with its place among the releases of its population."""
-    return released if entry is None else replace(released, standing=entry.standing)
-
-
 def write_statements(
     designs: Designs,
     released: Released,
     folder: Path,
     account: Account | None = None,
     signer: signing.Signer | None = None,
+    entry: Entry | None = None,
 ) -> dict[str, Any]:
     """Write what stands beside the rows: the record, the codebook and the report, which are made
-    from all that is told of it, and the signature over everything, if there is a key.
+    from all that is told of it, and the signature over everything, if there is a key; then enter
+    into the ledger, if there is one, that the folder is complete.
 
     Returns:
         All that is told (:func:`~deniable.release.record.explained`).
     """
+    if entry is not None:
+        released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
     page = explained(record, designs, released, account)
     (folder / "record.json").write_bytes(to_json(record))
@@ -232,6 +228,8 @@ def write_statements(
     )
     if signer is not None:
         signer.sign(folder)
+    if entry is not None:
+        entry.publish(released.sha256)
     return page
 
 
@@ -370,11 +368,10 @@ class Layout:
 
 def open_rows(source: Any, schema: Schema, options: Options, numeric: Sequence[str] = ()) -> Reader:
     """Open the rows to release; the arguments are those of :func:`look_at`."""
-    person = [] if options.person is None else [options.person]
     return open_table(
         source,
         schema.attributes,
-        list(dict.fromkeys([*schema.keep, *numeric, *person])),
+        list(dict.fromkeys([*schema.keep, *numeric, *options.persons])),
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
@@ -407,11 +404,9 @@ def look_at(
     """Compare all rows of a table with a schema, before anything is designed or released.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        schema: what its columns are declared to hold.
-        options: see :class:`Options`.
+        source, schema, options, progress: as of :func:`share`; what its columns are declared to
+            hold is the schema.
         numeric: further columns that are released as other numbers.
-        progress: called with the fraction of the table that is done, after every batch.
 
     Returns:
         The number of rows; None of a source that gives its rows only once, which is not looked at.
@@ -423,9 +418,8 @@ def look_at(
     refuse_drafted(schema, options)
     if not can_be_read_again(source):
         return None
-    person = [] if options.person is None else [options.person]
     with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
-        n_rows = reader.look(person, progress)
+        n_rows = reader.look(options.persons, progress)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     return n_rows
@@ -464,12 +458,9 @@ def write_rows(
     """Write the rows of a release into its folder.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
+        source, options, bits, progress: as of :func:`share`.
         layout: what comes out.
         folder: where the file is to be.
-        options: see :class:`Options`.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is done, after every batch.
         transform: batches in, released codes and other columns out; also gets the table's name.
         count: called with the rows by person when all are read, before the file gets its name.
         randomizer: what the transformation randomizes with, if that is all it does: a fileset is
@@ -479,7 +470,6 @@ def write_rows(
         InputError: if the table does not fit the schema, or has no rows.
     """
     schema = layout.schema
-    person = [] if options.person is None else [options.person]
     refuse_person(options, layout)
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
@@ -489,7 +479,7 @@ def write_rows(
         by_attribute = is_fileset(source) and layout.forms is None
         if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
             file = folder / "data.bed"
-            for name in person:
+            for name in options.persons:
                 count_rows(reader.whole_column(name), rows_of, reader.table, 1)
             n_rows = write_by_attribute(
                 reader,
@@ -505,7 +495,7 @@ def write_rows(
 
             def counted() -> Iterator[Batch]:
                 for batch in reader:
-                    for name in person:
+                    for name in options.persons:
                         count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
                     yield batch
                     progress(reader.fraction)
@@ -531,7 +521,7 @@ def write_rows(
         shuffled=options.shuffle,
         secure=bits.secure,
         person=options.person,
-        most_rows=max(rows_of.values()) if person else None,
+        most_rows=max(rows_of.values()) if options.persons else None,
         command=options.command,
         beside=digests_beside(file),
     )
@@ -566,8 +556,8 @@ def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     codes = [np.concatenate(parts) for parts in zip(*(c for c, _ in held), strict=True)]
     kept = concatenated([k for _, k in held])
     order = permutation(len(codes[0]), bits)
-    for start in range(0, len(order), _BATCH_ROWS):
-        rows = order[start : start + _BATCH_ROWS]
+    for start in range(0, len(order), BATCH_ROWS):
+        rows = order[start : start + BATCH_ROWS]
         yield [column[rows] for column in codes], {n: taken(c, rows) for n, c in kept.items()}
 
 
@@ -592,19 +582,15 @@ def randomize_table(
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
 ) -> int:
-    """Randomize a table into another, streaming, with nothing beside it.
+    """Randomize a table into another, streaming, with nothing beside it; return how many rows it
+    has.
 
     Args:
-        source: what :func:`deniable.tables.open_table` reads.
+        source, bits, progress: as of :func:`share`.
         mechanism: what to draw from.
         output: a path, or "-" for CSV on standard output.
         options: ``drop_other_columns``, ``overwrite``, ``show_values`` and ``population`` are
             used.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is done, after every batch.
-
-    Returns:
-        The number of rows.
 
     Raises:
         InputError: if the table does not fit the mechanism's schema, or cannot be written.
@@ -625,33 +611,25 @@ def randomize_table(
     spending = Spending.of(Strata.one(mechanism))
     traceless = path is None or leaves_nothing(path)
     randomizer = Randomizer(mechanism, bits)
-    with remembered(options.population, spending, "randomize", traceless=traceless) as entry:
+    with (
+        remembered(options.population, spending, "randomize", traceless=traceless) as entry,
+        open_rows(source, schema, options) as reader,
+    ):
 
         def count() -> None:
             if entry is not None:
                 entry.count(seen=True)
 
-        with open_rows(source, schema, options) as reader:
-            columns = Layout.of(mechanism).columns(reader)
-            if path is not None and is_fileset(path):
-                if not (is_fileset(source) and isinstance(reader, TableReader)):
-                    raise InputError(
-                        f"{output}: only a PLINK fileset becomes one; name the output .parquet or "
-                        ".csv"
-                    )
-                return write_by_attribute(
-                    reader,
-                    columns,
-                    randomizer,
-                    path,
-                    overwrite=options.overwrite,
-                    before_seen=count,
-                    progress=progress,
+        columns = Layout.of(mechanism).columns(reader)
+        how: Any = {"overwrite": options.overwrite, "before_seen": count}
+        if path is not None and is_fileset(path):
+            if not (is_fileset(source) and isinstance(reader, TableReader)):
+                raise InputError(
+                    f"{output}: only a PLINK fileset becomes one; name the output .parquet or .csv"
                 )
-            with TableWriter(
-                output, columns, overwrite=options.overwrite, before_seen=count
-            ) as writer:
-                for batch in with_all_mismatches(reader, source, schema, options):
-                    writer.write(randomizer.randomize(batch.codes), batch.kept)
-                    progress(reader.fraction)
+            return write_by_attribute(reader, columns, randomizer, path, progress=progress, **how)
+        with TableWriter(output, columns, **how) as writer:
+            for batch in with_all_mismatches(reader, source, schema, options):
+                writer.write(randomizer.randomize(batch.codes), batch.kept)
+                progress(reader.fraction)
     return writer.n_rows

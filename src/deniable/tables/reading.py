@@ -27,7 +27,7 @@ from deniable.tables.files import Unit, files_of
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 
 BATCH_ROWS = 1 << 16
-"""Rows at a time from Parquet and dataframes."""
+"""Rows at a time from Parquet and dataframes, and where rows in random order are written."""
 
 _BATCH_CELLS, _LEAST_ROWS = 3 << 20, 1 << 9
 """Fewer rows where they would be more cells than that."""

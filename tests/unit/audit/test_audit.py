@@ -83,14 +83,6 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("box", DEFECTS)
-def test_a_planted_defect_is_refuted(box):
-    found = audit(Plan(CLAIMED, 80_000, ERROR), box)
-    assert found.refuted
-    assert found.verdict.startswith("REFUTED: ")
-    assert any(DEFECTS[box] in sentence for sentence in found.refutations), found.refutations
-
-
 def test_an_honest_box_is_not_refuted_and_most_of_its_levels_are_shown():
     found = audit(Plan(CLAIMED, 40_000, ERROR), honest(CLAIMED))
     assert found.verdict == "consistent with the claim; nothing is proved"
@@ -211,18 +203,20 @@ def lies_together(codes: Codes) -> Codes:
     return [*released, forms]
 
 
-DEFECTS_WITH_FORMS = {
-    answers_truly: "was claimed, of a3 alone",
-    chooses_its_form: "under form",
-    says_more: "is released as 0 under form",
-    lies_together: "together have an attenuation of",
-}
+PLANTED = [
+    *((CLAIMED, 80_000, box, said) for box, said in DEFECTS.items()),
+    (EVERYBODY, 60_000, answers_truly, "was claimed, of a3 alone"),
+    (EVERYBODY, 60_000, chooses_its_form, "under form"),
+    (EVERYBODY, 60_000, says_more, "is released as 0 under form"),
+    (EVERYBODY, 60_000, lies_together, "together have an attenuation of"),
+]
 
 
-@pytest.mark.parametrize("box", DEFECTS_WITH_FORMS)
-def test_a_defect_under_forms_is_refuted(box):
-    found = audit(Plan(EVERYBODY, 60_000, ERROR), box)
-    said = DEFECTS_WITH_FORMS[box]
+@pytest.mark.parametrize(("mechanism", "draws", "box", "said"), PLANTED)
+def test_a_planted_defect_is_refuted(mechanism, draws, box, said):
+    found = audit(Plan(mechanism, draws, ERROR), box)
+    assert found.refuted
+    assert found.verdict.startswith("REFUTED: ")
     assert any(said in sentence for sentence in found.refutations), found.refutations
 
 
@@ -231,13 +225,21 @@ def test_a_level_without_bound_is_never_refuted():
     assert Level(float("inf"), 3.0).to_plain()["claimed"] is None
 
 
-@pytest.mark.parametrize("distance", [31, 40, 500])
+@pytest.mark.parametrize("distance", [32, 40, 500])
 def test_rows_that_come_again_are_found_wherever_they_are(distance):
     generator = np.random.default_rng(3)
     columns = [generator.integers(0, 4, 1000), generator.integers(0, 3, 1000)]
-    assert not _has_repeat(columns, 30)
+    assert not _has_repeat(columns, 32)
     for column in columns:
-        column[100 + distance : 130 + distance] = column[100:130]
-    assert _has_repeat(columns, 30)
-    assert not _has_repeat(columns, 45)
+        column[100 + distance : 132 + distance] = column[100:132]
+    assert _has_repeat(columns, 32)
+    assert not _has_repeat(columns, 33)
     assert not _has_repeat([c[:20] for c in columns], 30)
+
+
+def test_rows_that_differ_in_one_of_many_columns_do_not_come_again():
+    first = np.random.default_rng(4).integers(0, 1000, 1000)
+    others = np.zeros(1000, dtype=np.int64)
+    others[0] = 3
+    assert not _has_repeat([first, *[others] * 40], 30)
+    assert _has_repeat([others] * 41, 30)

@@ -77,6 +77,7 @@ def test_a_failure_gives_the_level_back_unless_rows_were_seen(path):
         with pytest.raises(KeyboardInterrupt):
             fail(seen=seen, publish=publish)
         assert sum(not r.withdrawn for r in stored_releases(ledger.events())) == counts
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_the_standing_counts_what_was_counted_before(path):

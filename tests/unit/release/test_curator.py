@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.design.design import design
 from deniable.design.strata import read_designs
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import open_release
-from deniable.laws import InvariantChannel, MatrixChannel, ProductLaw
-from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws import InvariantChannel, ProductLaw
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.randomness import SeededRandomness, SystemRandomness
 from deniable.release.curator import (
     Treatment,
@@ -41,10 +42,6 @@ SCHEMA = Schema(
     keep=("c",),
 )
 HALF = StrengthRequest(attenuation=0.5)
-
-
-def lambda_matrix(n: int, attenuation: float) -> MatrixChannel:
-    return bistochastic_channel(attenuation * np.eye(n) + (1 - attenuation) / n)
 
 
 def rows(n: int = 600, seed: int = 1) -> dict[str, Any]:
@@ -224,8 +221,6 @@ def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
 
 
 def test_an_invariant_design_keeps_the_expected_marginals_of_the_table() -> None:
-    from deniable.design.design import design
-
     base = design(SCHEMA, attenuation=0.4)
     codes = [np.array([0, 0, 0, 1]), np.array([2, 1, 1, 1])]
     made = invariant_design(base, codes, 0.7)
@@ -327,12 +322,12 @@ def test_each_stratum_is_randomized_by_its_own_matrix_and_rows_stay_in_place() -
         (np.arange(count) // 3 % 2).astype(np.uint8),
         (np.arange(count) % 5).astype(np.uint8),
     ]
-    laws = {i: ProductLaw.from_levels((2, 5), (level, 1.0)) for i, level in enumerate((0.1, 1, 4))}
-    drawn = randomize_strata(
-        columns, strata, {i: law.sampler() for i, law in laws.items()}, SeededRandomness(4)
-    )
+    laws = [ProductLaw.from_levels((2, 5), (level, 1.0)) for level in (0.1, 1, 4)]
+    schema = Schema.anonymous((2, 5))
+    mechanisms = [Mechanism(schema, (Block((0, 1), law),)) for law in laws]
+    drawn = randomize_strata(columns, strata, mechanisms, SeededRandomness(4))
     assert [d.shape for d in drawn] == [(count,), (count,)]
-    for i, law in laws.items():
+    for i, law in enumerate(laws):
         kept = (drawn[0] == columns[0])[strata == i].mean()
         expected = law.keep_probabilities()[0]
         assert abs(kept - expected) < 5 * np.sqrt(expected * (1 - expected) * 3 / count)
@@ -342,28 +337,11 @@ def test_invariance_holds_within_each_stratum() -> None:
     random = np.random.default_rng(9)
     strata = random.integers(0, 2, size=4000)
     codes = np.where(strata == 0, random.integers(0, 2, 4000), 2).astype(np.uint8)
-    plans = {
-        i: InvariantChannel.for_codes(lambda_matrix(3, 0.4), codes[strata == i]).sampler()
-        for i in (0, 1)
-    }
-    (drawn,) = randomize_strata([codes], strata, plans, SeededRandomness(1))
+    base = design(Schema.anonymous((3,)), attenuation=0.4)
+    made = [invariant_design(base, [codes[strata == i]]).mechanism for i in (0, 1)]
+    (drawn,) = randomize_strata([codes], strata, made, SeededRandomness(1))
     assert set(drawn[strata == 0].tolist()) == {0, 1}
     assert set(drawn[strata == 1].tolist()) == {2}
-
-
-def test_a_stratum_without_rows_or_without_a_matrix_is_named() -> None:
-    sampler = lambda_matrix(2, 0.5).sampler()
-    codes, strata = np.zeros(4, dtype=np.uint8), np.array([0, 0, 2, 2])
-    with pytest.raises(InputError, match="'south' has no rows"):
-        randomize_strata(
-            [codes],
-            strata,
-            {0: sampler, 1: sampler, 2: sampler},
-            SeededRandomness(0),
-            ("north", "south", "west"),
-        )
-    with pytest.raises(InputError, match="number 3 occurs in the table but has no matrix"):
-        randomize_strata([codes], strata, {0: sampler}, SeededRandomness(0))
 
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
@@ -378,41 +356,6 @@ def test_a_contracted_column_is_the_papers_matrix_times_the_values(
     matrix = attenuation * np.eye(n) + (1 - attenuation) / n
     scale = max(1.0, float(np.abs(x).max()))
     np.testing.assert_allclose(contract_to_mean(x, attenuation), matrix @ x, atol=1e-12 * scale)
-
-
-@given(values, values, st.floats(0.01, 0.99), st.floats(0.01, 0.99))
-def test_the_mean_stays_and_covariances_shrink_by_both_lambda(
-    first: list[float], second: list[float], one: float, two: float
-) -> None:
-    # Equation (9), exactly, not in expectation.
-    n = min(len(first), len(second))
-    x, y = np.array(first[:n]), np.array(second[:n])
-    x_, y_ = contract_to_mean(x, one), contract_to_mean(y, two)
-    scale = max(1.0, float(np.abs(x).max()), float(np.abs(y).max()))
-    assert x_.mean() == pytest.approx(x.mean(), abs=1e-12 * scale)
-    before, after = (
-        np.mean((x - x.mean()) * (y - y.mean())),
-        np.mean((x_ - x_.mean()) * (y_ - y_.mean())),
-    )
-    assert after == pytest.approx(one * two * before, abs=1e-11 * scale**2)
-
-
-@given(values, st.floats(0.01, 0.99))
-def test_whoever_knows_lambda_computes_every_value_back(
-    column: list[float], attenuation: float
-) -> None:
-    # What NUMERICAL_STATEMENT says in words.
-    x = np.array(column)
-    released = contract_to_mean(x, attenuation)
-    recovered = released.mean() + (released - released.mean()) / attenuation
-    scale = max(1.0, float(np.abs(x).max()))
-    np.testing.assert_allclose(recovered, x, atol=1e-10 * scale)
-    assert np.all(np.diff(released[np.argsort(x)]) >= 0)
-
-
-def test_values_are_pulled_towards_the_mean_of_their_stratum() -> None:
-    x, strata = np.array([0.0, 10.0, 100.0, 300.0]), np.array([0, 1, 0, 1])
-    np.testing.assert_allclose(contract_to_mean(x, 0.5, strata), [25, 82.5, 75, 227.5])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -12,21 +12,6 @@ from deniable.release.record import expected_errors, verify
 from unit.release.letters import DESIGN, ROWS, released
 
 
-def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
-    folder = released(tmp_path, ROWS)
-    verify(folder)
-    record = (folder / "record.json").read_text()
-    for old, new in (
-        ('"single": {\n      "a": 0.', '"single": {\n      "a": 1.'),
-        ('"title": "Letters"', '"title": "Letters",\n"sentence": "Nothing can be learned."'),
-        ('"attenuation": {\n    "single"', '"attenuation": {\n    "double"'),
-    ):
-        assert old in record
-        (folder / "record.json").write_text(record.replace(old, new))
-        with pytest.raises(InputError, match=r"record\.json"):
-            verify(folder)
-
-
 @pytest.mark.parametrize(
     ("where", "value"),
     [
@@ -51,14 +36,17 @@ def test_a_release_verifies_and_an_altered_one_does_not(tmp_path):
         (["comparison"], {"saving": {"marginals": 40.0, "pairs": 40.0}}),
         (["mechanism"], None),
         (["format_version"], 9),
+        (["sentence"], "Nothing can be learned."),
+        (["attenuation", "double"], {"a": 0.5}),
     ],
 )
 def test_no_altered_statement_verifies(where, value, tmp_path):
     folder = released(tmp_path, ROWS)
+    verify(folder)
     record = part = json.loads((folder / "record.json").read_text())
     for step in where[:-1]:
         part = part[step]
-    assert part[where[-1]] != value
+    assert part.get(where[-1]) != value
     part[where[-1]] = value
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"record\.json"):

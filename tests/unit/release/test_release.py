@@ -68,13 +68,6 @@ def test_views_are_shuffled(tmp_path):
     assert sorted(read.to_pylist()) == sorted(ROWS["c"])
 
 
-def test_pair_attenuations_are_the_laws(tmp_path):
-    (pair,) = DESIGN.account.pairs_to_plain()
-    assert pair["attributes"] == ["a", "b"]
-    law = DESIGN.mechanism.blocks[0].law
-    assert pair["attenuation"] == law.eigenvalues((0, 1))[1, 1]
-
-
 def test_a_table_without_rows_is_refused_and_leaves_nothing(tmp_path):
     empty = {name: pa.array([], type=pa.string()) for name in ("a", "b", "c")}
     with pytest.raises(InputError, match="no rows"):
@@ -100,13 +93,6 @@ def test_only_a_release_or_an_empty_folder_is_ever_replaced(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("empty", "empty"):
         assert (released(tmp_path, ROWS, name, overwrite=True) / "record.json").exists()
-
-
-def test_randomize_table_counts_rows(tmp_path):
-    path = tmp_path / "out.csv"
-    count = randomize_table(pa.table(ROWS), DESIGN.mechanism, path, Options(), SystemRandomness())
-    assert count == 4
-    assert len(path.read_text().splitlines()) == 5
 
 
 def test_a_value_in_an_open_file_is_refused_by_its_row_though_nobody_can_look_again(tmp_path):
