@@ -53,7 +53,7 @@ ROOMS: dict[str, set[str]] = {
     "engines": {"design", "errors", "ledger", "release", "tables"},
     "collect": {
         *("_checks", "design", "errors", "estimate", "laws", "ledger", "mechanism", "outputs"),
-        *("randomness", "release", "schema", "tables"),
+        *("randomness", "release", "report", "schema", "tables"),
     },
     "audit": {"errors", "estimate", "laws", "mechanism", "randomness", "schema", "tables"},
     "api": {
@@ -101,6 +101,7 @@ DOORS: dict[str, set[str]] = {
     "distributed": {"engines"},
     "pyspark": {"engines"},
     "matplotlib": {"report"},
+    "jinja2": {"collect", "report"},
     "xlsxwriter": {"tables"},
     "starlette": {"collect"},
     "uvicorn": {"collect"},

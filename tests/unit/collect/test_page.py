@@ -55,7 +55,7 @@ def test_a_title_is_never_markup(study: Study) -> None:
     }
     text = page_bytes(Study(study_bytes(plain))).decode()
     assert text.count("<script") == 2
-    assert "alert(&quot;1&quot;)" in text
+    assert "alert(&#34;1&#34;)" in text
 
 
 def test_the_page_is_small(study: Study) -> None:

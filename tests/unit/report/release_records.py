@@ -1,6 +1,8 @@
 """Records of releases as ``share`` writes them, made from real mechanisms, for these tests."""
 
+import re
 from collections.abc import Callable
+from html import unescape
 from itertools import combinations
 from typing import Any
 
@@ -187,6 +189,11 @@ def very_strong() -> dict[str, Any]:
     )
 
 
+def asked_by_forms() -> Schema:
+    """Return two attributes that not everybody is asked."""
+    return Schema((Attribute("sex", ("f", "m")), Attribute("blood", ("A", "B", "0", "AB"))))
+
+
 VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
     made.__name__: made
     for made in (
@@ -208,3 +215,9 @@ VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
 def as_json(record: dict[str, Any]) -> bytes:
     """Return the record as strict JSON: what is not plain fails here."""
     return to_json(record)
+
+
+def visible(page: str) -> str:
+    """Return the text of a page, without style sheet and tags."""
+    page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
