@@ -77,7 +77,7 @@ def test_every_kind_of_record_gives_a_whole_page(name: str) -> None:
     as_json(RECORDS[name])  # it is strict JSON
     page = render_report(RECORDS[name])
     assert page == render_report(copy.deepcopy(RECORDS[name]))
-    assert page.startswith("<!DOCTYPE html>")
+    assert page.startswith("<!doctype html>")
     assert re.findall(r"<h2>(.*?)</h2>", page) == HEADINGS
     # It refers to nothing outside itself, and no number in it is missing or broken.
     assert not re.search(r"https?://|//\w|<script|<link|<img|<iframe|@import|url\(|src=", page)
