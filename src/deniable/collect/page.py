@@ -13,6 +13,7 @@ from deniable.errors import InputError
 from deniable.report.rendering import render
 
 MOST_BYTES = 2_000_000
+"""Bytes of the largest page: eight seconds at 2 Mbit/s, uncompressed."""
 
 
 def source_hash(text: str) -> str:
