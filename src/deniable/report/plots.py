@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 _LARGEST_AT = 80.0
 """Per cent of the width that the largest value takes; the rest is for the number after its bar."""
@@ -19,8 +20,8 @@ _LINE_WITHIN = 4.0
 """A line is drawn if it is at most so many times the largest bar: further away it would leave the
 bars less than a fifth of the width."""
 
-# Pixels: above the first name, of a name, from bar to bar, between groups.
-_TOP, _NAME_HEIGHT, _BAR_STEP, _GROUP_GAP = 26, 20, 13, 12
+# Pixels: of a name, from bar to bar, between groups.
+_NAME_HEIGHT, _BAR_STEP, _GROUP_GAP = 20, 13, 12
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Plot:
     groups: Sequence[Group]
     line: Line | None = None
     of: int = 0
-    top: int = _TOP
+    top: ClassVar[int] = 26
+    """Pixels above the first name: for the text of the line."""
 
     @cached_property
     def _largest_bar(self) -> float:
@@ -121,7 +123,7 @@ class Plot:
     @cached_property
     def placed(self) -> list[tuple[Group, int]]:
         """Each group with the pixel at which it starts."""
-        found, y = [], _TOP
+        found, y = [], self.top
         for group in self.groups:
             found.append((group, y))
             y += group.height + _GROUP_GAP
