@@ -78,7 +78,7 @@ def test_every_kind_of_record_gives_a_whole_page(name: str) -> None:
     # It refers to nothing outside itself, and no number in it is missing or broken.
     assert not re.search(r"https?://|//\w|<script|<link|<img|<iframe|@import|url\(|src=", page)
     assert not re.search(
-        r"\b(nan|NaN|inf|Infinity|None|null|[\d.]+e[+-]\d+)\b|\b[Uu]ndefined\b", visible(page)
+        r"\b(nan|NaN|inf|Infinity|None|null|[\d.]+e[+-]\d+)\b|(?i:\bundefined\b)", visible(page)
     )
     for table in body(page).iter("table"):
         columns = [th.text for th in table.findall("thead/tr/th")]
