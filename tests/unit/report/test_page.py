@@ -188,6 +188,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
         person_with_rows,
         [
             "nobody has more than 4 rows",
+            "at most 2,990 times likelier to come from one person's data than from that of another",
             "(ε of a person: 8). That is weak.",
             "from all their rows (at most 4) 8 2,990",
         ],
