@@ -54,7 +54,7 @@ ROOMS: dict[str, set[str]] = {
         "engines": "design errors ledger release tables",
         "collect": (
             "_checks atomic_files design errors estimate laws ledger mechanism randomness "
-            "release schema tables"
+            "release report schema tables"
         ),
         "audit": "errors estimate laws mechanism randomness schema tables",
         "api": (
@@ -91,6 +91,7 @@ DOORS: dict[str, set[str]] = {
     "distributed": {"engines"},
     "pyspark": {"engines"},
     "matplotlib": {"report"},
+    "jinja2": {"collect", "report"},
     "xlsxwriter": {"tables"},
     "starlette": {"collect"},
     "uvicorn": {"collect"},

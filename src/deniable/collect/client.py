@@ -21,7 +21,10 @@ from deniable.randomness import BitSource, SystemRandomness
 from deniable.schema import Attribute, category_text
 
 _MOST = 4_000_000
+"""Bytes of an answer that are read: twice what a page may have (``page.MOST_BYTES``)."""
+
 _SECONDS = 30
+"""Seconds until a server that says nothing is given up."""
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds until what was drawn is sent again, if nobody said that it arrived."""

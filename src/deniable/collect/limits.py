@@ -8,6 +8,7 @@ import numpy as np
 from deniable.randomness import SystemRandomness
 
 _WINDOW = 60.0
+"""Seconds in which requests are counted together."""
 
 
 def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:

@@ -30,6 +30,7 @@ from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of
 
 _ROWS = 1 << 16
+"""Rows that are written at a time, as in the release of a table."""
 
 
 def unpacked(

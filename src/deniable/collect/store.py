@@ -62,6 +62,8 @@ TOTAL = sa.Table(
 )
 
 _BATCH = 20_000
+"""Records that are read at a time, so that memory does not grow with their number."""
+
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 ALTERED = "the store has been altered: a record does not fit the study"
@@ -69,6 +71,7 @@ ALTERED = "the store has been altered: a record does not fit the study"
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
 
+# Held to the end of a transaction by whoever writes; the number is this program's own.
 _LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
 
 

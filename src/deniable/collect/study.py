@@ -26,6 +26,7 @@ from deniable.schema import Schema
 FORMAT = "deniable study"
 FORMAT_VERSION = 1
 MOST_ATTRIBUTES = 200
+"""Questions: more than anybody answers, and the page draws them in little memory."""
 
 
 class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):

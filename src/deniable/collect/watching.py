@@ -1,4 +1,4 @@
-"""What the steward of a running study looks at: totals, one question, whether the counts can be."""
+"""What the steward of a running study sees: totals, shares, whether the records can be honest."""
 
 import math
 from collections.abc import Sequence

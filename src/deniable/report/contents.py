@@ -11,7 +11,8 @@ from deniable.schema import Schema
 FORMAT = "deniable release"
 
 _LISTED = 8
-"""Attributes of which a form asks some, so many of which are named."""
+"""Names that are written out of a group of attributes of which a form asks some; of a larger group
+the first seven and the last."""
 
 
 class ReleasedFile(msgspec.Struct, frozen=True):

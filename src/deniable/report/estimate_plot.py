@@ -19,6 +19,7 @@ DRAWN = 60
 """Most bars, and most categories of either attribute, that can be told apart."""
 
 _WIDTH = 7.0
+"""Inches: the text width of a page."""
 
 
 def draw_intervals(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 7.0, 4.6
+"""Inches: the text width of a page, and about two thirds of that."""
 
 
 @dataclass(frozen=True)

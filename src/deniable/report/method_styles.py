@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 200
+"""Dots per inch of a PNG: enough for print at half the size, and small."""
 
 SETTINGS: Any = {
     "svg.hashsalt": "deniable",

@@ -1,26 +1,27 @@
-"""Horizontal bars as inline SVG: no fixed width, so that text stays legible on any screen.
+"""Where the horizontal bars of a page go; the macro ``bars`` of its templates draws them.
 
-Bars are placed in per cent of the width and text in pixels, and colours come from the page's style
-sheet; the same numbers give the same bytes on every machine.
+The same numbers are drawn by the same bytes on every machine.
 """
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cached_property
+from typing import ClassVar
 
-from deniable.report.wording import significant
+_LARGEST_AT = 80.0
+"""Per cent of the width that the largest value takes; the rest is for the number after its bar."""
 
-_LARGEST_AT = 80.0  # per cent of the width; the rest is for the number after the bar
-_NAME_HEIGHT = 20
-_BAR_HEIGHT = 10
-_BAR_STEP = 13
-_GROUP_GAP = 12
-_TOP = 26
-_BOTTOM = 42
 _NAME_LENGTH = 40
-_FAR = 4.0
+"""Characters of a name that fit above its bars on a telephone."""
+
+_LINE_WITHIN = 4.0
+"""A line is drawn if it is at most so many times the largest bar: further away it would leave the
+bars less than a fifth of the width."""
+
+# Pixels: of a name, from bar to bar, between groups.
+_NAME_HEIGHT, _BAR_STEP, _GROUP_GAP = 20, 13, 12
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,20 @@ class Group:
     name: str
     bars: Sequence[Bar]
 
+    @property
+    def short(self) -> str:
+        """The name, cut if it is long."""
+        return shortened(self.name)
+
+    @property
+    def height(self) -> int:
+        """Pixels from its name to the end of its bars."""
+        return _NAME_HEIGHT + _BAR_STEP * len(self.bars)
+
+    def placed(self, top: int) -> Iterator[tuple[Bar, int]]:
+        """Yield each bar with the pixel at which it starts, if the group starts at ``top``."""
+        return zip(self.bars, range(top + _NAME_HEIGHT, top + self.height, _BAR_STEP), strict=True)
+
 
 @dataclass(frozen=True)
 class Line:
@@ -52,6 +67,73 @@ class Line:
 
     value: float
     text: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One group of bars below the other.
+
+    Args:
+        groups: at least one.
+        line: drawn only if that does not squeeze the bars (see :attr:`drawn_line`).
+        of: how many attributes the groups were chosen from.
+    """
+
+    groups: Sequence[Group]
+    line: Line | None = None
+    of: int = 0
+    top: ClassVar[int] = 26
+    """Pixels above the first name: for the text of the line."""
+
+    @cached_property
+    def _largest_bar(self) -> float:
+        values = (bar.value for group in self.groups for bar in group.bars)
+        return max((value for value in values if value is not None), default=0.0)
+
+    @property
+    def drawn_line(self) -> bool:
+        """Whether there is a line, and it leaves the bars room."""
+        return self.line is not None and self.line.value <= _LINE_WITHIN * self._largest_bar
+
+    @property
+    def line_is_right(self) -> bool:
+        """Whether the line is in the right half, so that its text goes to its left."""
+        assert self.line is not None
+        return self.line.value * self._scale > 50
+
+    @property
+    def _largest(self) -> float:
+        line = self.line.value if self.line is not None and self.drawn_line else 0.0
+        return max(self._largest_bar, line)
+
+    @property
+    def _scale(self) -> float:
+        return _LARGEST_AT / (self._largest or 1.0)
+
+    def at(self, value: float | None) -> str:
+        """Return where a value is, in per cent of the width; None is where the largest is."""
+        percent = _LARGEST_AT if value is None else value * self._scale
+        return f"{percent:.3f}%" if percent else "0"
+
+    @property
+    def ticks(self) -> list[float]:
+        """The numbers on the axis."""
+        return ticks(self._largest)
+
+    @cached_property
+    def placed(self) -> list[tuple[Group, int]]:
+        """Each group with the pixel at which it starts."""
+        found, y = [], self.top
+        for group in self.groups:
+            found.append((group, y))
+            y += group.height + _GROUP_GAP
+        return found
+
+    @property
+    def bottom(self) -> int:
+        """The pixel of the axis."""
+        group, y = self.placed[-1]
+        return y + group.height + 6
 
 
 def shortened(name: str, width: int = _NAME_LENGTH) -> str:
@@ -75,99 +157,3 @@ def ticks(largest: float, at_most: int = 6) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-12))
     return [j * step for j in range(math.floor(largest / step * (1 + 1e-12)) + 1)]
-
-
-def line_fits(groups: Sequence[Group], line: Line) -> bool:
-    """Whether a line can be drawn without squeezing the bars."""
-    return line.value <= _FAR * _largest(groups)
-
-
-def horizontal_bars(
-    groups: Sequence[Group], *, axis: str, description: str, line: Line | None = None
-) -> str:
-    """Return an ``<svg>`` element with one group of bars below the other.
-
-    Args:
-        groups: at least one, each with at least one bar.
-        axis: what the axis shows, with its unit.
-        description: the plot in words, for those who cannot see it.
-        line: drawn only if it does not squeeze the bars (see :func:`line_fits`).
-    """
-    largest = _largest(groups)
-    if line is not None:
-        if line_fits(groups, line):
-            largest = max(largest, line.value)
-        else:
-            line = None
-    scale = _LARGEST_AT / (largest or 1.0)
-    body: list[str] = []
-    y = _TOP
-    for group in groups:
-        body.append(_text(0, y + 13, shortened(group.name), "name", title=group.name))
-        y += _NAME_HEIGHT
-        for bar in group.bars:
-            body.append(_bar(bar, y, scale))
-            y += _BAR_STEP
-        y += _GROUP_GAP
-    bottom = y - _GROUP_GAP + 6
-    marks = ticks(largest)
-    grid = [_vertical(mark * scale, _TOP - 4, bottom, "grid") for mark in marks]
-    labels = [
-        _text(mark * scale, bottom + 15, _tick_text(mark), "tick", anchor="middle" if mark else "")
-        for mark in marks
-    ]
-    labels.append(_text(0, bottom + 33, axis, "axis"))
-    if line is not None:
-        at = line.value * scale
-        body.append(_vertical(at, _TOP - 6, bottom, "line"))
-        anchor = "end" if at > 50 else ""
-        body.append(_text(at, _TOP - 12, line.text, "mark", anchor=anchor))
-    words = escape(description, quote=True)
-    return (
-        f'<svg class="plot" role="img" aria-label="{words}" width="100%" '
-        f'height="{bottom + _BOTTOM}">\n' + "\n".join([*grid, *body, *labels]) + "\n</svg>"
-    )
-
-
-def _largest(groups: Sequence[Group]) -> float:
-    return max((b.value for g in groups for b in g.bars if b.value is not None), default=0.0)
-
-
-def _tick_text(mark: float) -> str:
-    return significant(mark, 6)
-
-
-def _at(percent: float) -> str:
-    return f"{percent:.3f}%" if percent else "0"
-
-
-def _bar(bar: Bar, y: int, scale: float) -> str:
-    length = _LARGEST_AT if bar.value is None else bar.value * scale
-    style = bar.style if bar.value is not None else f"{bar.style} endless"
-    return (
-        f'<rect class="{style}" x="0" y="{y}" width="{_at(length)}" height="{_BAR_HEIGHT}"/>'
-        + _text(length, y + _BAR_HEIGHT - 1, bar.text, "value", shift=6)
-    )
-
-
-def _vertical(at: float, top: int, bottom: int, style: str) -> str:
-    return f'<line class="{style}" x1="{_at(at)}" x2="{_at(at)}" y1="{top}" y2="{bottom}"/>'
-
-
-def _text(
-    at: float,
-    y: int,
-    text: str,
-    style: str,
-    *,
-    anchor: str = "",
-    shift: int = 0,
-    title: str = "",
-) -> str:
-    attributes = f'class="{style}" x="{_at(at)}" y="{y}"'
-    if anchor:
-        attributes += f' text-anchor="{anchor}"'
-    if shift:
-        attributes += f' dx="{shift}"'
-    hint = f"<title>{escape(title)}</title>" if title and title != text else ""
-    return f"<text {attributes}>{hint}{escape(text)}</text>"

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -161,8 +161,14 @@ axe.run(document, { runOnly: { type: "tag", values: tags } })
 """
 
 
-def broken(browser: webdriver.Chrome) -> list[str]:
-    """The rules of accessibility that the page breaks as it is now; none if it fits the screen."""
+def broken(browser: webdriver.Chrome, widths: Sequence[int] = (320, 1280)) -> list[str]:
+    """The rules of accessibility that the page breaks as it is now, on screens so wide, or on the
+    present one; none if it fits them."""
+    if widths:
+        first, *others = widths
+        with sized(browser, first):
+            found = broken(browser, ())
+        return found + (broken(browser, others) if others else [])
     if not browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"):
         return ["wider than the screen"]
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -215,3 +221,10 @@ def fill(browser: webdriver.Chrome, choice: int = -1, hours: str = "7.5") -> Non
     for q in (0, 1, 2, 4):
         browser.find_elements(By.CSS_SELECTOR, f"#q{q} input")[choice].click()
     browser.find_element(By.ID, "q3-number").send_keys(hours)
+
+
+def send(browser: webdriver.Chrome, end: str, choice: int = -1, hours: str = "7.5") -> None:
+    """Answer the questions, send that, and wait for a state of the page."""
+    fill(browser, choice, hours)
+    browser.find_element(By.ID, "send").click()
+    wait_for(browser, end)

@@ -20,12 +20,14 @@ import pytest
 import sqlalchemy as sa
 
 from deniable.collect import collector, serving, store
+from deniable.collect.client import draw
 from deniable.collect.collector import submission_size
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes, policy
 from deniable.collect.store import Submission, receipt_id
+from deniable.randomness import SeededRandomness
 from unit.collect import postgres, studies
-from unit.collect.studies import body_of, example_folder, get, post, served
+from unit.collect.studies import ANSWERS, body_of, example_folder, get, post, served
 
 Address = Callable[[], str | None]
 CONTRACT = json.loads((Path(collector.__file__).parent / "openapi.json").read_text())
@@ -67,21 +69,6 @@ def test_everyone_gets_the_same_page_with_its_policy(url: str, folder: StudyFold
     assert headers["etag"] == f'"{folder.study.identity}"'
 
 
-def test_a_submission_is_stored_once(url: str, folder: StudyFolder) -> None:
-    body = body_of(folder.study, seed=1)
-    assert len(body) == submission_size(folder.study)
-    kept = folder.open_store()
-    before = kept.totals().records  # tests may come in any order
-    assert post(url, body)[:2] == (201, {"status": "stored"})
-    for _ in range(30):  # as if every answer had been lost after the commit
-        assert post(url, body)[0] == 200
-    other = json.loads(body)["record"][:-1] + "0"
-    other = other if other != json.loads(body)["record"] else other[:-1] + "1"
-    assert post(url, body_of(folder.study, {"record": other}, seed=1))[0] == 409
-    assert kept.totals().records == before + 1
-    kept.dispose()
-
-
 def test_no_record_stays_beside_its_invitation_in_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,38 +85,39 @@ def test_no_record_stays_beside_its_invitation_in_the_journal(
             assert store.totals().records == 1
 
 
-def test_tokens_are_checked(invited_url: str, invited: StudyFolder) -> None:
-    kept = invited.open_store()
-    first, second = studies.invited(kept, 2)
-    kept.dispose()
-    study = invited.study
-    assert post(invited_url, body_of(study, token=first, seed=2))[0] == 201
-    assert post(invited_url, body_of(study, token=first, seed=2))[0] == 200  # replayed
-    assert post(invited_url, body_of(study, token=first, seed=3))[0] == 409  # spent
-    assert post(invited_url, body_of(study, token="0" * 32, seed=4))[0] == 403  # guessed
-    for token in ("", "'; DROP TABLE submission; --"[:32].ljust(32), "A" * 32, second[:-1]):
-        assert post(invited_url, body_of(study, {"token": token}, seed=5))[0] == 422
-    assert post(invited_url, body_of(study, {"record": "00000"}, token=second, seed=2))[0] == 409
+def test_every_outcome_has_its_status(address: Address, tmp_path: Path) -> None:
+    """What becomes of which submission is for the store's tests."""
+    folder = example_folder(tmp_path, address(), respondents='"invited"')
+    study, store = folder.study, folder.open_store()
+    first, second = studies.invited(store, 2)
+    sent = draw(study, ANSWERS, first, SeededRandomness(2))
+    record = json.loads(sent.body)["record"]
+    other = {"record": record[:-1] + ("1" if record[-1] == "0" else "0")}
+    with served(folder) as url:
 
+        def withdraw(receipt: str, study: str = study.identity) -> int:
+            body = json.dumps({"study": study, "receipt": receipt}).encode()
+            return post(url, body, "withdrawals")[0]
 
-def test_a_record_is_taken_back_with_its_receipt_alone(url: str, folder: StudyFolder) -> None:
-    from deniable.collect.client import draw
-    from deniable.randomness import SeededRandomness
-    from unit.collect.studies import ANSWERS
-
-    sent = draw(folder.study, ANSWERS, "", SeededRandomness(77))
-    assert post(url, sent.body)[0] == 201
-
-    def withdraw(receipt: str, study: str = folder.study.identity) -> int:
-        body = json.dumps({"study": study, "receipt": receipt}).encode()
-        return post(url, body, "withdrawals")[0]
-
-    assert withdraw("0" * 32) == 404
-    assert withdraw(sent.receipt, "0" * 64) == 422
-    assert withdraw("x") == 422
-    assert withdraw(sent.receipt) == 200
-    assert withdraw(sent.receipt) == 410
-    assert post(url, sent.body)[0] == 409
+        assert len(sent.body) == submission_size(study)
+        assert post(url, sent.body)[:2] == (201, {"status": "stored"})
+        for _ in range(30):  # as if every answer had been lost after the commit
+            assert post(url, sent.body)[0] == 200
+        assert post(url, body_of(study, other, token=second, seed=2))[0] == 409
+        assert post(url, body_of(study, token=first, seed=3))[0] == 409  # spent
+        assert post(url, body_of(study, token="0" * 32, seed=4))[0] == 403  # guessed
+        for token in ("", "'; DROP TABLE submission; --"[:32].ljust(32), "A" * 32, second[:-1]):
+            assert post(url, body_of(study, {"token": token}, seed=5))[0] == 422
+        assert store.totals().records == 1
+        assert [withdraw(receipt) for receipt in ("0" * 32, "x")] == [404, 422]
+        assert withdraw(sent.receipt, "0" * 64) == 422
+        assert [withdraw(sent.receipt) for _ in range(2)] == [200, 410]
+        assert post(url, sent.body)[0] == 409
+        store.close()
+        assert json.loads(get(url, "readyz")[1]) == {"status": "closed"}
+        closed = post(url, body_of(study, token=second, seed=6))
+        assert closed[:2] == (410, {"error": "the study is closed"})
+    store.dispose()
 
 
 @pytest.mark.parametrize(
@@ -291,19 +279,6 @@ def test_so_is_postgresql_that_is_locked_or_gone(
             monkeypatch.undo()  # on a busy machine the first connection takes longer than that
             assert get(url, "readyz")[0] == 200
             assert [post(url, body)[0] for _ in range(2)] == [201, 200]
-
-
-def test_a_closed_study_takes_nothing_new(address: Address, tmp_path: Path) -> None:
-    folder = example_folder(tmp_path, address())
-    with served(folder) as url:
-        before, after = body_of(folder.study, seed=40), body_of(folder.study, seed=41)
-        assert post(url, before)[0] == 201
-        kept = folder.open_store()
-        kept.close()
-        kept.dispose()
-        assert json.loads(get(url, "readyz")[1]) == {"status": "closed"}
-        assert post(url, before)[0] == 200
-        assert post(url, after)[:2] == (410, {"error": "the study is closed"})
 
 
 def test_nothing_is_logged(

@@ -25,15 +25,6 @@ def test_a_folder_holds_the_study_a_store_and_a_secret_of_its_own(tmp_path: Path
         StudyFolder.make(folder.path, folder.study)
 
 
-def test_what_is_no_folder_of_a_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not the folder of a study"):
-        _ = StudyFolder(tmp_path).study
-    folder = example_folder(tmp_path)
-    (folder.path / "store.sqlite").unlink()
-    with pytest.raises(InputError, match="the store is missing"):
-        folder.open_store()
-
-
 def test_a_store_that_a_killed_run_has_made_is_taken_and_a_used_one_is_not(tmp_path: Path) -> None:
     study = example_folder(tmp_path, respondents='"invited"').study
     url = sqlite_url(tmp_path / "elsewhere.sqlite")
@@ -64,4 +55,8 @@ def test_private_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         _ = folder.secret
     (folder.path / "store.url").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"store\.url: this is not text"):
+        folder.open_store()
+    (folder.path / "store.url").unlink()
+    (folder.path / "store.sqlite").unlink()
+    with pytest.raises(InputError, match="the store is missing"):
         folder.open_store()

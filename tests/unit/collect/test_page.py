@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import zlib
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ def test_the_policy_names_the_code_and_the_style_that_are_there(study: Study) ->
     assert "connect-src 'self'; " in policy()
     assert "form-action 'none'; frame-ancestors 'none'" in policy()
     assert "unsafe" not in policy()
+    # Of a policy in the page itself browsers take no word on frames, and complain.
+    assert unescape(text).count(policy(framed=False)) == 1
+    assert "frame-ancestors" not in text
 
 
 def test_a_title_is_never_markup(study: Study) -> None:
@@ -55,7 +59,7 @@ def test_a_title_is_never_markup(study: Study) -> None:
     }
     text = page_bytes(Study(study_bytes(plain))).decode()
     assert text.count("<script") == 2
-    assert "alert(&quot;1&quot;)" in text
+    assert "alert(&#34;1&#34;)" in text
 
 
 def test_the_page_is_small(study: Study) -> None:

@@ -70,12 +70,6 @@ def test_a_study_counts_once_however_often_it_is_exported(tmp_path: Path) -> Non
         export(folder, tmp_path / "third", SystemRandomness(), population=inside)
 
 
-def test_nothing_collected_is_nothing_to_export(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing has been collected yet"):
-        export(example_folder(tmp_path), tmp_path / "release", SeededRandomness(1))
-    assert not (tmp_path / "release").exists()
-
-
 def test_wide_codes_come_back(tmp_path: Path) -> None:
     study = example_folder(tmp_path).study
     packed = np.array([[0x13, 0x20, 0x10], [0x00, 0x00, 0x20]], dtype=np.uint8)

@@ -171,13 +171,15 @@ def test_every_module_comes_after_what_it_imports() -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_all_that_the_page_and_the_store_are_made_of(tmp_path: Path) -> None:
+def test_the_wheel_has_all_that_pages_and_stores_are_made_of(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as packed:
         held = {name: packed.read(name) for name in packed.namelist()}
-    source = root / "src" / "deniable" / "collect"
-    files = [path for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert {".js", ".css", ".json", ".toml", ".mako", ".py"} == {path.suffix for path in files}
+    source = root / "src" / "deniable"
+    rooms = [path for room in ("collect", "report") for path in (source / room).rglob("*")]
+    files = [path for path in rooms if path.is_file() and path.suffix != ".pyc"]
+    kinds = {".js", ".css", ".json", ".toml", ".mako", ".py", ".j2"}
+    assert kinds == {path.suffix for path in files}
     for path in files:
         assert held[str(path.relative_to(root / "src"))] == path.read_bytes()

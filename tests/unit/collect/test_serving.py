@@ -5,7 +5,6 @@ import http.client
 import ipaddress
 import json
 import os
-import signal
 import socket
 import ssl
 import time
@@ -35,7 +34,7 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, check_listening, is_loopback, run, server_for
 from deniable.collect.store import SUBMISSION
 from deniable.errors import InputError
-from unit.collect.studies import body_of, example_folder, listening, post, served
+from unit.collect.studies import body_of, example_folder, listening, served
 
 
 def test_answers_are_never_open_on_the_way() -> None:
@@ -175,27 +174,6 @@ def test_sigterm_finishes_what_was_accepted(
     # Every record that was stored was acknowledged: none was on the way when it ended.
     acknowledged = {json.loads(b)["receipt"] for load in loads for b in load.acknowledged}
     assert {name.hex() for name in stored(folder)} == acknowledged
-
-
-def test_it_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
-    """In this process, where what runs is measured."""
-    folder = example_folder(tmp_path)
-    store = folder.open_store()
-    bound = bound_socket("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
-    found = []
-
-    def visit() -> None:
-        found.append(post(url, body_of(folder.study))[0])
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    visitor = Thread(target=visit)
-    app = Collector(folder.study, store).app()
-    run([(server_for(app), bound)], visitor.start)
-    visitor.join()
-    store.dispose()
-    assert found == [201]
-    assert len(stored(folder)) == 1
 
 
 def test_with_a_certificate_it_speaks_tls_alone(tmp_path: Path) -> None:

@@ -123,44 +123,46 @@ def asking(schema: Schema, mechanism: Path, tmp_path: Path) -> Study:
     return new_study(mechanism, tmp_path / "q.toml", TODAY)
 
 
+AGE, SMOKES = (0, 1, math.inf), Attribute("smokes", ("no", "yes"))
+BORN = (date(1950, 1, 1), date(1980, 1, 1), date(2000, 1, 1))
+
+
 @pytest.mark.parametrize(
-    "edges", [(0, 1, math.inf), (date(1950, 1, 1), date(1980, 1, 1), date(2000, 1, 1))]
+    ("schema", "levels", "problem"),
+    [
+        (Schema((Attribute("age", bins=AGE, missing="NA"),)), {}, "'age', whose bins are of dates"),
+        (Schema((Attribute("born", bins=BORN),)), {}, "'born', whose bins are of dates or have no"),
+        (Schema((SMOKES,), keep=("region",)), {}, "'region' is kept without categories"),
+        (
+            Schema.anonymous((2,) * 201),
+            {"method": "kronecker"},
+            "at most 200 questions, and this mechanism has 201",
+        ),
+        # The page asks everybody everything.
+        (
+            Schema.anonymous((2, 3, 2)),
+            {"method": "forms"},
+            r"m\.json: the mechanism asks every row a form",
+        ),
+    ],
 )
-def test_bins_that_the_page_cannot_ask_for_are_refused(edges: tuple, tmp_path: Path) -> None:
-    schema = Schema((Attribute("age", bins=edges, missing="NA"),))
-    with pytest.raises(InputError, match="'age', whose bins are of dates or have no end"):
-        opened_with(schema, tmp_path, epsilon=1.0)
-
-
-def test_a_kept_attribute_is_asked_and_a_kept_column_without_categories_is_refused(
-    tmp_path: Path,
+def test_a_mechanism_that_cannot_be_collected_with_is_refused(
+    schema: Schema, levels: dict[str, str], problem: str, tmp_path: Path
 ) -> None:
-    region, smokes = Attribute("region", ("north", "south")), Attribute("smokes", ("no", "yes"))
-    study = opened_with(Schema((smokes, region), keep=("region",)), tmp_path, epsilon=1.0)
+    with pytest.raises(InputError, match=problem):
+        opened_with(schema, tmp_path, epsilon=2.0, **levels)
+
+
+def test_a_kept_attribute_is_asked(tmp_path: Path) -> None:
+    region = Attribute("region", ("north", "south"))
+    study = opened_with(Schema((SMOKES, region), keep=("region",)), tmp_path, epsilon=1.0)
     check_study(study)
     assert [q["column"] for q in study.plain["questions"]] == ["smokes", "region"]
-    with pytest.raises(InputError, match="'region' is kept without categories"):
-        opened_with(Schema((smokes,), keep=("region",)), tmp_path, epsilon=1.0)
 
 
-def test_a_law_without_epsilon_is_refused(tmp_path: Path) -> None:
+def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -> None:
     _, questionnaire = example_files(tmp_path)
     with pytest.raises(InputError, match="no ε holds for"):
         new_study(GOLDEN / "designed-matrix.json", questionnaire, TODAY)
-
-
-def test_more_questions_than_anybody_answers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="at most 200 questions, and this mechanism has 201"):
-        opened_with(Schema.anonymous((2,) * 201), tmp_path, epsilon=5.0, method="kronecker")
-
-
-def test_a_mechanism_that_was_made_from_a_table_is_refused(tmp_path: Path) -> None:
-    _, questionnaire = example_files(tmp_path)
     with pytest.raises(InputError):
         new_study(GOLDEN.with_name("2") / "pram-invariant" / "record.json", questionnaire, TODAY)
-
-
-def test_forms_are_refused_since_the_page_asks_everybody_everything(tmp_path: Path) -> None:
-    schema = Schema.anonymous((2, 3, 2))
-    with pytest.raises(InputError, match=r"m\.json: the mechanism asks every row a form"):
-        opened_with(schema, tmp_path, epsilon=2.0, method="forms")

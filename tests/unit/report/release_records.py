@@ -1,22 +1,19 @@
-"""Records of releases as ``share`` writes them, made from real mechanisms, for these tests."""
+"""Records of releases as ``share`` tells them to the page, made from real mechanisms."""
 
-from collections.abc import Callable
-from itertools import combinations
+import re
+from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any
 
 import numpy as np
 
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.expected_accuracy import expected_accuracy
-from deniable.design.level_designs import lower_bound
-from deniable.design.record import mechanism_to_plain, to_json
+from deniable.design.plan import lower_bound
+from deniable.design.strata import Designs
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
-from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.prediction import expected_error
-from deniable.mechanism.privacy import finite_or_none
-from deniable.mechanism.strength import mechanism_strength
+from deniable.release.record import Released, explained, release_to_plain
 from deniable.schema import Attribute, Schema
 
 ROWS = 22_272
@@ -26,60 +23,28 @@ def release_record(
     made: Design,
     *,
     rows: int = ROWS,
-    person: dict[str, Any] | None = None,
+    person: str | None = None,
+    most_rows: int | None = None,
     seeded: bool = False,
     shuffled: bool = False,
-    pairs_up_to: int = 50,
 ) -> dict[str, Any]:
-    """Return the record of a release of a design, as plain JSON values."""
-    mechanism = made.mechanism
-    schema = mechanism.schema
-    protected = [schema.names[i] for i in schema.protected]
-    singles = dict(zip(schema.names, mechanism_strength(mechanism).attenuation, strict=True))
-    invertible = [name for name in protected if singles[name] is not None]
-    pairs = [
-        {
-            "attributes": [a, b],
-            "attenuation": float(Channel(mechanism, (a, b)).forward.eigenvalues[1, 1]),
-        }
-        for a, b in combinations(invertible, 2)
-    ]
-    undeclared = [name for name in schema.keep if name not in schema.names]
-    return {
-        "format": "deniable release",
-        "format_version": 1,
-        "software": "deniable 0.1.0",
-        "title": schema.title,
-        "release": {
-            "file": "data.csv",
-            "sha256": "5d41402abc4b2a76b9719d911017c592" * 2,
-            "rows": rows,
-            "columns": [*schema.names, *undeclared],
-            "row_order": "shuffled" if shuffled else "kept",
-            "randomness": "seeded" if seeded else "operating system",
-        },
-        "guarantee": {
-            "epsilon": finite_or_none(made.epsilon),
-            "person": person,
-            "unprotected": list(mechanism.unprotected),
-            "sentence": "Every record was randomized on its own before it was released.",
-        },
-        "attenuation": {
-            "single": singles,
-            "pairs": pairs if len(protected) <= pairs_up_to else None,
-        },
-        "expected_error": [
-            {
-                "attribute": name,
-                "standard_error": expected_error(Channel(mechanism, (name,)), rows).worst,
-            }
-            for name in protected
-        ],
-        "command": "deniable share table.csv --schema schema.toml --epsilon 4 --output release",
-        "worth": expected_accuracy(made.account).to_plain(rows),
-        "small_print": ["Releases add up.", "Whether a person is in the table is not protected."],
-        "mechanism": mechanism_to_plain(made),
-    }
+    """Return the record of a release of a design, with all that the page is told."""
+    schema = made.mechanism.schema
+    kept = [name for name in schema.keep if name not in schema.names]
+    forms = [] if made.mechanism.form_column is None else [made.mechanism.form_column]
+    released = Released(
+        file="data.csv",
+        sha256="5d41402abc4b2a76b9719d911017c592" * 2,
+        columns=(*schema.names, *kept, *forms),
+        n_rows=rows,
+        shuffled=shuffled,
+        secure=not seeded,
+        person=person,
+        most_rows=most_rows,
+        command="deniable share table.csv --schema schema.toml --epsilon 4 --output release",
+    )
+    designs = Designs.one(made)
+    return explained(release_to_plain(designs, released), designs, released)
 
 
 def attribute(name: str, n_categories: int = 2, **more: Any) -> Attribute:
@@ -87,24 +52,22 @@ def attribute(name: str, n_categories: int = 2, **more: Any) -> Attribute:
     return Attribute(name, tuple(f"c{j}" for j in range(1, n_categories + 1)), **more)
 
 
-def one_attribute() -> dict[str, Any]:
-    schema = Schema((attribute("sex"),), "One question")
-    return release_record(design(schema, epsilon=1.0, method="kronecker"))
+def independent(title: str, sizes: dict[str, int], levels: float | Sequence[float]) -> Design:
+    """Return a design of attributes that are randomized independently, by a total or by levels."""
+    schema = Schema(tuple(attribute(name, n) for name, n in sizes.items()), title)
+    asked = {"epsilon": levels} if isinstance(levels, float) else {"attribute_epsilon": levels}
+    return design(schema, **asked, method="kronecker", allow_changed_levels=True)
 
 
-def three_attributes() -> dict[str, Any]:
-    schema = Schema((attribute("a", 2), attribute("b", 3), attribute("c", 5)), "Three questions")
-    return release_record(
-        design(schema, attribute_epsilon=[0.5, 1.0, 1.5], method="kronecker"), shuffled=True
-    )
+def three() -> Design:
+    """Return a design of three independent attributes."""
+    return independent("Three questions", {"a": 2, "b": 3, "c": 5}, [0.5, 1.0, 1.5])
 
 
 def joint_law() -> Design:
     """Return a design whose three attributes are changed together: a vote of the majority."""
     n_categories = (2, 3, 5)
-    schema = Schema(
-        tuple(attribute(name, n) for name, n in zip("abc", n_categories, strict=True)), "A vote"
-    )
+    schema = Schema(tuple(map(attribute, "abc", n_categories)), "A vote")
     changed = np.indices((2, 2, 2)).sum(axis=0)
     others = np.array([1, 2, 4])
     outputs = np.prod(
@@ -117,16 +80,22 @@ def joint_law() -> Design:
     return Design(mechanism, "optimal", asked, lower_bound(mechanism, None))
 
 
-def twelve_attributes() -> dict[str, Any]:
-    schema = Schema(
-        tuple(attribute(f"question{i}", 2 + i % 6) for i in range(1, 13)), "Twelve questions"
-    )
-    return release_record(design(schema, epsilon=6.0, method="kronecker"))
+def one_attribute() -> dict[str, Any]:
+    return release_record(independent("One question", {"sex": 2}, 1.0))
+
+
+def three_attributes() -> dict[str, Any]:
+    return release_record(three(), shuffled=True)
+
+
+def joint() -> dict[str, Any]:
+    return release_record(joint_law())
 
 
 def sixty_attributes() -> dict[str, Any]:
-    schema = Schema(tuple(attribute(f"item {i}", 4) for i in range(60)), "A long questionnaire")
-    return release_record(design(schema, epsilon=60.0, method="kronecker"))
+    return release_record(
+        independent("A long questionnaire", {f"item {i}": 4 for i in range(60)}, 60.0)
+    )
 
 
 def kept_columns() -> dict[str, Any]:
@@ -143,15 +112,12 @@ def kept_columns() -> dict[str, Any]:
 
 
 def person_with_rows() -> dict[str, Any]:
-    schema = Schema((attribute("visit", 3), attribute("ward", 6)), "Visits")
-    made = design(schema, epsilon=2.0, method="kronecker")
-    person = {"column": "patient", "most_rows": 4, "epsilon": 4 * made.epsilon}
-    return release_record(made, person=person)
+    made = independent("Visits", {"visit": 3, "ward": 6}, 2.0)
+    return release_record(made, person="patient", most_rows=4)
 
 
 def seeded() -> dict[str, Any]:
-    schema = Schema((attribute("a", 2), attribute("b", 3)), "A test")
-    return release_record(design(schema, epsilon=2.0, method="kronecker"), seeded=True)
+    return release_record(independent("A test", {"a": 2, "b": 3}, 2.0), seeded=True)
 
 
 def matrix_without_bound() -> dict[str, Any]:
@@ -171,20 +137,17 @@ def matrix_with_more_outputs() -> dict[str, Any]:
 
 
 def very_weak() -> dict[str, Any]:
-    schema = Schema((attribute("a", 2), attribute("b", 3)))
-    return release_record(
-        design(
-            schema, attribute_epsilon=[30.0, 500.0], allow_changed_levels=True, method="kronecker"
-        ),
-        rows=1,
-    )
+    return release_record(independent("", {"a": 2, "b": 3}, [30.0, 500.0]), rows=1)
 
 
 def very_strong() -> dict[str, Any]:
-    schema = Schema((attribute("a", 2), attribute("b", 300)), "Next to nothing")
-    return release_record(
-        design(schema, attribute_epsilon=[1e-6, 1e-3], method="kronecker"), rows=10
-    )
+    made = independent("Next to nothing", {"a": 2, "b": 300}, [1e-6, 1e-3])
+    return release_record(made, rows=10)
+
+
+def forms() -> dict[str, Any]:
+    schema = Schema((Attribute("sex", ("f", "m")), Attribute("blood", ("A", "B", "0", "AB"))))
+    return release_record(design(schema, epsilon=2, method="forms"), rows=80)
 
 
 VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -192,7 +155,7 @@ VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
     for made in (
         one_attribute,
         three_attributes,
-        twelve_attributes,
+        joint,
         sixty_attributes,
         kept_columns,
         person_with_rows,
@@ -201,10 +164,12 @@ VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
         matrix_with_more_outputs,
         very_weak,
         very_strong,
+        forms,
     )
-} | {"joint_law": lambda: release_record(joint_law())}
+}
 
 
-def as_json(record: dict[str, Any]) -> bytes:
-    """Return the record as strict JSON: what is not plain fails here."""
-    return to_json(record)
+def visible(page: str) -> str:
+    """Return the text of a page, without style sheet and tags."""
+    page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())

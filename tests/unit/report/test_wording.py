@@ -1,6 +1,7 @@
 """Numbers in words: bounds are rounded so that nothing more is claimed than holds."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -48,44 +49,43 @@ def test_a_shown_posterior_is_never_below_the_true_one(prior: float, epsilon: fl
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("write", "value", "text"),
     [
-        (None, "no limit"),
-        (0.0, "0"),
-        (4.0, "4"),
-        (3.999999999999996, "4"),
-        (1.0001, "1.001"),
-        (0.33333333, "0.334"),
-        (0.0123456, "0.0124"),
-        (1e-6, "0.000001"),
-        (12345.6789, "12,345.679"),
+        *(
+            (wording.epsilon_text, value, text)
+            for value, text in (
+                (None, "no limit"),
+                (0.0, "0"),
+                (4.0, "4"),
+                (3.999999999999996, "4"),
+                (1.0001, "1.001"),
+                (0.33333333, "0.334"),
+                (0.0123456, "0.0124"),
+                (1e-6, "0.000001"),
+                (12345.6789, "12,345.679"),
+            )
+        ),
+        *(
+            (wording.factor_text, epsilon, text)
+            for epsilon, text in (
+                *((None, "no limit"), (0.0, "1"), (1.0, "2.72")),
+                *((5.0, "149"), (10.0, "22,100"), (600, "10^261")),
+            )
+        ),
+        # Below one a probability never reads as certainty.
+        *(
+            (wording.percent_text, share, text + wording.PERCENT)
+            for share, text in (
+                *((0.0, "0"), (0.5, "50"), (0.58257, "58.3")),
+                *((0.99999, "over 99.9"), (1.0, "100")),
+            )
+        ),
     ],
 )
-def test_levels_read_as_people_write_them(value: float | None, text: str) -> None:
-    assert wording.epsilon_text(value) == text
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "text"),
-    [
-        (None, "no limit"),
-        (0.0, "1"),
-        (1.0, "2.72"),
-        (5.0, "149"),
-        (10.0, "22,100"),
-        (600, "10^261"),
-    ],
-)
-def test_factors_read_as_people_write_them(epsilon: float | None, text: str) -> None:
-    assert wording.factor_text(epsilon) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.0, "0"), (0.5, "50"), (0.58257, "58.3"), (0.99999, "over 99.9"), (1.0, "100")],
-)
-def test_a_probability_below_one_never_reads_as_certainty(share: float, text: str) -> None:
-    assert wording.percent_text(share) == text + wording.PERCENT
+def test_numbers_read_as_people_write_them(
+    write: Callable[[float | None], str], value: float | None, text: str
+) -> None:
+    assert write(value) == text
 
 
 def test_significant_digits_keep_their_zeros_only_where_columns_line_up() -> None:
@@ -95,11 +95,8 @@ def test_significant_digits_keep_their_zeros_only_where_columns_line_up() -> Non
     assert wording.points_text(0.02) == "2.0"
 
 
-def test_a_list_of_names_is_cut_with_a_count() -> None:
+def test_lists_are_cut_with_a_count_and_counts_agree_with_their_nouns() -> None:
     assert wording.listed(["a", "b"], 2) == "a, b"
     assert wording.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
-
-
-def test_counts_agree_with_their_nouns() -> None:
     assert wording.count_text(1, "row", "rows") == "1 row"
     assert wording.count_text(22272, "row", "rows") == "22,272 rows"
