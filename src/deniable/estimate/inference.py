@@ -195,7 +195,8 @@ class Part:
 
     def mean_square(self, weights: NDArray[np.float64]) -> float:
         """Return Σ_r (w_r/W)² ℓ(y_r)² less the spread between forms, for a linear function of the
-        table whose value is near zero (as in a ratio's error).
+        table whose value is near zero (as in a ratio's error). Where few rows make the difference
+        negative, nothing is taken off.
 
         Args:
             weights: c, the shape of the table.
@@ -203,7 +204,7 @@ class Part:
         square = float((self.tabulation.square_frequencies * self.influence(weights) ** 2).sum())
         means = [np.asarray((weights * mean).sum()) for _, mean in self.form_means]
         value = np.asarray((weights * self.values).sum())
-        return square - float(self.between_forms(means, value))
+        return float(less_known(np.asarray(square), self.between_forms(means, value)))
 
     def fraction_mean_square(
         self, fraction: NDArray[np.float64], margin: "Part"

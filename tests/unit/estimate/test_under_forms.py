@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.estimate.association import association
+from deniable.estimate.covariance import estimate_covariance, indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.ordered import estimate_quantile
 from deniable.estimate.tabulate import Counts, Tabulation
@@ -20,6 +21,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel
 from deniable.schema import Attribute, Schema
 from unit.mechanism.test_published import ONE, SIZES, dense
+from unit.mechanism.test_published import mechanism as asking
 
 NAMES = ("a1", "a2")
 SHAPE = SIZES[:2]
@@ -99,6 +101,41 @@ def test_weighted_rows_count_by_their_weights() -> None:
     worth = counts.sum() ** 2 / squares.sum()
     exact = np.diag(exact_covariance("population"))
     np.testing.assert_allclose(inference.variance.ravel() * worth, exact, rtol=1e-6)
+
+
+def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives() -> None:
+    # One row of each form, all outcomes. The plug-in misses Cov(m_s, m_t), which the correction
+    # estimates from K_f π̂, the forms' means: what is left is what noise adds to their products,
+    #     (Cov/n − Σ (n_f/n²) Cov(K_f π̂·s, K_f π̂·t))/(1 − 1/n).
+    n, s, t = 3, np.array([0.0, 2.0]), np.array([-1.0, 0.5, 3.0])
+    mechanism = asking((0, 1), (0,), (0, 1, 2))
+    channel = PublishedChannel(mechanism, NAMES, (1 / n,) * 3)
+    forward, inverse = dense(channel)
+    ends = np.cumsum([0, *map(math.prod, channel.shapes)])
+    laws = [n * forward[a:b] @ TRUTH.ravel() for a, b in zip(ends, ends[1:], strict=False)]
+    covariance = np.zeros((CELLS, CELLS))
+    for start, law in zip(ends, laws, strict=False):
+        left = inverse[:, start : start + len(law)]
+        covariance += ((left * law) @ left.T - np.outer(left @ law, left @ law)) / n**2
+    along = np.outer(s, np.ones(3)).ravel(), np.outer(np.ones(2), t).ravel()
+    left_over = along[0] @ covariance @ along[1] / n
+    for mean in channel.means:
+        seen = [mean.transposed().apply(each.reshape(SHAPE)).ravel() for each in along]
+        left_over -= seen[0] @ covariance @ seen[1] / n**2
+    expected = 0.0
+    for outcome in product(*(range(len(law)) for law in laws)):
+        counts = np.zeros(ends[-1])
+        counts[ends[:-1] + outcome] = 1
+        found = estimate_covariance(
+            Counts.of(mechanism, Tabulation.from_counts(counts)),
+            NAMES,
+            scores=(s, t),
+            target="population",
+        )
+        chance = math.prod(law[y] for law, y in zip(laws, outcome, strict=True))
+        expected += chance * found.estimate
+    exact = s @ indicator_covariance(TRUTH) @ t + left_over / (1 - 1 / n)
+    assert expected == pytest.approx(exact, rel=1e-9)
 
 
 def test_cramers_v_has_the_noise_of_answers_within_forms() -> None:
