@@ -186,6 +186,11 @@ def planted() -> list[tuple[str, Defect]]:
 PLANTED = planted()
 
 
+@cache
+def expected_cells(name: str) -> Expectation:
+    return expectation(REPEATS, channel(name), SHARE)
+
+
 @lru_cache(maxsize=2)
 def drawn_once(name: str) -> Randomize:
     """One draw, in which every defect is planted: chances of missing them add up all the same."""
@@ -205,7 +210,7 @@ def drawn_once(name: str) -> Randomize:
 def test_a_planted_defect_is_seen_in_the_cells(name: str, defect: Defect) -> None:
     mechanism = MECHANISMS[name]
     sizes = mechanism.schema.n_categories
-    expected = expectation(REPEATS, channel(name), SHARE)
+    expected = expected_cells(name)
     miss = expected.miss_probability(defect.channel(channel(name), sizes))
     assert miss <= SHARE
     BUDGET.spend(f"{defect.name} in cells of {name}", max(miss, 1e-300))
@@ -250,12 +255,17 @@ def shift_probabilities(law: Law) -> list[NDArray[np.float64]]:
 def check_attributes(randomize: Randomize, law: Law, count: int, false_alarm: float) -> list[int]:
     """The attributes of which some shift is too frequent or too rare."""
     counts = count_shifts(randomize, law.n_categories, count)
-    share = false_alarm / len(counts)
-    return [
-        i
-        for i, (observed, exact) in enumerate(zip(counts, shift_probabilities(law), strict=True))
-        if expectation(count, exact, share).alarms(observed).size
-    ]
+    expected = expectation(count, np.concatenate(shift_probabilities(law)), false_alarm)
+    attribute = np.repeat(np.arange(len(counts)), law.n_categories)
+    return np.unique(attribute[expected.alarms(np.concatenate(counts))]).tolist()
+
+
+def miss_at(law: Law, i: int, count: int, defective: NDArray[np.float64]) -> float:
+    """A bound of the chance that :func:`check_attributes` misses a defect of attribute i; its share
+    of the false alarms is that of its cells."""
+    exact = shift_probabilities(law)[i]
+    share = SHARE * len(exact) / sum(law.n_categories)
+    return expectation(count, exact, share).miss_probability(defective)
 
 
 MANY = 600
@@ -274,7 +284,7 @@ WIDE = {
         [2 + i % 4 for i in range(MANY)], [0.3 + i % 5 for i in range(MANY)]
     ),
 }
-WIDE_COUNT = {"hundreds of attributes": 50_000, "a vote of hundreds": 50_000}
+WIDE_COUNT = {"hundreds of attributes": 20_000, "a vote of hundreds": 20_000}
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -286,7 +296,7 @@ def test_every_attribute_moves_by_every_shift_as_often_as_it_should(name: str) -
     )
 
 
-@pytest.mark.parametrize("position", [0, 1, MANY // 2, MANY - 1])
+@pytest.mark.parametrize("position", [0, MANY - 1])
 def test_one_untouched_attribute_among_hundreds_is_seen(position: int) -> None:
     law = WIDE["hundreds of attributes"]
     count = WIDE_COUNT["hundreds of attributes"]
@@ -295,9 +305,7 @@ def test_one_untouched_attribute_among_hundreds_is_seen(position: int) -> None:
         for d in single_attribute_defects(MANY)
         if d.name == f"the attribute is left untouched, attribute {position}"
     ]
-    exact = shift_probabilities(law)[position]
-    certain = np.eye(len(exact))[0]
-    miss = expectation(count, exact, SHARE / MANY).miss_probability(certain)
+    miss = miss_at(law, position, count, np.eye(law.n_categories[position])[0])
     assert miss <= SHARE
     BUDGET.spend(f"untouched attribute {position} among hundreds", max(miss, 1e-300))
     wrong = defect.planted_in(as_drawn(one_block(law)), law.n_categories)
@@ -342,9 +350,7 @@ def test_a_keep_probability_one_per_cent_off_is_seen(name: str, position: int) -
     wrong = nudged(law, position)
     keep, wrong_keep = law.keep_probabilities()[position], wrong.keep_probabilities()[position]
     assert wrong_keep == pytest.approx(1.01 * keep, rel=1e-3)
-    exact = shift_probabilities(law)[position]
-    other = shift_probabilities(wrong)[position]
-    miss = expectation(count, exact, SHARE / 3).miss_probability(other)
+    miss = miss_at(law, position, count, shift_probabilities(wrong)[position])
     assert miss <= SHARE
     BUDGET.spend(f"keep probability of {name} off at {position}", max(miss, 1e-300))
     assert position in check_attributes(as_drawn(one_block(wrong)), law, count, SHARE)
