@@ -319,6 +319,20 @@ def test_uniform_integers_are_those_that_equal_weights_draw_from_the_same_bits()
     assert np.array_equal(uniform_below(1 << 16, 100, SeededRandomness(1)), words)
 
 
+@pytest.mark.parametrize("limit", [3, 12, 999, 40_000, (1 << 16) - 1])
+@pytest.mark.parametrize("rest", [0, ALL_ONES])
+def test_every_prefix_of_a_uniform_integer_is_undecided_only_if_the_rest_decides(
+    limit: int, rest: int
+) -> None:
+    prefixes = np.arange(1 << 16, dtype=np.uint64)
+    least, most = prefixes * np.uint64(limit), (prefixes + np.uint64(1)) * np.uint64(limit)
+    undecided = int(((most - np.uint64(1)) >> np.uint64(16) != least >> np.uint64(16)).sum())
+    source = ScriptedBits((np.uint16, range(1 << 16)), (np.uint64, [rest] * undecided))
+    words = [(t << 48) + (rest >> 16) for t in range(1 << 16)]
+    assert uniform_below(limit, 1 << 16, source).tolist() == [w * limit >> 64 for w in words]
+    assert source.used_up
+
+
 @pytest.mark.parametrize("more", [[0], [ALL_ONES], [(1 << 64) // 3, 0], [(1 << 64) // 3, ALL_ONES]])
 def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
     # U = 0.010101… in binary is a third as far as it goes: what follows decides.
