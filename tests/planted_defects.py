@@ -160,7 +160,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),
-        ("forward, (a, b)) - gain)", "forward, (a, b)) + gain)"),
+        ("scaled = scaled - np.outer(root", "scaled = scaled + np.outer(root"),
     ],
     ("estimate/association", "unit/estimate/association"): [
         ("2 * spread / most**2", "spread / most**2"),
