@@ -63,12 +63,14 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         "unit/laws/votes/gated unit/laws/votes/as_drawn",
     ): [
         ("plain / a + extra / a", "plain / a + extra"),
-        ("gain += dither.draw(now, source) & kept", "gain += dither.draw(now, source)"),
         ("return extra, plain", "return plain, extra"),
         ("return before - low, high - low, beyond", "return before - low, high - low - 1, beyond"),
         ("(shift + n + 1, kept * extra)", "(shift + n, kept * extra)"),
         ("- (np.cumsum(sizes) - sizes)", "- np.cumsum(sizes)"),
         ("target[-1] += mass[last:].sum()", "target[-1] += 0.0"),
+    ],
+    ("laws/votes/sampling", "statistical/attribute_by_attribute"): [
+        ("gain += dither.draw(now, source) & kept", "gain += dither.draw(now, source)"),
     ],
     ("randomness", "unit/randomness"): [
         ("low_half > (1 << 16) - limit)", "low_half > (1 << 16) - limit + 1)"),

@@ -12,6 +12,7 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 _SMALLEST = 1e-300
+"""Probability in place of 0, whose logarithm is taken; not far above the least double."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ _LESSONS = 8
 """How often texts that were not known are learned before there are too many of them."""
 
 _HEADER_BYTES = 1 << 26
+"""A header row that goes on for so long has a quote that is never closed."""
+
 _SAMPLE_BYTES = 1 << 16
 _SAMPLE_ROWS = 100
 """What is looked at to find out what separates fields."""
