@@ -112,7 +112,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("mechanism/privacy", "unit/mechanism/privacy"): [
         ("logarithm = _UP.next_plus(_UP.ln(quotient))", "logarithm = _UP.ln(quotient)"),
-        ("numerator = (numerator >> up) + 1", "numerator >>= up"),
+        ("_UP.multiply(d, _UP.subtract(Decimal(1)", "_UP.multiply(d, _UP.add(Decimal(1)"),
     ],
     ("estimate/covariance", "unit/estimate/covariance unit/estimate/strata"): [
         ("along_second - along_both", "along_second + along_both"),
