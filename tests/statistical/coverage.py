@@ -45,40 +45,43 @@ Answer = Callable[[int, Tabulation], tuple[NDArray[np.float64], NDArray[np.float
 
 
 def alarms(
-    hits: NDArray[np.int_], releases: int, share: float
+    hits: NDArray[np.int_], releases: int, share: float, slack: float = SLACK
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which counts of covering intervals are too low and which too high.
 
     Two exact binomial tails for each cell share the false alarms equally (Bonferroni).
     """
     each = share / (2 * hits.size)
-    too_low = binom.cdf(hits, releases, LEVEL - SLACK) < each
-    too_high = binom.sf(hits - 1, releases, LEVEL + SLACK) < each
+    too_low = binom.cdf(hits, releases, LEVEL - slack) < each
+    too_high = binom.sf(hits - 1, releases, LEVEL + slack) < each
     return too_low, too_high
 
 
-def check_coverage(covered: NDArray[np.bool_], share: float) -> None:
-    """Fail if some cell's coverage cannot be within ``SLACK`` of the level.
+def check_coverage(covered: NDArray[np.bool_], share: float, slack: float = SLACK) -> None:
+    """Fail if some cell's coverage cannot be within ``slack`` of the level.
 
     Args:
         covered: whether the interval held the truth, shape (releases, cells). Releases are
             independent; cells need not be.
         share: the most probable that failing may be if all coverages are within the slack.
+        slack: see there.
     """
     releases, cells = covered.shape
     assert cells >= 2
     hits = covered.sum(axis=0)
-    too_low, too_high = alarms(hits, releases, share)
+    too_low, too_high = alarms(hits, releases, share, slack)
     assert not too_low.any(), f"covers only {hits[too_low] / releases}, not {LEVEL}"
     assert not too_high.any(), f"covers as much as {hits[too_high] / releases}, not {LEVEL}"
 
 
-def miss_probability(coverage: NDArray[np.float64], releases: int, share: float) -> float:
+def miss_probability(
+    coverage: NDArray[np.float64], releases: int, share: float, slack: float = SLACK
+) -> float:
     """The chance that a defect with these coverages goes unnoticed is at most that of its most
     conspicuous cell."""
     counts = np.arange(releases + 1)
     # The thresholds are those of check_coverage: a Bonferroni share for each of the cells.
-    too_low, too_high = alarms(counts, releases, share * counts.size / coverage.size)
+    too_low, too_high = alarms(counts, releases, share * counts.size / coverage.size, slack)
     quiet = ~(too_low | too_high)
     return float(min(binom.pmf(counts[quiet], releases, c).sum() for c in coverage))
 
