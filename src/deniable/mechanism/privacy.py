@@ -52,7 +52,7 @@ def nats_text(level: str) -> str:
 
 def finite_or_none(value: float) -> float | None:
     """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
-    return value if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
 
 
 def _log_ratio(ratio: Ratio) -> Decimal:

@@ -133,6 +133,8 @@ def test_plain_values_keep_the_contract_and_say_what_was_estimated() -> None:
     assert plain["converged"] is True
     low, high = estimate.confidence_interval(0.9)
     assert len(plain["cells"]) == 6
+    # Strict encoders take no numbers of numpy's.
+    assert {type(cell["estimate"]) for cell in estimate.to_plain()["cells"]} == {float}
     for cell in plain["cells"]:
         index = tuple(int(value) for value in cell["values"])
         assert cell["estimate"] == estimate.values[index]
