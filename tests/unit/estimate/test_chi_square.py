@@ -71,7 +71,7 @@ def score_statistic(
         return float(-(theta @ np.log(expected))) if expected.min() > 0 else np.inf
 
     start = np.concatenate([np.full(a - 1, 1 / a), np.full(b - 1, 1 / b)])
-    options = {"xatol": 1e-11, "fatol": 1e-16, "maxiter": 40_000, "maxfev": 40_000}
+    options = {"xatol": 1e-8, "fatol": 1e-14, "maxiter": 40_000, "maxfev": 40_000}
     best = minimize(loss, start, method="Nelder-Mead", options=options)
     expected = matrix @ np.outer(*margins(best.x)).ravel()
     # Every direction that π can move in, from the fit: scores against their information.
