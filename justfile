@@ -63,6 +63,10 @@ hard:
     {{bin}}/python benchmarks/bench_optimal.py --hard || missed=1; \
     {{bin}}/python benchmarks/bench_design.py --random 300 && exit ${missed:-0}
 
+# Plant one-line defects in a copy of the source, one by one: a few tests each have to notice; some minutes.
+defects:
+    {{bin}}/python tests/planted_defects.py --unchanged
+
 # Build the site into site/; a warning is an error.
 docs:
     {{bin}}/mkdocs build --strict

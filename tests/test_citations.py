@@ -5,6 +5,7 @@ Theorem 10` or `(docs/proofs/clipped.md, section 5)`.
 """
 
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def joined(text: str) -> str:
     return re.sub(r"\s*\n\s*(?:#|>)?\s*", " ", text)
 
 
+@cache
 def stated(page: str) -> set[tuple[str, str]]:
     """What a page holds that can be cited: ("Theorem", "3"), ("section", "2")."""
     held = set(re.findall(rf"\*\*({KINDS}) (\d+)", page))
@@ -67,18 +69,20 @@ def broken(text: str) -> list[str]:
     return found
 
 
-TEXTS = texts()
+@pytest.fixture(scope="module")
+def cited() -> dict[Path, str]:
+    return texts()
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=str)
-def test_every_page_and_theorem_that_is_cited_exists(path: Path) -> None:
-    assert broken(TEXTS[path]) == []
+def test_every_page_and_theorem_that_is_cited_exists(cited: dict[Path, str]) -> None:
+    found = {str(path): broken(text) for path, text in cited.items()}
+    assert {path: lost for path, lost in found.items() if lost} == {}
 
 
-def test_links_between_pages_lead_to_pages() -> None:
+def test_links_between_pages_lead_to_pages(cited: dict[Path, str]) -> None:
     lost = [
         f"{path}: {match['target']}"
-        for path, text in TEXTS.items()
+        for path, text in cited.items()
         if path.suffix == ".md"
         for match in LINK.finditer(text)
         if "://" not in match["target"] and not (ROOT / path.parent / match["target"]).is_file()
@@ -86,8 +90,8 @@ def test_links_between_pages_lead_to_pages() -> None:
     assert lost == []
 
 
-def test_modules_that_pages_name_exist() -> None:
-    for path, text in TEXTS.items():
+def test_modules_that_pages_name_exist(cited: dict[Path, str]) -> None:
+    for path, text in cited.items():
         if path.suffix != ".md":
             continue
         for name in DOTTED.findall(text):
@@ -98,11 +102,11 @@ def test_modules_that_pages_name_exist() -> None:
                 assert hasattr(import_module(module), rest), f"{path}: {name}"
 
 
-def test_files_that_pages_name_exist() -> None:
+def test_files_that_pages_name_exist(cited: dict[Path, str]) -> None:
     places = (ROOT, ROOT / "src" / "deniable", ROOT / "studies" / "src" / "deniable_studies")
     lost = [
         f"{path}: {name}"
-        for path, text in TEXTS.items()
+        for path, text in cited.items()
         if path.suffix == ".md"
         for name in FILE.findall(text)
         if not re.search(r"[A-Z]{4}", name)  # NAME.py stands for any
@@ -111,12 +115,12 @@ def test_files_that_pages_name_exist() -> None:
     assert lost == []
 
 
-def test_papers_that_are_cited_by_year_are_among_the_references() -> None:
+def test_papers_that_are_cited_by_year_are_among_the_references(cited: dict[Path, str]) -> None:
     page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
     references = page.partition("## References")[2].split("\n* ")
     lost = {
         f"{path}: {name} {year}"
-        for path, text in TEXTS.items()
+        for path, text in cited.items()
         if path.parts[0] == "src"
         for name, year in PAPER.findall(joined(text))
         if not any(name in reference and year in reference for reference in references)

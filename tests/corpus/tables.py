@@ -102,7 +102,7 @@ def tables() -> dict[str, Table]:
     island = {"island": SCANDINAVIAN * 15, "sex": SEX}
     names = tuple(PLAIN)
     codes = [("n/a", ".", "x", "y", None)[i % 5] for i in range(N)]
-    wide = {f"q{j}": [(i * j + i // 3) % 3 for i in range(N)] for j in range(1, 201)}
+    wide = {f"q{j}": [(i * j + i // 3) % 3 for i in range(N)] for j in range(1, 81)}
     enum = from_duckdb()
     return {
         "commas": Table(plain.encode(), PLAIN),
@@ -167,7 +167,7 @@ def tables() -> dict[str, Table]:
         ),
         "two rows": Table(b"sex,region\nf,north\nm,south\n", {"sex": ["f", "m"]}),
         "one column": Table(b"sex\nf\n\nm\nf\n", {"sex": ["f", None, "m", "f"]}),
-        "two hundred columns": Table(text(wide).encode(), wide),
+        "eighty columns": Table(text(wide).encode(), wide),
         "question marks": Table(
             text(of("work", with_missing(REGION, "?"))).encode(),
             of("work", with_missing(REGION, None)),

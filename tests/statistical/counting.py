@@ -7,6 +7,7 @@ small the expected counts are and however the cells depend on each other.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ class Expectation:
     def _level(self) -> float:
         return self.false_alarm / (2 * self.probability.size)
 
+    @cached_property
+    def _quiet(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between which counts a cell raises no alarm, and one more on each side."""
+        least = binom.ppf(self._level, self.draws, self.probability) - 1
+        return least, binom.isf(self._level, self.draws, self.probability) + 1
+
     def alarms(self, counts: ArrayLike) -> NDArray[np.intp]:
         """Return the flat positions of the cells that raise an alarm."""
         counts = np.asarray(counts)
@@ -47,9 +54,7 @@ class Expectation:
         likely gives the bound.
         """
         defective = np.asarray(defective)
-        # One wider on each side than the counts that raise no alarm.
-        least = binom.ppf(self._level, self.draws, self.probability) - 1
-        most = binom.isf(self._level, self.draws, self.probability) + 1
+        least, most = self._quiet
         inside = np.minimum(
             binom.cdf(most, self.draws, defective), binom.sf(least - 1, self.draws, defective)
         )

@@ -93,14 +93,12 @@ def simulate(
     target: Target,
     questions: Sequence[tuple[str, ...]],
     answer: Answer,
-    sizes: tuple[float, float] = (FEWEST, np.inf),
 ) -> list[NDArray[np.bool_]]:
     """Release again and again; for each question, whether (low, high) held the truth.
 
     Args:
         questions: attributes counted for each question.
         answer: gives the intervals.
-        sizes: how many true records the cells have that are looked at, at least and at most.
     """
     randomizer = Randomizer(mechanism, SystemRandomness())
     redraw = np.random.default_rng()
@@ -118,8 +116,7 @@ def simulate(
             for table in tables(out, mechanism, names, count):
                 low, high = answer(j, Tabulation.from_counts(table))
                 inside[j].append(((low <= truths[j]) & (truths[j] <= high)).ravel())
-    fewest, most = sizes
-    kept = [((n * truth >= fewest) & (n * truth <= most)).ravel() for truth in truths]
+    kept = [(n * truth >= FEWEST).ravel() for truth in truths]
     return [np.array(rows)[:, keep] for rows, keep in zip(inside, kept, strict=True)]
 
 

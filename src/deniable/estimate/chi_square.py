@@ -50,10 +50,19 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 _MOST_STEPS = 50
-_SETTLED = 1e-10  # of a scoring step, in units of X²
-_LEAST_SHRINK = 0.1  # no step takes more than nine tenths of a cell's probability
-_FEWEST = 1e-3  # nor one below so many expected rows; that adds nothing to X²
-_PRODUCT = 1e-12  # relative difference of φ_ij from φ_i φ_j that counts as rounding
+"""Of scoring; what is left of the scores where they end is projected out."""
+
+_SETTLED = 1e-10
+"""Units of X² that a step promises to gain, below which the fit has settled."""
+
+_LEAST_SHRINK = 0.1
+"""No step takes more than nine tenths of a cell's probability."""
+
+_FEWEST = 1e-3
+"""Expected rows below which a cell may fall in one step all the same: it adds nothing to X²."""
+
+_PRODUCT = 1e-12
+"""Relative difference of φ_ij from φ_i φ_j that counts as rounding: thousands of units of it."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ how; what is written, drawn or shown is made from these alone.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
@@ -37,7 +37,54 @@ class Tabular(Protocol):
 _Answer = TypeVar("_Answer", bound=Tabular)
 
 
-class Answers(list[_Answer]):
+class Presented:
+    """What answers offer beside their rows: dataframes, a picture, a page in a notebook."""
+
+    def _shown(self) -> "Sequence[Tabular]":
+        return [cast(Tabular, self)]
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """Return the rows as a pandas dataframe.
+
+        Args:
+            level: of the intervals; by default the one that was asked for, or 0.95.
+
+        Raises:
+            InputError: if pandas is not installed, or an answer was made for another level.
+        """
+        return frame_of(columns_of(self._shown(), self._level(level)), "pandas")
+
+    def to_polars(self, level: float | None = None) -> Any:
+        """Return the rows as a Polars dataframe.
+
+        Raises:
+            InputError: if Polars is not installed, or as :meth:`to_pandas`.
+        """
+        return frame_of(columns_of(self._shown(), self._level(level)), "polars")
+
+    def plot(self, level: float | None = None) -> Any:
+        """Draw the answers with their intervals; the shares of one attribute as bars, those of two
+        as a heat map.
+
+        Returns:
+            A matplotlib figure: ``figure.savefig("shares.png")``.
+
+        Raises:
+            InputError: if there is nothing to draw, there are more than two attributes, or as
+                :meth:`to_pandas`.
+        """
+        return plot_of(self._shown(), self._level(level))
+
+    def _repr_html_(self) -> str:
+        return html_of(self._shown(), self._level(None))
+
+    def _level(self, level: float | None) -> float:
+        if level is None:
+            level = next((getattr(answer, "level", None) for answer in self._shown()), None)
+        return 0.95 if level is None else float(level)
+
+
+class Answers(list[_Answer], Presented):
     """Answers to one question, one for each group of rows or subgroup, also as one table.
 
     Example:
@@ -53,84 +100,18 @@ class Answers(list[_Answer]):
         'age'
     """
 
-    def to_pandas(self, level: float | None = None) -> Any:
-        """Return the rows of all answers as a pandas dataframe.
-
-        Args:
-            level: of the intervals; by default the one that was asked for, or 0.95.
-
-        Raises:
-            InputError: if pandas is not installed, or an answer was made for another level.
-        """
-        return frame_of(columns_of(self, self._level(level)), "pandas")
-
-    def to_polars(self, level: float | None = None) -> Any:
-        """Return the rows of all answers as a Polars dataframe.
-
-        Raises:
-            InputError: if Polars is not installed, or as :meth:`to_pandas`.
-        """
-        return frame_of(columns_of(self, self._level(level)), "polars")
-
-    def plot(self, level: float | None = None) -> Any:
-        """Draw the answers with their intervals: a matplotlib figure.
-
-        Raises:
-            InputError: if there is nothing to draw, or as :meth:`to_pandas`.
-        """
-        return plot_of(self, self._level(level))
-
-    def _repr_html_(self) -> str:
-        return html_of(self, self._level(None))
-
-    def _level(self, level: float | None) -> float:
-        if level is not None:
-            return level
-        own = getattr(self[0], "level", None) if self else None
-        return 0.95 if own is None else float(own)
-
-
-class Presented:
-    """What an answer offers beside its rows: dataframes, a picture, a page in a notebook."""
-
-    def to_pandas(self: Tabular, level: float | None = None) -> Any:
-        """Return :meth:`table` as a pandas dataframe.
-
-        Args:
-            level: of the intervals; by default the one that was asked for, or 0.95.
-
-        Raises:
-            InputError: if pandas is not installed, or as :meth:`table`.
-        """
-        return Answers([self]).to_pandas(level)
-
-    def to_polars(self: Tabular, level: float | None = None) -> Any:
-        """Return :meth:`table` as a Polars dataframe.
-
-        Raises:
-            InputError: if Polars is not installed, or as :meth:`table`.
-        """
-        return Answers([self]).to_polars(level)
-
-    def plot(self: Tabular, level: float | None = None) -> Any:
-        """Draw it with its interval; the shares of one attribute as bars, those of two as a heat
-        map.
-
-        Returns:
-            A matplotlib figure: ``figure.savefig("shares.png")``.
-
-        Raises:
-            InputError: if there are more than two attributes.
-        """
-        return Answers([self]).plot(level)
-
-    def _repr_html_(self: Tabular) -> str:
-        return Answers([self])._repr_html_()
+    def _shown(self) -> "Sequence[Tabular]":
+        return self
 
 
 def rows_text(count: int) -> str:
     """Return a number of rows in words."""
     return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
+def where_text(group: Sequence[tuple[str, str]]) -> str:
+    """Return in words by which values rows were selected; empty if by none."""
+    return ", where " * bool(group) + ", ".join(f"{name} = {value}" for name, value in group)
 
 
 def target_text(target: Target) -> str:

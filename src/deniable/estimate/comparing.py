@@ -25,6 +25,7 @@ from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
+from deniable.mechanism.privacy import finite_or_none
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,12 @@ class Difference(Presented):
             **dict(self.group),
             **{name: value for name, value in self.of if value},
             "compared": f"{self.column}: {self.values[0]} less {self.values[1]}",
-            "first": _finite(self.estimates[0]),
-            "second": _finite(self.estimates[1]),
-            "estimate": _finite(self.difference),
-            "standard_error": _finite(self.standard_error),
-            "low": _finite(low),
-            "high": _finite(high),
+            "first": finite_or_none(self.estimates[0]),
+            "second": finite_or_none(self.estimates[1]),
+            "estimate": finite_or_none(self.difference),
+            "standard_error": finite_or_none(self.standard_error),
+            "low": finite_or_none(low),
+            "high": finite_or_none(high),
             "uncertain": bool(not known or low <= 0 <= high),
             "ratio": self.ratio,
             "ratio_low": None,
@@ -110,14 +111,9 @@ class Difference(Presented):
         )
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One side of a comparison: a ratio of two linear functions of an estimated table, whose
-    weights broadcast to its shape."""
-
-    inference: Inference
-    numerator: NDArray[np.float64]
-    denominator: NDArray[np.float64]
+_Side = tuple[Inference, NDArray[np.float64], NDArray[np.float64]]
+"""One side of a comparison: an estimated table, and the weights of a numerator and a denominator,
+which broadcast to its shape."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +163,7 @@ class Comparison(Question[Difference]):
                 "which they are"
             )
         subgroups = self.subgroups(schema)
-        kept = self.column not in self.of and not self.subgroups_of(self.column, schema)
+        kept = not {self.column} & {*self.of, *schema.names, *schema.columns}
         counted = release.count(
             [*self._names(kept=kept), *subgroups],
             by=[*(name for name in self.by if name not in subgroups), *[self.column] * kept],
@@ -181,11 +177,6 @@ class Comparison(Question[Difference]):
     def _names(self, *, kept: bool) -> tuple[str, ...]:
         """Return what is counted, before the attributes that form subgroups."""
         return self.of if kept or self.column in self.of else (*self.of, self.column)
-
-    @staticmethod
-    def subgroups_of(column: str, schema: Any) -> bool:
-        """Return whether a column is an attribute, or a part of a merged one."""
-        return column in schema.names or column in schema.columns
 
     def answer(self, counts: Counts) -> list[Difference]:
         """Return the differences in one group of rows."""
@@ -202,7 +193,7 @@ class Comparison(Question[Difference]):
                 )
         shape = inference.values.shape
         differences = []
-        for subgroup, member in _subgroups(inference, len(names)):
+        for subgroup, member in inference.subgroups(len(names)):
             for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
                 sides = []
                 for value in self.values:
@@ -210,7 +201,7 @@ class Comparison(Question[Difference]):
                     group[categories.index(value)] = 1.0
                     along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
                     below = member if inside else counted * along * member
-                    sides.append(_Side(inference, weights * along * member, below))
+                    sides.append((inference, weights * along * member, below))
                 group_of = (*counts.group, *subgroup)
                 differences.append(self._difference(of, sides, counts.n_records, group_of))
         return differences
@@ -230,9 +221,9 @@ class Comparison(Question[Difference]):
             inferences = [Inference(counts, names, self.target) for counts in pair]
             rows = sum(counts.n_records for counts in pair)
             # The two groups have the same attributes, and so the same weights.
-            for subgroup, member in _subgroups(inferences[0], len(self.of)):
+            for subgroup, member in inferences[0].subgroups(len(self.of)):
                 for of, weights, below in self._functionals(inferences[0], skip=None):
-                    sides = [_Side(i, weights * member, below * member) for i in inferences]
+                    sides = [(i, weights * member, below * member) for i in inferences]
                     yield self._difference(of, sides, rows, (*group, *subgroup))
 
     def _functionals(
@@ -279,17 +270,18 @@ class Comparison(Question[Difference]):
     ) -> Difference:
         source = None
         if self.mean:
-            attribute = sides[0].inference.channel.variables[0].attribute
+            attribute = sides[0][0].channel.variables[0].attribute
             source = scores_of(attribute, self.scores).source
         (first, first_weights), (second, second_weights) = (
-            side.inference.linearized(side.numerator, side.denominator) for side in sides
+            inference.linearized(above, below) for inference, above, below in sides
         )
 
         def error(scale_first: float, scale_second: float) -> float:
             one, two = scale_first * first_weights, scale_second * second_weights
-            if sides[0].inference is sides[1].inference:
-                return sides[0].inference.error_of(one - two)
-            return hypot(sides[0].inference.error_of(one), sides[1].inference.error_of(two))
+            mine, theirs = sides[0][0], sides[1][0]
+            if mine is theirs:
+                return mine.error_of(one - two)
+            return hypot(mine.error_of(one), theirs.error_of(two))
 
         both = first > 0 and second > 0
         return Difference(
@@ -320,22 +312,3 @@ class Comparison(Question[Difference]):
             "level": self.level,
             "differences": [row for answer in answers for row in answer.table(self.level)],
         }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
-
-
-def _subgroups(
-    inference: Inference, first: int
-) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64]]]:
-    """Yield each combination of categories of the attributes from the ``first`` axis on, and its
-    indicator over the table; without such attributes everybody."""
-    shape = inference.values.shape
-    variables = inference.channel.variables[first:]
-    for index in product(*(range(size) for size in shape[first:])):
-        member = np.zeros((1,) * first + shape[first:])
-        member[(0,) * first + index] = 1.0
-        categories = (v.attribute.categories[i] for v, i in zip(variables, index, strict=True))
-        names = inference.attributes[first:]
-        yield tuple(zip(names, categories, strict=True)), member

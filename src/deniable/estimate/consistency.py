@@ -46,6 +46,7 @@ Floats = NDArray[np.float64]
 
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
+"""p-values: of so many honest tables at most one is refused, or warned of."""
 
 MOST_ROWS = 200_000
 """Rows that are looked at, of a table that has more."""
@@ -58,10 +59,13 @@ _MOST_CELLS = 1 << 22
 
 _MOST_PAIRS = 3_000
 _WORK = 100_000_000
-"""Rows times pairs."""
+"""Pairs that are looked at, and rows times pairs: they bound the time that looking takes."""
 
 _LEAST_PHI = 1e-6
+"""Eigenvalues below this leave so little that no table can be told by it."""
+
 _GRID = np.logspace(-6, 4, 121)
+"""The t of the bound that are tried; each gives a true bound, the best of them is taken."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from deniable.tables.reading import as_it_was, column_names
 from deniable.tables.rows import groups_of, numbers_of
 
 MAX_GROUPS = 10_000
+"""Groups of rows; each has a table of its own and a result that somebody is to read."""
 
 
 def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:

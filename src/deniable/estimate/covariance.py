@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text
-from deniable.estimate.inference import Inference, Part, normal_quantile
+from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
 from deniable.estimate.tabulate import Counts
@@ -78,20 +78,20 @@ class CovarianceEstimate(Presented):
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one row of plain values."""
-        low, high = self.confidence_interval(level)
+        plain = self.to_plain(level)
+        names = ("estimate", "standard_error", "low", "high")
         return [
             dict(self.group)
-            | {"first": self.attributes[0], "second": self.attributes[1], "estimate": self.estimate}
-            | {"standard_error": self.standard_error, "low": low, "high": high}
-            | {"uncertain": low <= 0 <= high, "released": self.released}
+            | {"first": self.attributes[0], "second": self.attributes[1]}
+            | {name: plain[name] for name in names}
+            | {"uncertain": plain["low"] <= 0 <= plain["high"], "released": self.released}
         ]
 
     def caption(self, level: float = 0.95) -> str:
         """Return in a sentence what it is."""
-        where = "".join(f", where {name} = {value}" for name, value in self.group)
         made = " and ".join(dict.fromkeys(SOURCE_TEXT[source] for source in self.scores))
         return (
-            f"Covariance of {self.attributes[0]} and {self.attributes[1]}{where}: "
+            f"Covariance of {' and '.join(self.attributes)}{where_text(self.group)}: "
             f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}; "
             f"{100 * level:g} % intervals"
         )
@@ -155,10 +155,13 @@ def estimate_covariance(
         for name, each in zip(of, scores, strict=True)
     )
     shape = inference.channel.n_categories
+    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
     if target == "population" and counts.square_weight >= 1:
         raise InputError("the covariance in a population cannot be estimated from a single record")
-    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
-    parts = [(fraction, part, _along(part, s, t)) for fraction, part in inference.parts]
+    parts = [  # ℓ_s, ℓ_t and ℓ_st over the released tables
+        (fraction, part, [part.influence(each) for each in (*weights, np.outer(s, t))])
+        for fraction, part in inference.parts
+    ]
     means = [
         sum(
             fraction * float((part.tabulation.frequencies * along[i]).sum())
@@ -200,15 +203,6 @@ def estimate_covariance(
         group=counts.group,
         scores=(first_source, second_source),
     )
-
-
-def _along(
-    part: Part, s: NDArray[np.float64], t: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], ...]:
-    """Return ℓ_s, ℓ_t and ℓ_st over the released table."""
-    shape = part.channel.n_categories
-    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
-    return tuple(part.influence(each) for each in (*weights, np.outer(s, t)))
 
 
 def _common_prediction(

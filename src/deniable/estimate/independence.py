@@ -20,7 +20,7 @@ from deniable.estimate.chi_square import (
     randomized_together,
     released_chi_square,
 )
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text
+from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.source import Release
@@ -92,9 +92,8 @@ class IndependenceTest(Presented):
 
     def caption(self, level: float = 0.95) -> str:
         """Return in a sentence what was tested."""
-        where = "".join(f", where {name} = {value}" for name, value in self.group)
         return (
-            f"Independence of {self.attributes[0]} and {self.attributes[1]}{where}: "
+            f"Independence of {' and '.join(self.attributes)}{where_text(self.group)}: "
             f"{rows_text(self.n_records)}, of {target_text('population')}; {100 * level:g} % "
             "interval of V"
         )
@@ -178,37 +177,28 @@ def independence(
             f"'{first}' and '{second}' make a table of {table.size} cells, more than "
             f"{MOST_CELLS**2 // prod(map(len, labels))}; merge categories"
         )
+    forward: TableMap | StackedMap | None
+    inverse: TableMap | StackedMap = channel.inverse
     if isinstance(channel, PublishedChannel):
-        inverse: TableMap | StackedMap = channel.inverse
-        test = chi_square(table, channel.forward, inverse)
-        strength, reason = _association(table, inverse, (first, second), labels)
-        return IndependenceTest(
-            attributes=(first, second),
-            n_records=tabulation.n_records,
-            test=test,
-            released=None,
-            together=True,
-            cramers_v=strength,
-            without_v=reason,
-            group=counts.group,
-        )
-    _refuse_one_value(table, (first, second))
-    for axis in range(2):
-        if _as_it_is(channel.inverse, axis):
-            seen = np.flatnonzero(table.sum(axis=1 - axis))
-            table = table.take(seen, axis=axis)
-            labels[axis] = tuple(labels[axis][i] for i in seen)
-    sizes = tuple(map(len, labels))
-    inverse = replace(channel.inverse, n_categories=sizes)
-    forward = replace(channel.forward, n_categories=sizes) if channel.complete else None
-    test = chi_square(table, forward, inverse)
+        forward, released = channel.forward, None
+    else:
+        _refuse_one_value(table, (first, second))
+        for axis in range(2):
+            if _as_it_is(channel.inverse, axis):
+                seen = np.flatnonzero(table.sum(axis=1 - axis))
+                table = table.take(seen, axis=axis)
+                labels[axis] = tuple(labels[axis][i] for i in seen)
+        sizes = tuple(map(len, labels))
+        inverse = replace(channel.inverse, n_categories=sizes)
+        forward = replace(channel.forward, n_categories=sizes) if channel.complete else None
+        released = None if channel.shared_matrices else released_chi_square(table)
     strength, reason = _association(table, inverse, (first, second), labels)
     return IndependenceTest(
         attributes=(first, second),
         n_records=tabulation.n_records,
-        test=test,
-        released=None if channel.shared_matrices else released_chi_square(table),
-        together=forward is None or randomized_together(forward),
+        test=chi_square(table, forward, inverse),
+        released=released,
+        together=not isinstance(forward, TableMap) or randomized_together(forward),
         cramers_v=strength,
         without_v=reason,
         group=counts.group,

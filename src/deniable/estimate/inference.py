@@ -30,7 +30,7 @@ The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) a
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -195,7 +195,8 @@ class Part:
 
     def mean_square(self, weights: NDArray[np.float64]) -> float:
         """Return Σ_r (w_r/W)² ℓ(y_r)² less the spread between forms, for a linear function of the
-        table whose value is near zero (as in a ratio's error).
+        table whose value is near zero (as in a ratio's error). Where few rows make the difference
+        negative, nothing is taken off.
 
         Args:
             weights: c, the shape of the table.
@@ -203,7 +204,7 @@ class Part:
         square = float((self.tabulation.square_frequencies * self.influence(weights) ** 2).sum())
         means = [np.asarray((weights * mean).sum()) for _, mean in self.form_means]
         value = np.asarray((weights * self.values).sum())
-        return square - float(self.between_forms(means, value))
+        return float(less_known(np.asarray(square), self.between_forms(means, value)))
 
     def fraction_mean_square(
         self, fraction: NDArray[np.float64], margin: "Part"
@@ -409,6 +410,19 @@ class Inference:
             known = self._over_strata(2, (p.known_of_fraction(within, of) for p, of in parts))
             variance = less_known(variance, known)
         return within, np.sqrt(variance) / below, margin
+
+    def subgroups(
+        self, first: int
+    ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64]]]:
+        """Yield each combination of categories of the attributes from the ``first`` axis on, by
+        name, and its indicator over these axes; without such attributes everybody."""
+        names, variables = self.attributes[first:], self.channel.variables[first:]
+        shape = self.values.shape[first:]
+        for index in np.ndindex(shape):
+            member = np.zeros(shape)
+            member[index] = 1.0
+            categories = (v.attribute.categories[i] for v, i in zip(variables, index, strict=True))
+            yield tuple(zip(names, categories, strict=True)), member
 
     def margin(self, n_by: int) -> "Inference":
         """Return the inference about the last ``n_by`` attributes."""

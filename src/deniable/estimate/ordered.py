@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import isfinite
 from statistics import NormalDist
 from typing import Any, Literal
@@ -199,7 +198,7 @@ def estimate_mean(
     bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
     z = normal_quantile(level)
     summaries = []
-    for group, member, few in _subgroups(inference, by):
+    for group, member, few in _subgroups(inference):
         below = _outer(scored.counted, member)
         least, most = (
             inference.ratio(_outer(ends * scored.counted, member), below)
@@ -278,7 +277,7 @@ def estimate_quantile(
         scale.check_interpolation(declared)
     z = normal_quantile(level)
     summaries = []
-    for group, member, few in _subgroups(inference, by):
+    for group, member, few in _subgroups(inference):
         steps = [
             inference.ratio(_outer(below, member), _outer(scale.counted, member))
             for below in scale.up_to()
@@ -466,20 +465,14 @@ class _Scale:
 
 
 def _subgroups(
-    inference: Inference, by: Sequence[str]
+    inference: Inference,
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], bool]]:
     # Each subgroup's name, after that of the group of rows it lies in; its indicator over the axes
     # of ``by``; and whether its size is too uncertain to divide by.
-    shape = inference.values.shape[1:]
-    labels = [variable.attribute.categories for variable in inference.channel.variables[1:]]
-    for index in product(*(range(n) for n in shape)):
-        member = np.zeros(shape)
-        member[index] = 1.0
-        names = ((name, labels[j][index[j]]) for j, name in enumerate(by))
-        group = (*inference.counts.group, *names)
+    for names, member in inference.subgroups(1):
         size = inference.linear(np.broadcast_to(member, inference.values.shape))
-        few = bool(by) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
-        yield group, member, few
+        few = bool(names) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
+        yield (*inference.counts.group, *names), member, few
 
 
 def _outer(weights: NDArray[np.float64], member: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from math import isfinite
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +26,7 @@ from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
+from deniable.mechanism.privacy import finite_or_none
 
 Method = Literal["inversion", "em", "projected"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -229,12 +229,12 @@ class Estimate(Presented):
             yield (
                 labels,
                 {
-                    "estimate": _finite(self.values[index]),
-                    "standard_error": _finite(self.standard_error[index]),
-                    "low": _finite(low[index]),
-                    "high": _finite(high[index]),
+                    "estimate": finite_or_none(self.values[index]),
+                    "standard_error": finite_or_none(self.standard_error[index]),
+                    "low": finite_or_none(low[index]),
+                    "high": finite_or_none(high[index]),
                     "uncertain": bool(self.uncertain[index]),
-                    "count": None if self.counts is None else _finite(self.counts[index]),
+                    "count": None if self.counts is None else finite_or_none(self.counts[index]),
                 },
             )
 
@@ -339,7 +339,3 @@ def _most_likely(inference: Inference) -> tuple[NDArray[np.float64], bool]:
         values += fraction * fit.values.sum(axis=tuple(range(values.ndim, fit.values.ndim)))
         converged = converged and fit.converged
     return values, converged
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if isfinite(value) else None

@@ -12,6 +12,7 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 _SMALLEST = 1e-300
+"""Probability in place of 0, whose logarithm is taken; not far above the least double."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,25 @@ def maximum_likelihood(
         tolerance: of the log-likelihood of all records, in nats.
         max_iterations: limit on applications of the EM map; see ``converged``.
     """
-    likelihood = _Likelihood(frequencies, forward)
-    values = np.full(likelihood.shape, 1.0 / np.prod(likelihood.shape))
-    height, ratio = likelihood.at(values)
+    seen, transposed = frequencies > 0, forward.transposed()
+
+    def likelihood(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        # ℓ(p) and g. Released values that were seen have probabilities of about 1/n; rounding in
+        # the transform is 1e-16 and could make a zero negative.
+        expected = forward.apply(values)
+        expected = np.maximum(expected, np.finfo(np.float64).eps * expected.max())
+        height = float((frequencies[seen] * np.log(expected[seen])).sum())
+        return height, np.maximum(transposed.apply(frequencies / expected), 0.0)
+
+    values = np.full(forward.n_categories, 1.0 / np.prod(forward.n_categories))
+    height, ratio = likelihood(values)
     iterations, longest = 0, 4.0
     while True:
         gap = n_records * max(0.0, float(ratio.max()) - 1.0)
         if gap <= tolerance or iterations >= max_iterations:
             return MaximumLikelihood(values, gap, iterations, gap <= tolerance)
         first = _step(values, ratio)
-        _, next_ratio = likelihood.at(first)
+        _, next_ratio = likelihood(first)
         second = _step(first, next_ratio)
         iterations += 2
         # Steps in ln p. Entries are weighted by p (the Fisher metric), or those on their way to
@@ -83,7 +93,7 @@ def maximum_likelihood(
             exponent = 2 * length * step + length**2 * bend
             candidate = values * np.exp(np.clip(exponent, -100, 100))
             candidate = np.maximum(candidate / candidate.sum(), _SMALLEST)
-            candidate_height, candidate_ratio = likelihood.at(candidate)
+            candidate_height, candidate_ratio = likelihood(candidate)
             if candidate_height >= height:
                 if length == longest:
                     longest *= 4
@@ -91,27 +101,7 @@ def maximum_likelihood(
                 continue
             longest = max(4.0, longest / 4)
         values = second
-        height, ratio = likelihood.at(values)
-
-
-class _Likelihood:
-    """ℓ(p) and its gradient, by the forward channel and its transpose."""
-
-    def __init__(self, frequencies: NDArray[np.float64], forward: TableMap | StackedMap) -> None:
-        self._frequencies = frequencies
-        self._seen = frequencies > 0
-        self._forward = forward
-        self._transposed = forward.transposed()
-        self.shape = forward.n_categories
-
-    def at(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        # Released values that were seen have probabilities of about 1/n; rounding in the transform
-        # is 1e-16 and could make a zero negative.
-        expected = self._forward.apply(values)
-        expected = np.maximum(expected, np.finfo(np.float64).eps * expected.max())
-        height = float((self._frequencies[self._seen] * np.log(expected[self._seen])).sum())
-        ratio = self._transposed.apply(self._frequencies / expected)
-        return height, np.maximum(ratio, 0.0)
+        height, ratio = likelihood(values)
 
 
 def _step(values: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:

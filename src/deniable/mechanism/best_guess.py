@@ -16,6 +16,8 @@ from deniable.laws.law import Guesses
 from deniable.laws.rounding import rounded_up
 from deniable.mechanism.mechanism import Mechanism
 
+_NUMBERS = ("before", "success", "worst_posterior")
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -40,11 +42,7 @@ class Guess:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "before": self.before,
-            "success": self.success,
-            "worst_posterior": self.worst_posterior,
-        }
+        return {key: getattr(self, key) for key in _NUMBERS}
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,9 @@ class BestGuess(Guess):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "BestGuess":
         """Return what :meth:`to_plain` wrote."""
-        keys = ("before", "success", "worst_posterior")
         parts = [
             PartGuess(
-                part["name"], Guess(*(part[key] for key in keys)), Guess(**part["given_rest"])
+                part["name"], Guess(*(part[key] for key in _NUMBERS)), Guess(**part["given_rest"])
             )
             for part in plain.get("parts", ())
         ]

@@ -5,7 +5,7 @@ A pattern law multiplies the covariance C of two attributes' indicators by φ_ij
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -61,14 +61,15 @@ class CovariancePrediction:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values for strict JSON."""
-        return {
-            "attributes": list(self.attributes),
-            "share": self.share,
-            "spurious": self.spurious,
-            "least_share": self.least_share,
-            "most_share": self.most_share,
-            **({} if self.asked is None else {"asked": self.asked}),
-        }
+        plain = asdict(self) | {"attributes": list(self.attributes)}
+        return {key: value for key, value in plain.items() if key != "asked" or value is not None}
+
+    @classmethod
+    def of_share(
+        cls, attributes: tuple[str, str], share: float, spurious: float = 0.0
+    ) -> "CovariancePrediction":
+        """Return what is said where every covariance is multiplied by one factor."""
+        return cls(attributes, share, spurious, abs(share), abs(share))
 
 
 def predict_covariance(mechanism: Mechanism, first: str, second: str) -> CovariancePrediction:
@@ -107,20 +108,15 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
     if blocks[0][0] is blocks[1][0]:
         eigenvalues = channel.forward.eigenvalues
         if eigenvalues.ndim < 2:  # both released as they are
-            return CovariancePrediction((first, second), 1.0, 0.0, 1.0, 1.0)
+            return CovariancePrediction.of_share((first, second), 1.0)
         attenuation = float(eigenvalues[1, 1])
         spurious = attenuation - float(eigenvalues[1, 0]) * float(eigenvalues[0, 1])
         # A product law's φ_ij is the product itself: no rounding error is to look like a term.
         spurious = 0.0 if abs(spurious) <= 4e-16 * abs(attenuation) else spurious
-        return CovariancePrediction(
-            (first, second), attenuation, spurious, abs(attenuation), abs(attenuation)
-        )
+        return CovariancePrediction.of_share((first, second), attenuation, spurious)
     singles = [block.law.attribute_lambdas()[place] for block, place in blocks]
     if singles[0] is not None and singles[1] is not None:
-        attenuation = singles[0] * singles[1]
-        return CovariancePrediction(
-            (first, second), attenuation, 0.0, abs(attenuation), abs(attenuation)
-        )
+        return CovariancePrediction.of_share((first, second), singles[0] * singles[1])
     least = most = 1.0
     for axis, single in enumerate(singles):
         if single is None:
@@ -399,7 +395,7 @@ class ExpectedVariance:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"shares": self.shares, "pairs": self.pairs}
+        return asdict(self)
 
 
 MOST_LOOKED_AT = 60

@@ -29,12 +29,16 @@ from deniable.laws.law import Law, Level, Ratio, checked_arithmetic
 from deniable.laws.rounding import rounded_up
 
 _DIGITS = 60
+"""Decimal digits of logarithms; a double has seventeen, and weights have 64 bits and more."""
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # decimal's ln is rounded to the nearest, so one unit more or less makes it a bound.
 _LN_2_ABOVE = _UP.next_plus(_UP.ln(Decimal(2)))
 _LN_2_BELOW = _UP.next_minus(_UP.ln(Decimal(2)))
 _KEEP_BITS = 256
+"""Of an integer that is wider: more than the 200 bits that sixty digits hold."""
+
 _CLOSE_BITS = 60
+"""A ratio nearer to 1 than 2 to the minus this has a series in place of a quotient."""
 
 
 def nats_text(level: str) -> str:
@@ -48,7 +52,7 @@ def nats_text(level: str) -> str:
 
 def finite_or_none(value: float) -> float | None:
     """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
-    return value if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
 
 
 def _log_ratio(ratio: Ratio) -> Decimal:

@@ -19,10 +19,13 @@ from deniable.tables.encode import holds_bytes
 from deniable.tables.rows import concatenated, refuse_nobody
 
 PERSON_BUCKETS = 64
+"""A bucket is six bits of a hash; a billion persons are then some 16 million at a time."""
+
 _HELD_PERSONS = 1 << 22
 """Persons counted before they are written away."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing."""
 
 
 class _Buckets:

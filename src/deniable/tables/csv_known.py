@@ -21,8 +21,10 @@ from deniable.tables.columns import Column
 from deniable.tables.csv_text import TextOfColumns, content
 
 _MOST_TEXTS = 255
+"""Of a column: their numbers take a byte."""
+
 _MOST_BYTES = 64
-"""Of a field, up to which places are looked at."""
+"""Of a field; texts that are longer are seldom few."""
 
 
 class KnownRows:

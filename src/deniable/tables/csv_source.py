@@ -9,6 +9,7 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,6 +33,8 @@ _LESSONS = 8
 """How often texts that were not known are learned before there are too many of them."""
 
 _HEADER_BYTES = 1 << 26
+"""A header row that goes on for so long has a quote that is never closed."""
+
 _SAMPLE_BYTES = 1 << 16
 _SAMPLE_ROWS = 100
 """What is looked at to find out what separates fields."""
@@ -341,8 +344,51 @@ class CsvSource:
             self._unnamed = len(names) - max(named, default=len(names))
         return given or names[: len(names) - self._unnamed]
 
-    def _explained(self, ragged: Sequence[Any] = ()) -> "_Explained":
-        return _Explained(self, ragged)
+    @contextmanager
+    def _explained(self, ragged: Sequence[Any] = ()) -> Iterator[None]:
+        """Turn what a parser raises into one sentence. Their own texts quote the row: never shown.
+
+        Args:
+            ragged: rows with another number of fields: the row, fields expected, and found.
+        """
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception as error:
+            if (sentence := self._sentence(error, ragged)) is None:
+                raise
+            raise InputError(f"{self.table}{sentence}") from None
+
+    def _sentence(self, error: Exception, ragged: Sequence[Any]) -> str | None:
+        after = f", after data row {self._rows}"
+        if isinstance(error, UnicodeError):
+            return self._text.problem()
+        if isinstance(error, csv.Error):
+            return ": the header row is not valid CSV; check its quotes"
+        if isinstance(error, pa.ArrowInvalid):
+            if ragged:
+                row, expected, actual = ragged[0]
+                mend = "a field that holds the separator needs quotes"
+                if expected == 1:
+                    mend = "lines above the header, such as a title, have to go"
+                return (
+                    f", data row {row}: {actual} fields instead of {expected}; every row needs as "
+                    f"many as the header, and {mend}"
+                )
+            if "straddling" in str(error):
+                most = self._block_bytes >> 20
+                return (
+                    f"{after}: a row is longer than {most} MiB; probably a quote is opened and "
+                    "never closed"
+                )
+            return f"{after}: not valid CSV; check quotes and separators"
+        if isinstance(error, EOFError | OSError) or type(error).__module__ == "zlib":
+            return (
+                f": the file cannot be read to its end{after}; it is cut off, damaged, or cannot "
+                "be accessed"
+            )
+        return None
 
 
 def _spans_lines(batch: Any) -> bool:
@@ -389,54 +435,6 @@ def _size(file: BinaryIO) -> int | None:
     try:
         return os.fstat(file.fileno()).st_size or None
     except (AttributeError, OSError, ValueError):
-        return None
-
-
-class _Explained:
-    """Turns what a parser raises into one sentence. Their own texts quote the row: never shown."""
-
-    def __init__(self, source: CsvSource, ragged: Sequence[Any]) -> None:
-        self._source = source
-        self._ragged = ragged
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if error is None or isinstance(error, InputError):
-            return
-        sentence = self._sentence(error)
-        if sentence is not None:
-            raise InputError(f"{self._source.table}{sentence}") from None
-
-    def _sentence(self, error: BaseException) -> str | None:
-        after = f", after data row {self._source._rows}"
-        if isinstance(error, UnicodeError):
-            return self._source._text.problem()
-        if isinstance(error, csv.Error):
-            return ": the header row is not valid CSV; check its quotes"
-        if isinstance(error, pa.ArrowInvalid):
-            if self._ragged:
-                row, expected, actual = self._ragged[0]
-                mend = "a field that holds the separator needs quotes"
-                if expected == 1:
-                    mend = "lines above the header, such as a title, have to go"
-                return (
-                    f", data row {row}: {actual} fields instead of {expected}; every row needs as "
-                    f"many as the header, and {mend}"
-                )
-            if "straddling" in str(error):
-                most = self._source._block_bytes >> 20
-                return (
-                    f"{after}: a row is longer than {most} MiB; probably a quote is opened and "
-                    "never closed"
-                )
-            return f"{after}: not valid CSV; check quotes and separators"
-        if isinstance(error, EOFError | OSError) or type(error).__module__ == "zlib":
-            return (
-                f": the file cannot be read to its end{after}; it is cut off, damaged, or cannot "
-                "be accessed"
-            )
         return None
 
 

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -394,14 +393,9 @@ class FilesetWriter:
             people = map(" ".join, zip(*fields, strict=True))
             self._fam.write(("\n".join(people) + "\n").encode())
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            self._stack.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        if error[1] is not None:
+            self._stack.__exit__(*error)
             return
         with self._stack:
             self._finish()

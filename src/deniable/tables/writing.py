@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -117,18 +116,13 @@ class TableWriter:
             self._sink.write(codes, kept)
             self.n_rows += count
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._sink is None:
             return
-        if error is not None:
+        if error[1] is not None:
             self._sink.abandon()
             # The stack must see what went wrong, so that it drops the unfinished file.
-            self._stack.__exit__(kind, error, traceback)
+            self._stack.__exit__(*error)
             return
         with self._stack:
             try:

@@ -165,4 +165,4 @@ def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -
     with pytest.raises(InputError, match="no ε holds for"):
         new_study(GOLDEN / "designed-matrix.json", questionnaire, TODAY)
     with pytest.raises(InputError):
-        new_study(GOLDEN.with_name("2") / "pram-invariant" / "record.json", questionnaire, TODAY)
+        new_study(GOLDEN / "pram-invariant" / "record.json", questionnaire, TODAY)

@@ -213,34 +213,6 @@ def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
             before = low, high
 
 
-def ends(estimate: Estimate) -> list[Array]:
-    return list(estimate.confidence_interval(0.9))
-
-
-@every_mechanism
-@both_targets
-def test_the_order_of_the_attributes_does_not_matter(mechanism: Mechanism, target: Target) -> None:
-    names = mechanism.schema.names
-    counted = few_records(mechanism, names, 70, 5)
-    order = tuple(reversed(range(len(names))))
-    straight = estimate_table(Counts.of(mechanism, counted), names, target=target)
-    turned = estimate_table(Counts.of(mechanism, counted.margin(order)), names[::-1], target=target)
-    for one, other in zip(ends(straight), ends(turned), strict=True):
-        np.testing.assert_allclose(one, np.transpose(other, order), atol=1e-12)
-
-
-@both_targets
-def test_the_names_of_categories_do_not_matter(target: Target) -> None:
-    mechanism = anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (2.0, 1.5))))
-    names = mechanism.schema.names
-    counted = few_records(mechanism, names, 70, 6)
-    swapped = Tabulation.from_counts(counted.counts[[2, 0, 1]][:, [1, 3, 0, 2]])
-    straight = estimate_table(Counts.of(mechanism, counted), names, target=target)
-    other = estimate_table(Counts.of(mechanism, swapped), names, target=target)
-    for mine, theirs in zip(ends(straight), ends(other), strict=True):
-        np.testing.assert_allclose(mine[[2, 0, 1]][:, [1, 3, 0, 2]], theirs, atol=1e-12)
-
-
 @both_targets
 @pytest.mark.parametrize("zeros", [0, 1, 7, 35, 69, 70])
 @pytest.mark.parametrize(

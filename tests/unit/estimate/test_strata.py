@@ -19,7 +19,7 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute, Schema
-from unit.dense import MECHANISMS, NAMES, dense_channel, dense_inverse
+from unit.dense import MECHANISMS, NAMES, dense_channel, dense_inverse, random_table
 
 targets = pytest.mark.parametrize("target", ["table", "population"])
 
@@ -59,6 +59,8 @@ def test_strata_with_one_mechanism_give_what_the_whole_table_gives(
     np.testing.assert_allclose(ours_error, theirs_error, rtol=1e-8)
     np.testing.assert_allclose(ours_margin.standard_error, theirs_margin.standard_error, rtol=1e-9)
     assert strata.condition == whole.condition
+    functions = random.normal(size=(4, *strata.values.shape))
+    np.testing.assert_allclose(strata.covariance(functions), whole.covariance(functions), rtol=1e-7)
 
 
 MIDDLES: PairScores = ("middle", None)
@@ -140,8 +142,11 @@ def counts_of(parts: list[tuple[Mechanism, NDArray[np.float64]]], name: str) -> 
 
 
 def small_strata() -> list[tuple[Mechanism, list[int]]]:
-    """Two strata of two records each over a table of 3 × 2."""
-    return [(independent(1.5, 1.0), [0, 3]), (independent(0.7, 2.5), [5, 0])]
+    """Two strata of two records each over a table of 3 × 2, one randomized attribute by attribute
+    and one by a joint law."""
+    together = Block((0, 1), random_table((3, 2), 4))
+    joint = Mechanism(ORDERED, (together, Block((2,), Identity((2,)))))
+    return [(independent(1.5, 1.0), [0, 3]), (joint, [5, 0])]
 
 
 def every_release(

@@ -21,7 +21,7 @@ def by_hand(
     return counts
 
 
-@pytest.mark.parametrize("n_outputs", [(3, 2, 4), (200, 200, 100), (5,)])
+@pytest.mark.parametrize("n_outputs", [(3, 2, 4), (200, 20, 30), (5,)])
 def test_batches_add_up_to_the_counts_of_all_rows(n_outputs: tuple[int, ...]) -> None:
     tabulator = Tabulator(n_outputs)
     batches = [random_codes(n_outputs, rows, rows) for rows in (50, 0, 7, 300)]
@@ -35,7 +35,7 @@ def test_batches_add_up_to_the_counts_of_all_rows(n_outputs: tuple[int, ...]) ->
     np.testing.assert_array_equal(tabulation.square_frequencies, tabulation.frequencies / 357)
 
 
-@pytest.mark.parametrize("n_outputs", [(3, 2, 4), (200, 200, 100)])
+@pytest.mark.parametrize("n_outputs", [(3, 2, 4), (200, 20, 30)])
 def test_weights_and_their_squares_are_added_up(n_outputs: tuple[int, ...]) -> None:
     random = np.random.default_rng(3)
     tabulator = Tabulator(n_outputs, weighted=True)

@@ -5,7 +5,7 @@ The rows of each form are fixed: errors are those of answers, given which forms 
 """
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.estimate.association import association
+from deniable.estimate.covariance import estimate_covariance, indicator_covariance
 from deniable.estimate.inference import Inference
+from deniable.estimate.intervals import share_variance
 from deniable.estimate.ordered import estimate_quantile
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.prediction import cell_variance_range
 from deniable.mechanism.published import PublishedChannel
 from deniable.schema import Attribute, Schema
 from unit.mechanism.test_published import ONE, SIZES, dense
+from unit.mechanism.test_published import mechanism as asking
 
 NAMES = ("a1", "a2")
 SHAPE = SIZES[:2]
@@ -99,6 +103,72 @@ def test_weighted_rows_count_by_their_weights() -> None:
     worth = counts.sum() ** 2 / squares.sum()
     exact = np.diag(exact_covariance("population"))
     np.testing.assert_allclose(inference.variance.ravel() * worth, exact, rtol=1e-6)
+
+
+def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives() -> None:
+    # One row of each form, all outcomes. The plug-in misses Cov(m_s, m_t), which the correction
+    # estimates from K_f π̂, the forms' means: what is left is what noise adds to their products,
+    #     (Cov/n − Σ (n_f/n²) Cov(K_f π̂·s, K_f π̂·t))/(1 − 1/n).
+    n, s, t = 3, np.array([0.0, 2.0]), np.array([-1.0, 0.5, 3.0])
+    mechanism = asking((0, 1), (0,), (0, 1, 2))
+    channel = PublishedChannel(mechanism, NAMES, (1 / n,) * 3)
+    forward, inverse = dense(channel)
+    ends = np.cumsum([0, *map(math.prod, channel.shapes)])
+    laws = [n * forward[a:b] @ TRUTH.ravel() for a, b in pairwise(ends)]
+    covariance = np.zeros((CELLS, CELLS))
+    for start, law in zip(ends, laws, strict=False):
+        left = inverse[:, start : start + len(law)]
+        covariance += ((left * law) @ left.T - np.outer(left @ law, left @ law)) / n**2
+    along = np.outer(s, np.ones(3)).ravel(), np.outer(np.ones(2), t).ravel()
+    left_over = along[0] @ covariance @ along[1] / n
+    for mean in channel.means:
+        seen = [mean.transposed().apply(each.reshape(SHAPE)).ravel() for each in along]
+        left_over -= seen[0] @ covariance @ seen[1] / n**2
+    expected = 0.0
+    for outcome in product(*(range(len(law)) for law in laws)):
+        counts = np.zeros(ends[-1])
+        counts[ends[:-1] + outcome] = 1
+        found = estimate_covariance(
+            Counts.of(mechanism, Tabulation.from_counts(counts)),
+            NAMES,
+            scores=(s, t),
+            target="population",
+        )
+        chance = math.prod(law[y] for law, y in zip(laws, outcome, strict=True))
+        expected += chance * found.estimate
+    exact = s @ indicator_covariance(TRUTH) @ t + left_over / (1 - 1 / n)
+    assert expected == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_the_variance_of_a_cell_follows_its_share_within_forms(target: str) -> None:
+    # n V(c) at the expected counts: second moments move along their regression on the estimate,
+    # within forms, and so do the means of forms, by that at the uniform truth; what these differ by
+    # is no error.
+    inference = Inference(expected_counts(), NAMES, target)
+    found, pi = share_variance(inference), TRUTH.ravel()
+    uniform = np.full(CELLS, 1 / CELLS)
+    spread = (INVERSE * (FORWARD @ uniform)) @ INVERSE.T - np.outer(uniform, uniform)
+    least = float(cell_variance_range(CHANNEL)[0].max())
+    ends = np.cumsum([0, *map(math.prod, CHANNEL.shapes)])
+    compared = 0
+    for share, stated in ((0.0, found.nobody), (1.0, found.everybody)):
+        together = variance = between = np.zeros(CELLS)
+        for fraction, (start, end) in zip(CHANNEL.rows, pairwise(ends), strict=True):
+            law, left = FORWARD[start:end] @ pi / fraction, INVERSE[:, start:end]
+            mean, square = left @ law, left**2 @ law
+            off = left - mean[:, None]
+            together = together + fraction * (off * (left**2 - square[:, None])) @ law
+            variance = variance + fraction * off**2 @ law
+            moved = left @ FORWARD[start:end] / fraction - np.eye(CELLS)
+            followed = np.diag(moved @ spread) / np.diag(spread)
+            between = between + fraction * (mean - pi + followed * (share - pi)) ** 2
+        expected = INVERSE**2 @ (FORWARD @ pi) + together / variance * (share - pi) - between
+        expected -= share if target == "table" else share**2
+        possible = (expected > least) & (found.nobody.ravel() > least)
+        compared += int(possible.sum())
+        np.testing.assert_allclose(stated.ravel()[possible], expected[possible], rtol=1e-5)
+    assert compared > CELLS
 
 
 def test_cramers_v_has_the_noise_of_answers_within_forms() -> None:

@@ -44,41 +44,6 @@ def test_the_inverse_is_the_dense_inverse(mechanism: Mechanism) -> None:
 
 
 @every_mechanism
-def test_the_transpose_is_the_transposed_matrix(mechanism: Mechanism) -> None:
-    channel = Channel(mechanism, mechanism.schema.names)
-    inverse = as_matrix(channel.inverse, channel.n_categories, channel.n_outputs)
-    transposed = as_matrix(channel.inverse.transposed(), channel.n_outputs, channel.n_categories)
-    np.testing.assert_allclose(transposed, inverse.T, atol=1e-12)
-
-
-@every_mechanism
-def test_squaring_squares_every_entry(mechanism: Mechanism) -> None:
-    channel = Channel(mechanism, mechanism.schema.names)
-    inverse = as_matrix(channel.inverse, channel.n_categories, channel.n_outputs)
-    squared = as_matrix(channel.inverse.squared(), channel.n_categories, channel.n_outputs)
-    np.testing.assert_allclose(squared, inverse**2, atol=1e-10)
-
-
-@every_mechanism
-def test_the_product_with_a_margins_inverse_multiplies_entry_by_entry(mechanism: Mechanism) -> None:
-    names = mechanism.schema.names
-    whole = Channel(mechanism, names)
-    m = len(names)
-    for axes in [(m - 1,), (0, m - 1), (m - 1, 0)]:
-        part = Channel(mechanism, [names[axis] for axis in axes])
-        times = whole.inverse.times(part.inverse, axes)
-        found = as_matrix(times, whole.n_categories, whole.n_outputs)
-        # Entry (x, y) of the margin's inverse at the parts of x and y on those axes.
-        small = as_matrix(part.inverse, part.n_categories, part.n_outputs)
-        rows = np.indices(whole.n_categories).reshape(m, -1)[list(axes)]
-        columns = np.indices(whole.n_outputs).reshape(m, -1)[list(axes)]
-        row = np.ravel_multi_index(tuple(rows), part.n_categories)
-        column = np.ravel_multi_index(tuple(columns), part.n_outputs)
-        inverse = as_matrix(whole.inverse, whole.n_categories, whole.n_outputs)
-        np.testing.assert_allclose(found, inverse * small[np.ix_(row, column)], atol=1e-10)
-
-
-@every_mechanism
 def test_the_condition_is_the_norm_of_the_inverse(mechanism: Mechanism) -> None:
     for names in orders(mechanism):
         norm = np.linalg.norm(dense_inverse(mechanism, names), 2)

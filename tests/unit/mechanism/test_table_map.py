@@ -133,6 +133,9 @@ def test_the_entrywise_product_with_a_map_of_fewer_axes_in_another_order() -> No
     part = TableMap((3, 4), (0,), pattern_map((3,), (0,)), {1: RANDOM.uniform(-1, 1, (3, 4))})
     result = whole.times(part, (2, 1))
     np.testing.assert_allclose(dense(result), product_with(whole, part, (2, 1)), atol=1e-12)
+    turned = TableMap((3, 2), (0, 1), pattern_map((3, 2), (0, 1)), {})
+    result = whole.times(turned, (2, 0))
+    np.testing.assert_allclose(dense(result), product_with(whole, turned, (2, 0)), atol=1e-12)
 
 
 def test_the_entrywise_product_with_a_matrix_on_one_of_two_joint_axes() -> None:

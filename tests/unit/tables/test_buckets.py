@@ -74,8 +74,9 @@ def test_the_most_rows_of_a_person_are_those_of_all_parts(
                 total.subtract(persons[:3].tolist())
             tally.finish()
     assert most_rows(paths) == max(total.values())
-    read = [table for bucket in range(64) for table in module._bucket(paths, bucket)]
-    assert sum(table.num_rows > 0 for table in read) > 32, "persons spread over the buckets"
+    if kind == "text":
+        read = [table for bucket in range(64) for table in module._bucket(paths, bucket)]
+        assert sum(table.num_rows > 0 for table in read) > 32, "persons spread over the buckets"
 
 
 def test_a_row_of_nobody_is_named(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
     monkeypatch.setattr(csv_source, "_Lent", Watched)
     # A busy machine may stop such a thread for long.
     monkeypatch.setattr(csv_source._wait_until_gone, "__defaults__", (60.0,))
-    for rows in [1, 20_000] * 20:
+    for rows in [1, 20_000] * 12:
         table = io.BytesIO(b"a,b\n" + b"1,2\n" * rows)
         batches = CsvSource(table, "t", FileFormat()).batches(["a", "b"])
         if rows == 1:
@@ -32,9 +32,9 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
             next(batches)
             batches.close()
         assert [one for one in lent if one() is not None] == []
-    assert len(lent) == 40
+    assert len(lent) == 24
     # Nor once the first block has been refused, which is looked at while the table is opened.
-    for _ in range(40):
+    for _ in range(16):
         ragged = CsvSource(io.BytesIO(b"a,b\n1\n"), "t", FileFormat())
         with pytest.raises(InputError, match="1 fields instead of 2"):
             next(ragged.batches(["a", "b"]))

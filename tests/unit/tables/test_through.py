@@ -47,7 +47,7 @@ def table(n_rows: int) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 5000])
+@pytest.mark.parametrize("n_rows", [0, 5000])
 @pytest.mark.parametrize("source", ["t.csv", "t.csv.gz", "t.parquet"])
 @pytest.mark.parametrize("target", ["o.csv", "o.csv.gz", "o.parquet"])
 def test_every_format_goes_through_to_every_other(tmp_path, monkeypatch, n_rows, source, target):

@@ -38,6 +38,13 @@ def test_a_choice_has_exactly_the_stated_probability(probability: float) -> None
     assert Choice.of_probability(probability).probability(0) == Fraction(probability)
 
 
+@pytest.mark.parametrize("probability", [0.25, 0.75, 1 / 3, 1 - 1e-16, 1e-300])
+def test_both_probabilities_are_the_exact_ones_rounded_once(probability: float) -> None:
+    yes, no = Choice.of_probability(probability).both()
+    exact = Fraction(probability)
+    assert (yes.tolist(), no.tolist()) == ([float(exact)], [float(1 - exact)])
+
+
 @pytest.mark.parametrize("probability", [0.5, 0.25, 0.75, 1 / 3, 2 / 3, 2.0**-16, 0.99999, 1e-9])
 def test_every_prefix_decides_what_it_determines(probability: float) -> None:
     choice = Choice.of_probability(probability)

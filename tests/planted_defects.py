@@ -1,0 +1,240 @@
+"""One-line defects, planted one by one in a copy of the source: do the tests that should see them?
+
+Not a test itself: run by hand, some minutes, `just defects` or
+
+    python tests/planted_defects.py [--only TEXT] [--unchanged]
+
+Each defect is a line of a module written otherwise (a sign, an index, a factor, an off-by-one),
+with the few test files of which one has to fail. A defect that none of them notices is listed as a
+survivor, and the status is then 1; so it is where a line is no longer in the module, and this list
+has to be brought up to date. With --unchanged the named files are run without any defect first, so
+that none of them fails for another reason.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SECONDS = 300
+"""A defect that makes the tests run longer than so many seconds has been noticed too."""
+
+# By module and the test files (under tests/, without test_ and .py): lines, and what is written in
+# their place. A line is given by any part of it that stands in the module once.
+Lines = list[tuple[str, str]]
+DEFECTS: dict[tuple[str, str], Lines] = {
+    ("laws/product", "unit/laws/product laws/every_law"): [
+        ("at_least_one((weight * (n - 1), total", "at_least_one((weight * n, total"),
+        ("(n * weight - total) /", "(n * weight + total) /"),
+        ("aim = 1 - Decimal(2)", "aim = 1 + Decimal(2)"),
+    ],
+    ("laws/product", "unit/laws/family_samplers"): [
+        ("[total - weight] * (n - 1), prefix_bits", "[total - weight] * n, prefix_bits"),
+    ],
+    ("laws/single_change", "unit/laws/single_change unit/laws/family_samplers laws/every_law"): [
+        ("(self.uniform_weight * others + self", "(self.uniform_weight + self"),
+        ("change * n / ((n - 1) * total)", "change / ((n - 1) * total)"),
+        ("piece == i + 2", "piece == i + 1"),
+        ("single[second if i == first else first]", "single[first]"),
+    ],
+    ("laws/pattern_table", "unit/laws/pattern_table laws/every_law"): [
+        ("np.log(others / same)", "np.log(same / others)"),
+        ("[ascending.index(i) for i in subset]", "[list(subset).index(i) for i in ascending]"),
+        ("int(changed[c]) * same)", "int(changed[c]) * others)"),
+    ],
+    ("laws/transforms", "unit/laws/transforms"): [
+        ("changed = (moved[0] - moved[1]) / n", "changed = (moved[0] - moved[1]) / (n - 1)"),
+        ("moved[0] -= np.add.reduce(moved[1:]", "moved[0] += np.add.reduce(moved[1:]"),
+    ],
+    ("laws/votes/choices", "unit/laws/votes/choices"): [
+        ("first[:] = smaller * 2.0**_BITS", "first[:] = smaller * 2.0**_BITS - 1"),
+        ("- first, source) != flip", "- first, source) == flip"),
+        ("return drawn < digit", "return drawn > digit"),
+        ("np.where(flip, 1.0 - smaller, smaller), np", "np.where(flip, smaller, smaller), np"),
+    ],
+    (
+        "laws/votes/sampling",
+        "unit/laws/votes/sampling "
+        "unit/laws/votes/gated unit/laws/votes/as_drawn",
+    ): [
+        ("plain / a + extra / a", "plain / a + extra"),
+        ("return extra, plain", "return plain, extra"),
+        ("return before - low, high - low, beyond", "return before - low, high - low - 1, beyond"),
+        ("(shift + n + 1, kept * extra)", "(shift + n, kept * extra)"),
+        ("- (np.cumsum(sizes) - sizes)", "- np.cumsum(sizes)"),
+        ("target[-1] += mass[last:].sum()", "target[-1] += 0.0"),
+    ],
+    ("laws/votes/sampling", "statistical/attribute_by_attribute"): [
+        ("gain += dither.draw(now, source) & kept", "gain += dither.draw(now, source)"),
+    ],
+    ("randomness", "unit/randomness"): [
+        ("low_half > (1 << 16) - limit)", "low_half > (1 << 16) - limit + 1)"),
+        ("drawn[undecided] += total < low", "drawn[undecided] += total <= low"),
+        ("while low + limit > 1 << bits", "while low + limit > (1 << bits) + limit"),
+        ('np.searchsorted(floor, prefixes, side="right")', "least"),
+        ("value = (value << 64) |", "value = value |"),
+        ("value >> kind(2) | first", "value >> kind(1) | first"),
+        ("np.diff(keys[order]) == 0", "np.diff(keys[order]) < 0"),
+    ],
+    ("mechanism/channel", "unit/mechanism/parts unit/mechanism/channel"): [
+        ("np.max([chosen[axis] for", "np.min([chosen[axis] for"),
+        ("max(n_records, 1.0) ** 0.5", "max(n_records, 1.0)"),
+        ("stride = whole.strides[variable.part]", "stride = whole.strides[0]"),
+        ("self.undoing(1.0 / self.pattern", "self.undoing(self.pattern"),
+        ("axes.append(source)", "axes.append(axis)"),
+    ],
+    ("mechanism/response_axes", "unit/mechanism/response_axes"): [
+        ("(len(matrix) / left.shape[0]) ** 0.5", "(len(matrix) / left.shape[0]) ** -0.5"),
+        ("rows = rows * size + codes", "rows = rows * n_rows + codes"),
+    ],
+    (
+        "mechanism/table_map",
+        "unit/mechanism/table_map "
+        "unit/mechanism/channel unit/mechanism/published",
+    ): [
+        ("np.transpose(other.kernel, order).reshape", "other.kernel.reshape"),
+        ("eigenvalues * self._breadth, matrices", "eigenvalues, matrices"),
+        ("np.minimum.reduce(products), np.max", "np.maximum.reduce(products), np.max"),
+    ],
+    ("mechanism/published", "unit/mechanism/published"): [
+        ("fraction * forward.eigenvalues**2 * shown", "fraction * forward.eigenvalues * shown"),
+        ("forward.eigenvalues / self._inf", "1 / forward.eigenvalues / self._inf"),
+    ],
+    ("mechanism/prediction", "unit/mechanism/prediction unit/mechanism/published"): [
+        ("spurious = attenuation - float", "spurious = attenuation + float"),
+        ("p = np.clip((diagonal - high) / 2", "p = np.clip(diagonal / 2"),
+        ("fraction * (other - untold**2)", "fraction * (other + untold**2)"),
+    ],
+    ("mechanism/privacy", "unit/mechanism/privacy"): [
+        ("logarithm = _UP.next_plus(_UP.ln(quotient))", "logarithm = _UP.ln(quotient)"),
+        ("_UP.multiply(d, _UP.subtract(Decimal(1)", "_UP.multiply(d, _UP.add(Decimal(1)"),
+    ],
+    ("estimate/covariance", "unit/estimate/covariance unit/estimate/strata"): [
+        ("along_second - along_both", "along_second + along_both"),
+        ("correction /= 1 - counts.sq", "correction /= 1 + counts.sq"),
+        ("correction += fraction**2 *", "correction += fraction *"),
+    ],
+    ("estimate/covariance", "unit/estimate/under_forms"): [
+        ("correction -= fraction**2 *", "correction += fraction**2 *"),
+    ],
+    (
+        "estimate/inference",
+        "unit/estimate/inference "
+        "unit/estimate/strata unit/estimate/comparing",
+    ): [
+        ("sampling = self.squares * (1 - 2 *", "sampling = self.squares * (1 -"),
+        ("+ fraction**2 * margin_inverse", "- fraction**2 * margin_inverse"),
+        ("(1 - 2 * fraction) * self.squares", "(1 + 2 * fraction) * self.squares"),
+        ("total += fraction**2 * (influence", "total += fraction * (influence"),
+        ("influence -= centres[:, None]", "influence += centres[:, None]"),
+    ],
+    ("estimate/inference", "unit/estimate/under_forms"): [
+        ("total = -sum(weights) * mean_first", "total = sum(weights) * mean_first"),
+        ("total -= fraction**2 * part.between", "total += fraction**2 * part.between"),
+        ("mean - fraction * mean.sum(axis=first)", "mean + fraction * mean.sum(axis=first)"),
+    ],
+    ("estimate/intervals", "unit/estimate/intervals"): [
+        ("slope**2 / 4", "slope**2 / 2"),
+        ("self.score_interval(estimates - outwards", "self.score_interval(estimates + outwards"),
+        ("third - second * nearest", "third + second * nearest"),
+    ],
+    ("estimate/intervals", "unit/estimate/under_forms statistical/coverage_by_enumeration"): [
+        ("slope = slope - 2 * fraction", "slope = slope + 2 * fraction"),
+        ("covariance = covariance - fraction", "covariance = covariance + fraction"),
+        ("variance = variance - fraction * at**2", "variance = variance + fraction * at**2"),
+        ("((gains - 1) * weights).sum()", "(gains * weights).sum()"),
+        ("at_all = at_none + rise - square", "at_all = at_none + rise + square"),
+    ],
+    ("estimate/shares", "unit/estimate/shares unit/estimate/comparing"): [
+        ("(weights - shares * same) / below", "(weights + shares * same) / below"),
+        ("margin.values < UNCERTAIN_ERRORS", "margin.values > UNCERTAIN_ERRORS"),
+    ],
+    ("estimate/ordered", "unit/estimate/ordered"): [
+        ("most.estimate + z * most", "most.estimate - z * most"),
+        ("cumulative[place - 1]) if place", "cumulative[place - 2]) if place"),
+        ("np.minimum.accumulate(lower[::-1])[::-1]", "np.minimum.accumulate(lower)"),
+        ("error = (high - low) / (2 * z)", "error = (high - low) / z"),
+    ],
+    ("estimate/chi_square", "unit/estimate/chi_square"): [
+        ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),
+        ("scaled = scaled - np.outer(root", "scaled = scaled + np.outer(root"),
+    ],
+    ("estimate/association", "unit/estimate/association"): [
+        ("2 * spread / most**2", "spread / most**2"),
+        ("middle = self.square + quantile**2", "middle = self.square + quantile"),
+    ],
+}  # fmt: skip
+
+
+def named(tests: str) -> list[str]:
+    """Return the files that a defect's tests stand for."""
+    parts = (name.rpartition("/") for name in tests.split())
+    return [f"tests/{folder}/test_{name}.py" for folder, _, name in parts]
+
+
+def run(source: Path, files: list[str]) -> tuple[int, str]:
+    """Return how the tests end on a copy of the source, and the last lines they print."""
+    places = [source, ROOT / "studies" / "src"]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, places)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *files]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return 1, "takes too long"
+    return done.returncode, "\n".join(done.stdout.splitlines()[-4:])
+
+
+def outcomes(source: Path, only: str) -> Iterator[tuple[str, str]]:
+    """Plant the defects one after the other; yield each with what came of it."""
+    for (module, tests), lines in DEFECTS.items():
+        path = source / "deniable" / f"{module}.py"
+        text = path.read_text(encoding="utf-8")
+        for line, defect in lines:
+            name = f"{module}: {line}  ->  {defect}"
+            if only not in name:
+                continue
+            if text.count(line) != 1:
+                yield name, f"NOT PLANTED: the line stands there {text.count(line)} times"
+                continue
+            path.write_text(text.replace(line, defect), encoding="utf-8")
+            status, end = run(source, named(tests))
+            path.write_text(text, encoding="utf-8")
+            yield name, {0: "SURVIVED", 1: "noticed"}.get(status, f"NOT RUN: {end}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plant defects and see whether tests notice.")
+    parser.add_argument("--only", default="", help="defects with this in their name")
+    parser.add_argument("--unchanged", action="store_true", help="run the tests without a defect")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
+        if options.unchanged:
+            files = sorted({file for _, tests in DEFECTS for file in named(tests)})
+            status, end = run(source, files)
+            if status:
+                print(f"without a defect tests fail:\n{end}")
+                return 1
+        count = unnoticed = 0
+        for name, outcome in outcomes(source, options.only):
+            count += 1
+            unnoticed += outcome != "noticed"
+            print(f"{outcome}: {name}", flush=True)
+    print(f"{count} defects, {unnoticed} not noticed")
+    return int(unnoticed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
