@@ -311,10 +311,10 @@ def refused() -> dict[str, tuple[bytes, str]]:
     return {
         "nothing": (b"", "the file is empty"),
         "a header only": (b"sex,region\n", "has no rows"),
-        "no header": (b"39,Male,77\n41,Female,78\n", "say schema.file.header = False if it is"),
+        "no header": (b"39,Male,77\n41,Female,78\n", "say `schema.file.header = False` if it is"),
         "no header, only words": (
             b"Male,yes\nFemale,yes\n",
-            "say schema.file.header = False if it is",
+            "say `schema.file.header = False` if it is",
         ),
         "no header, a word twice": (b"yes,yes,f\nno,yes,m\n", "(1 and 2) have one name"),
         "a column twice": (b"sex,sex\nf,m\n", "have one name"),
@@ -339,13 +339,13 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "a quote that stays open": (b'sex,region\nf,"north\n' + b"m,south\n" * 9, "quote"),
         "blanks between columns": (
             b"a b c\n1 2 3\n4 5 6\n",
-            "say with schema.file.separator what divides it: ' '",
+            "say with `schema.file.separator` what divides it: ' '",
         ),
         "several blanks between columns": (b"a   b\n1   2\n10  3\n", "write the file with one"),
-        "two separators": (b"a;b,c\n1;2,3\n4;5,6\n", "say with schema.file.separator"),
+        "two separators": (b"a;b,c\n1;2,3\n4;5,6\n", "say with `schema.file.separator`"),
         "two decimal points": (
             b"a;b\n" + b"".join(b"%d,5;%d.5\n" % (i, i) for i in range(60)),
-            "say with schema.file.decimal",
+            "say with `schema.file.decimal`",
         ),
         "a pickle": (b"\x80\x04" + bytes(99), "a pickle of Python"),
         "records in JSON": (b'[{"sex": "f"}, {"sex": "m"}]\n', "this is JSON"),

@@ -172,9 +172,9 @@ def test_the_optimum_is_searched_for_once_however_many_divisions_are_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = []
-    search, divide = totals.near_optimum, totals.spend
+    search, divide = totals.unrestricted, totals.spend
     monkeypatch.setattr(
-        totals, "near_optimum", lambda *a, **b: calls.append("optimum") or search(*a, **b)
+        totals, "unrestricted", lambda *a, **b: calls.append("optimum") or search(*a, **b)
     )
     monkeypatch.setattr(
         totals, "spend", lambda *a, **b: calls.append("division") or divide(*a, **b)

@@ -39,9 +39,9 @@ def test_impossible_wishes_are_refused() -> None:
         plan(schema, rows=1000, error=2.0)
     with pytest.raises(InputError, match="at least 1"):
         plan(schema, rows=0, error=0.1)
-    with pytest.raises(InputError, match="give two of rows, error and epsilon"):
+    with pytest.raises(InputError, match="give two of `rows`, `error` and `epsilon`"):
         plan(schema, rows=1000)
-    with pytest.raises(InputError, match="give two of rows, error and epsilon"):
+    with pytest.raises(InputError, match="give two of `rows`, `error` and `epsilon`"):
         plan(schema, rows=1000, error=0.1, epsilon=1)
     with pytest.raises(InputError, match=r"nowhere.toml: the schema cannot be read"):
         plan("nowhere.toml", rows=1000, error=0.1)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from deniable.solvers.patterns.ramp_laws import RampLaws
 
 from deniable.design.design import cap_curve, design
 from deniable.design.methods import METHODS
@@ -21,6 +20,7 @@ from deniable.errors import InputError
 from deniable.laws import PatternTable
 from deniable.schema import Schema
 from deniable.solvers.patterns import balanced, optimal, totals
+from deniable.solvers.patterns.ramps.one_law import CommonLaw
 from deniable.solvers.problem import SolverError
 
 
@@ -59,8 +59,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
     monkeypatch.setattr(balanced, "capped_table", lambda *_, **__: None)
-    monkeypatch.setattr(balanced, "mixture", lambda *_, **__: None)
-    monkeypatch.setattr(RampLaws, "best", lambda *_, **__: None)
+    monkeypatch.setattr(CommonLaw, "law", lambda *_, **__: None)
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0] * 4)
     assert made.epsilon == pytest.approx(4.0)
     assert made.optimal_epsilon is not None
@@ -82,17 +81,12 @@ def test_blocks_that_answer_independently_are_named_with_what_they_cost(monkeypa
     )
 
 
-def test_attributes_that_answer_apart_for_the_floor_are_named(monkeypatch) -> None:
-    monkeypatch.setattr(balanced, "capped_table", lambda *_: None)
-    monkeypatch.setattr(balanced, "mixture", lambda *_: None)
-    best = RampLaws.best
-
-    def broken_for_all(ramps, *arguments, **others):
-        ramps.broken = [2] if len(ramps._counts) == 4 else []
-        return None if ramps.broken else best(ramps, *arguments, **others)
-
-    monkeypatch.setattr(RampLaws, "best", broken_for_all)
-    made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1.0, 1.2, 0.4, 0.9])
+def test_attributes_that_answer_apart_for_their_caps_are_named() -> None:
+    made = design(
+        Schema.anonymous([3] * 4),
+        attribute_epsilon=[1.0, 1.2, 0.4, 0.9],
+        given_rest=[2.0, 2.4, 0.4, 1.8],
+    )
     (note,) = made.notes
     assert note.startswith("'a3' answers independently of the rest: no common law was found that")
     assert "keeps cap and floor and costs less; ε is" in note

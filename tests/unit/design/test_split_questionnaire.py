@@ -113,7 +113,7 @@ def test_importance_moves_errors_to_what_counts_less() -> None:
 def test_pairs_that_no_form_asks_together_are_named() -> None:
     plan = design(SCHEMA, epsilon=1, method="forms", pairs=0.0)
     assert "sex and children" in plan.notes[0]
-    assert "With pairs 0.02" in plan.notes[0]
+    assert "With `pairs` 0.02" in plan.notes[0]
 
 
 @pytest.mark.parametrize(

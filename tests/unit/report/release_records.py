@@ -6,10 +6,10 @@ from html import unescape
 from typing import Any
 
 import numpy as np
-from deniable.design.plan import lower_bound
 
 from deniable.design.account import Design
 from deniable.design.design import design
+from deniable.design.level_designs import lower_bound
 from deniable.design.strata import Designs
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.laws.votes.choices import Choice
+from deniable.laws.votes.choices import Choice, probabilities
 from deniable.laws.votes.gated import LEAST_DITHER
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT
 from unit.scripted import ScriptedBits
@@ -40,7 +40,7 @@ def test_a_choice_has_exactly_the_stated_probability(probability: float) -> None
 
 @pytest.mark.parametrize("probability", [0.25, 0.75, 1 / 3, 1 - 1e-16, 1e-300])
 def test_both_probabilities_are_the_exact_ones_rounded_once(probability: float) -> None:
-    yes, no = Choice.of_probability(probability).both()
+    yes, no = probabilities(np.array([probability]), np.array([1.0 - probability]))
     exact = Fraction(probability)
     assert (yes.tolist(), no.tolist()) == ([float(exact)], [float(1 - exact)])
 
