@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ _SAFE = 1 - 1e-9
 that."""
 
 _SIZES, _POINTS, _MULTIPLIERS, _POLISHED = 120, 160, 12, 8
-"""Ranges of sizes m, points of the laws p, values of λ and of ν, and pairs of them that are searched
-for besides: twice as many of each raise the bounds of Adult by 0.2 % at most."""
+"""Ranges of sizes m, points of the laws p, values of λ and of ν, and pairs of them that are
+searched for besides: twice as many of each raise the bounds of Adult by 0.2 % at most."""
 
 _LAST_LOGIT = 60.0
 """The law p that gives one category e^60 times what another gets is as good as certain."""
@@ -200,7 +201,7 @@ def _lowest(function: Callable[[FloatArray], float], start: FloatArray, steps: i
     from scipy.optimize import minimize  # only here: loading it takes a tenth of a second
 
     corners = start + np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    options = {"initial_simplex": corners, "maxiter": steps, "xatol": 1e-3, "fatol": 1e-4}
+    options: Any = {"initial_simplex": corners, "maxiter": steps, "xatol": 1e-3, "fatol": 1e-4}
     return np.asarray(minimize(function, start, method="Nelder-Mead", options=options).x)
 
 

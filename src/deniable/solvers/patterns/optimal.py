@@ -28,7 +28,13 @@ from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
-from deniable.solvers.patterns.votes_dual import GOOD_ENOUGH, VoteFit, fit_vote
+from deniable.solvers.patterns.votes_dual import (
+    GOOD_ENOUGH,
+    LARGEST_NEWTON,
+    VoteFit,
+    fit_vote,
+    follow_vote,
+)
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MAX_EXACT = 20
@@ -182,14 +188,33 @@ def _at_places(parts: Sequence[Part], places: Sequence[int]) -> list[Part]:
 
 
 def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
-    """Fit one soft vote, several where one is too far from the optimum, or answer in blocks."""
-    tried: list[OptimalSolution] = []
-    if blends.few_patterns(problem):  # votes are mixed at once
-        with suppress(SolverError):
-            fit = fit_vote(problem, gap=gap, newton=False)
-            tried.append(_landed(problem, fit, gap, blocks=False))
-    if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
-        tried.append(_landed(problem, fit_vote(problem, gap=gap), gap, blocks=blocks))
+    """Fit one soft vote, mix several where it is too far from the optimum, follow it by Newton
+    steps where they are, or answer in blocks; or, if these are not wanted, everyone alone."""
+    fit = fit_vote(problem, gap=gap)
+    tried = _landed_vote(problem, fit)
+
+    def known() -> float:
+        # What the fit states may be an estimate; what was certified is none.
+        return max((one.lower_bound for one in tried), default=fit.lower_bound)
+
+    def above() -> float:
+        return min((one.epsilon for one in tried), default=math.inf) - known()
+
+    if above() > _enough(gap, known()) and blends.mixes(problem):
+        tried += _landed_blend(problem, fit, _enough(gap, known()))
+    newton = not fit.settled and problem.n_attributes <= LARGEST_NEWTON
+    if above() > _enough(gap, known()) and newton:
+        fit = follow_vote(problem, fit, gap=gap)
+        tried += _landed_vote(problem, fit)
+    if above() > max(1.0, FAR * known()):
+        try:
+            everyone = range(problem.n_attributes)
+            alone = [independent(problem, everyone)]
+            parts = _in_blocks(problem, known(), gap) if blocks else alone
+            tried.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
+        except SolverError:
+            if not tried:
+                raise
     return _with_best_proof(problem, tried)
 
 
@@ -206,42 +231,26 @@ def _enough(gap: float, bound: float) -> float:
     return max(gap, min(GOOD_ENOUGH * bound, LOOSE))
 
 
-def _landed(problem: Problem, fit: VoteFit, gap: float, *, blocks: bool = True) -> OptimalSolution:
-    """Land one soft vote, and several if it is not near the optimum, or answer in blocks; where
-    these are not to be searched for, everyone alone."""
-    candidates: list[OptimalSolution] = []
-    with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
-        vote = land(problem, fit.law(problem))
-        candidates.append(
-            _certified(problem, [_whole(problem, vote)], fit.lower_bound_weights, "vote")
-        )
-    # What the fit states may be an estimate; what was certified is none.
-    known = candidates[0].lower_bound if candidates else fit.lower_bound
-    enough = _enough(gap, known)
-    near = bool(candidates) and candidates[0].gap <= enough
-    mixed = problem.n_attributes <= blends.MAX_ATTRIBUTES or blends.few_patterns(problem)
-    if mixed and not near:
-        aimed = _a_hair_below(problem)
-        for near_enough in (enough, 1e-3 * enough):
-            try:
-                blend = blends.fit_blend(aimed, fit, gap=near_enough)
-                law = land(problem, blend.law)
-            except blends.NoBlendError:
-                break
-            except (SolverError, InputError):  # too large to be held is no answer either
-                continue
-            candidates.append(_certified(problem, [_whole(problem, law)], blend.weights, "blend"))
-            break
-    nearest = min((solution.gap for solution in candidates), default=math.inf)
-    if nearest > max(1.0, FAR * known):
-        everyone = range(problem.n_attributes)
+def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:
+    """Land one soft vote; none if its height or error bounds are beyond one law."""
+    with suppress(SolverError):
+        law = land(problem, fit.law(problem))
+        return [_certified(problem, [_whole(problem, law)], fit.lower_bound_weights, "vote")]
+    return []
+
+
+def _landed_blend(problem: Problem, fit: VoteFit, enough: float) -> list[OptimalSolution]:
+    """Mix votes, and more exactly if what came of it cannot be landed."""
+    for near_enough in (enough, 1e-3 * enough):
         try:
-            parts = _in_blocks(problem, known, gap) if blocks else [independent(problem, everyone)]
-            candidates.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
-        except SolverError:
-            if not candidates:
-                raise
-    return _with_best_proof(problem, candidates)
+            blend = blends.fit_blend(_a_hair_below(problem), fit, gap=near_enough)
+            law = land(problem, blend.law)
+        except blends.NoBlendError:
+            break
+        except (SolverError, InputError):  # too large to be held is no answer either
+            continue
+        return [_certified(problem, [_whole(problem, law)], blend.weights, "blend")]
+    return []
 
 
 def _a_hair_below(problem: Problem) -> Problem:
