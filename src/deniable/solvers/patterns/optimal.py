@@ -40,8 +40,6 @@ from deniable.solvers.problem import Problem, SolverError, checked_problem
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""
 
-_TIGHT = 2e-9
-
 LOOSE = 1e-3
 """A gap in nats beyond which several votes are tried beside one, if it is not small beside ε."""
 
@@ -262,26 +260,14 @@ def _a_hair_below(problem: Problem) -> Problem:
 
 
 def _exactly(problem: Problem, gap: float) -> OptimalSolution:
-    """Generate columns, for the levels that the landed law delivers once more if need be.
-
-    The optimal λ leaves some patterns on the threshold, Σ λ_i (Y_i − p_i) = 0. Where they outweigh
-    all that lie above it (many categories, large levels), a p_i that is 1e−10 lower moves the bound
-    by 1e−6 for that λ, although the optimum itself moves by 1e−10 only: at another λ.
-    """
+    """Generate columns, and land their mixture."""
     exact = solve_columns(problem, gap=min(gap, 1e-10))
     try:
         law = land(problem, exact.law, relative=True)
     except SolverError:
         exact = solve_columns(_a_hair_below(problem), gap=min(gap, 1e-10))
         law = land(problem, exact.law)
-    whole = _whole(problem, law)
-    first = _certified(problem, [whole], exact.weights, "columns")
-    if first.gap <= max(gap, _TIGHT):
-        return first
-    floors = checked_problem(problem.counts.tolist(), first.delivered.tolist())
-    again = solve_columns(floors, gap=min(gap, 1e-10))
-    second = _certified(problem, [whole], again.weights, "columns")
-    return max(first, second, key=lambda solution: solution.lower_bound)
+    return _certified(problem, [_whole(problem, law)], exact.weights, "columns")
 
 
 def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
