@@ -2,7 +2,7 @@
 
 HiGHS drops coefficients below 1e−9 and accepts violations of 1e−7 unless told otherwise. Here both
 are set to the least it allows, 1e−12 and 1e−10. These are absolute, so callers scale their rows and
-columns to about one first, and correct the error that is left (`patterns.levels`).
+columns to about one first, and correct the error that is left (`patterns.restricted`).
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,8 @@ from deniable.laws.patterns import FloatArray, IntArray
 Method = Literal["simplex", "interior-point"]
 Status = Literal["optimal", "infeasible", "failed"]
 
-# The programs of this package take a few thousand; one that takes more is stalling.
-_MAX_ITERATIONS = 200_000
-_MAX_SECONDS = 300.0
+_MAX_ITERATIONS, _MAX_SECONDS = 200_000, 300.0
+"""The programs of this package take a few thousand steps; one that takes more is stalling."""
 
 INFINITY = float(highspy.kHighsInf)
 

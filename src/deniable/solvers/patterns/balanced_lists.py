@@ -25,10 +25,16 @@ MOST_CATEGORIES = 1000
 """More would take too long, and tables of two such attributes would not fit into memory."""
 
 _SEED = 16
+"""Of the random lists, so that the same arguments give the same ones."""
+
 _CONDITIONS = 256
-_LISTS_PER_CONDITION = 10
-_TRIALS = 4
+"""Sets of steps that have to be balanced at most: least squares with 2,580 lists."""
+
+_LISTS_PER_CONDITION, _TRIALS = 10, 4
+"""Different lists that are drawn for each condition, and draws for each of these at most."""
+
 _EXACT = 1e-9
+"""How far N(d) may be from the same for all d, relatively, before the weights are polished."""
 
 
 def balanced_lists(

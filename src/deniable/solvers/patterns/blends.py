@@ -50,10 +50,6 @@ NEGLIGIBLE = 1e-16
 """Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
 vote on one attribute alone can meet its level of 0.001."""
 
-NEAR = 1e-4
-"""A gap of one vote, as a part of ε, up to which votes are only looked for to add to it, in all the
-steepnesses that it is a mixture of."""
-
 NEARLY = 2e-3
 """A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
 
@@ -71,12 +67,11 @@ _SHORT = 1e-10
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def few_patterns(problem: Problem) -> bool:
-    """Return whether most changes lose by themselves, of not too many attributes."""
-    few = np.median(problem.attribute_epsilon) >= (
-        problem.attribute_epsilon @ problem.change_probability
-    )
-    return bool(few) and problem.n_attributes <= MOST_OF_FEW_PATTERNS
+def mixes(problem: Problem) -> bool:
+    """Return whether votes can be mixed: of few attributes, or where most changes lose alone."""
+    k, level = problem.n_attributes, problem.attribute_epsilon
+    few = bool(np.median(level) >= level @ problem.change_probability)
+    return k <= (MOST_OF_FEW_PATTERNS if few else MAX_ATTRIBUTES)
 
 
 class NoBlendError(SolverError):
@@ -113,12 +108,9 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """
     # A soft vote that meets every row leaves the multipliers free to swing; where it is nearly the
     # optimum it is missed, as parts of opposite sign have to cancel to nine digits then.
-    orders: tuple[bool, ...] = (True,)
-    if fit.gap > NEAR * fit.lower_bound:
-        good = fit.gap <= NEARLY * fit.lower_bound
-        orders = (good, not good) if len(fit.vote.widths) == 1 else (False,)
+    good = fit.gap <= NEARLY * fit.lower_bound
     tried = []
-    for with_vote in orders:
+    for with_vote in (good, not good):
         votes = _Votes(problem, fit, with_vote)
         tried.append(votes)
         if (
@@ -162,13 +154,10 @@ class _Votes:
         # "i kept" meets the level of i, and bounds the multipliers by what it can do alone.
         for alone in np.eye(problem.n_attributes):
             self.master.add(self._vote(alone, GRIDS[0])[2])
-
         single = fit.vote.law(problem, self.unit)
-        for part in single.parts if isinstance(single, VoteBlend) else (single,):
-            if not with_vote:
-                break
-            self._parts.append(part)
-            self._columns.append(self._delivered(part))
+        if with_vote and isinstance(single, GatedSum):
+            self._parts.append(single)
+            self._columns.append(self._delivered(single))
             self.master.add(self._columns[-1])
 
     def generate(self, grid: float, gap: float) -> bool:

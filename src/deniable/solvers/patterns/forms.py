@@ -72,10 +72,14 @@ MOST_ASKED_CAPPED = 8
 MOST_ASKED = 12
 """A form's pattern table has 2^asked entries."""
 
-DEFAULT_ASKED = 9
-DEFAULT_ASKED_CAPPED = 6
+DEFAULT_ASKED, DEFAULT_ASKED_CAPPED = 9, 6
+"""What a form asks at most if that is not given: tables of 512 patterns, and programs of 64."""
+
 DEFAULT_PAIRS = 0.2
+"""How much pair tables count against shares: these cost at most 1.6 times their least variance."""
+
 PATIENCE = 4
+"""Searches in turn that may find no better form before there is none."""
 
 EACH_BY_ITSELF = 12
 """Up to so many attributes few that are alike are not counted as one class, so that forms ask given
@@ -87,21 +91,46 @@ MANY_ALIKE = 5
 _DEAREST = 3.0
 """Times θ: by what part of themselves shares may become worse for the sake of pairs."""
 
-_LEAST_SHARE = 1e-4
-_LEAST_PART = 0.05
-_STARTS = 48
-_SETS = 12
-_HELD = 64
-_SWEEPS = 2000
-_DENSE = 200
-_NEW_FORMS = 12
-_POLISHED = 6
-_ASCENT = 60
-_PROGRAMS = 8
-_ROUNDS = 120
-_GAIN = 1e-3
-_NEARLY = 0.995
-_SEED = 16
+
+@dataclass(frozen=True)
+class _Settings:
+    """How long forms are searched for, and which are kept: twice as many starts and sets change the
+    variance of shares of Adult's columns by up to 0.3 % either way, and of pairs by up to 3 %.
+
+    Attributes:
+        seed: of the random numbers, so that the same arguments give the same forms.
+        starts, sets: votes to start from, and sets of attributes for them, in every round.
+        held: sets of attributes whose tables of patterns are remembered.
+        ascent: steps of one vote at most.
+        programs, polished: linear programs for one column under caps, and columns led on by them.
+        new_forms, gain: columns that a round may add, and the relative gain in Σ C_T I_T that is
+            asked of each.
+        rounds: at most.
+        sweeps: of the shares at most.
+        dense: interactions from which a sparse matrix takes less time.
+        least_share, least_part: forms below this share, and this part of the mean share, are left
+            out.
+        nearly: breadths within this part of the best are welcome, too.
+    """
+
+    seed: int = 16
+    starts: int = 48
+    sets: int = 12
+    held: int = 64
+    ascent: int = 60
+    programs: int = 8
+    polished: int = 6
+    new_forms: int = 12
+    gain: float = 1e-3
+    rounds: int = 120
+    sweeps: int = 2000
+    dense: int = 200
+    least_share: float = 1e-4
+    least_part: float = 0.05
+    nearly: float = 0.995
+
+
+_SEARCH = _Settings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +380,7 @@ class _Search:
         self._odds = math.expm1(epsilon)
         self._most = most
         self._pairs = np.triu_indices(most, 1)
-        self._random = np.random.default_rng(_SEED)
+        self._random = np.random.default_rng(_SEARCH.seed)
         patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
         self._kept = (patterns & 1) == 0
         self._uniform: dict[bytes, _Space] = {}
@@ -378,16 +407,16 @@ class _Search:
         """Find columns and their shares until no start of the search finds better ones."""
         self._add_simple(bool(costs[self.of.k :].any()))
         fruitless = 0
-        for _ in range(_ROUNDS):
+        for _ in range(_SEARCH.rounds):
             self._weights = shares_of(self._told, costs, self._weights, 1e-4)
             value, prices = _value(costs, self.information)
             priced = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
             if self._capped:
                 priced += self._polished(prices, priced)
             worth = np.concatenate([each[0] for each in priced])
-            order = np.argsort(-worth, kind="stable")[:_NEW_FORMS]
-            new = order[worth[order] > value * (1 + _GAIN)]
-            counted = self._best_by_count(prices, value * (1 + _GAIN))
+            order = np.argsort(-worth, kind="stable")[: _SEARCH.new_forms]
+            new = order[worth[order] > value * (1 + _SEARCH.gain)]
+            counted = self._best_by_count(prices, value * (1 + _SEARCH.gain))
             fruitless = 0 if len(new) or counted else fruitless + 1
             if fruitless == self._patience:
                 break
@@ -400,7 +429,9 @@ class _Search:
                 self._join(nothing, np.ones((1, 1 << self._most)), *counted, 0.1)
         for part in (0.25, 1.0):
             self._weights = shares_of(self._told, costs, self._weights, 1e-6)
-            frequent = self._weights >= part * min(_LEAST_SHARE, _LEAST_PART / len(self._weights))
+            frequent = self._weights >= part * min(
+                _SEARCH.least_share, _SEARCH.least_part / len(self._weights)
+            )
             if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
                 self._keep(frequent)
         self._weights = shares_of(self._told, costs, self._weights, 1e-6)
@@ -508,18 +539,18 @@ class _Search:
         with a change."""
         generator, m = self._random, self._most
         heavy = np.argsort(-self._weights, kind="stable")
-        heavy = heavy[self._counted[heavy, 1] == 0][: _STARTS // 2]
+        heavy = heavy[self._counted[heavy, 1] == 0][: _SEARCH.starts // 2]
         density = self._density[heavy]
         high = density > np.sqrt(density.max(axis=1, keepdims=True))
         everybody = self._apart and m == self._ask.nothing
         if everybody:
             starts = [(np.arange(m), high)]
         else:
-            starts = [(self._random_questions(), high[:0]) for _ in range(_SETS)]
-            picked = generator.choice(len(heavy), min(_SETS, len(heavy)), replace=False)
+            starts = [(self._random_questions(), high[:0]) for _ in range(_SEARCH.sets)]
+            picked = generator.choice(len(heavy), min(_SEARCH.sets, len(heavy)), replace=False)
             starts += [(self._asked[heavy[i]], high[i : i + 1]) for i in picked]
         for asked, known in starts:
-            n = _STARTS // (1 if everybody else 4)
+            n = _SEARCH.starts // (1 if everybody else 4)
             weights = generator.exponential(size=(n, m))
             # Every other start weighs the attributes by what is paid for them.
             classes = self._ask.classes[asked]
@@ -552,7 +583,7 @@ class _Search:
             hits = (self._kept - r) / np.sqrt(r * (1 - r))
             first, second = self._pairs
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
-            if len(self._uniform) >= _HELD:
+            if len(self._uniform) >= _SEARCH.held:
                 self._uniform.clear()
             uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
             capped = CappedDensities(uniform, self._epsilon, self._caps[classes])
@@ -614,7 +645,7 @@ class _Search:
             half = len(yes) // 2
             density[half:] = self._densities(asked, yes[half:], wide=True)
         worth, best = np.full(len(yes), -1.0), density
-        for _ in range(_ASCENT):
+        for _ in range(_SEARCH.ascent):
             value, score = self._worth(prices, asked, density)
             better = value > worth * (1 + 1e-12)
             if not better.any():
@@ -653,14 +684,14 @@ class _Search:
         polished = []
         seen: set[float] = set()
         for place in np.argsort(-worth, kind="stable"):
-            if len(seen) == _POLISHED or round(float(worth[place]), 12) in seen:
+            if len(seen) == _SEARCH.polished or round(float(worth[place]), 12) in seen:
                 continue
             seen.add(round(float(worth[place]), 12))
             of = int(np.searchsorted(places, place, side="right")) - 1
             asked, density = priced[of][1][0], priced[of][2][place - places[of]][None]
             space = self._space(asked)
             value, score = self._worth(prices, asked, density)
-            for _ in range(_PROGRAMS):
+            for _ in range(_SEARCH.programs):
                 led = None if space.capped is None else space.capped.best(score[0])
                 if led is None:
                     break
@@ -741,7 +772,9 @@ def informative_breadths(n_categories: int, level: float) -> list[tuple[int, flo
         return []
     r = np.arange(1, n_categories) / n_categories
     worth = r * (1 - r) / (1 + math.expm1(level) * r) ** 2
-    near = [i for i in np.argsort(-worth, kind="stable") if worth[i] >= _NEARLY * worth.max()]
+    near = [
+        i for i in np.argsort(-worth, kind="stable") if worth[i] >= _SEARCH.nearly * worth.max()
+    ]
     return [] if near[0] == 0 else [(int(i) + 1, float(worth[i] / worth[0])) for i in near if i]
 
 
@@ -771,11 +804,11 @@ def shares_of(
     gathered = gathered[:, used]
     by_form: Any = gathered
     by_interaction: Any = gathered.T
-    if gathered.shape[1] >= _DENSE:  # with many attributes a form tells of few of the pairs
+    if gathered.shape[1] >= _SEARCH.dense:  # with many attributes a form tells of few of the pairs
         from scipy import sparse  # only here: loading it takes a tenth of a second
 
         by_form, by_interaction = sparse.csr_array(gathered), sparse.csr_array(gathered.T)
-    for sweep in range(_SWEEPS):
+    for sweep in range(_SEARCH.sweeps):
         information: FloatArray = by_interaction @ shares
         slope: FloatArray = by_form @ (costs / information**2)
         value = float((costs / information).sum())

@@ -52,9 +52,13 @@ MAX_EXACT = 20
 """Up to so many attributes the optimal law itself is found, and not only its levels."""
 
 _SCALE = 2.0**40
-_TOLERANCE = 1e-8
-_MAX_VOTES = 400
+"""The largest integer weight of a vote."""
+
+_TOLERANCE, _MAX_VOTES = 1e-8, 400
+"""The relative gap at which the search ends, and votes after which it is given up."""
+
 _NEGLIGIBLE = 1e-12
+"""Votes with a smaller part in the mixture are left out."""
 
 _INSIDE = 0.3
 """How far from the λ of the best bound to that of the program votes are asked for, too: with the

@@ -28,13 +28,17 @@ from deniable.solvers.patterns import blends
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
-from deniable.solvers.patterns.votes_dual import GOOD_ENOUGH, VoteFit, fit_vote
+from deniable.solvers.patterns.votes_dual import (
+    GOOD_ENOUGH,
+    LARGEST_NEWTON,
+    VoteFit,
+    fit_vote,
+    follow_vote,
+)
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""
-
-_TIGHT = 2e-9
 
 LOOSE = 1e-3
 """A gap in nats beyond which several votes are tried beside one, if it is not small beside ε."""
@@ -182,14 +186,33 @@ def _at_places(parts: Sequence[Part], places: Sequence[int]) -> list[Part]:
 
 
 def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
-    """Fit one soft vote, several where one is too far from the optimum, or answer in blocks."""
-    tried: list[OptimalSolution] = []
-    if blends.few_patterns(problem):  # votes are mixed at once
-        with suppress(SolverError):
-            fit = fit_vote(problem, gap=gap, newton=False)
-            tried.append(_landed(problem, fit, gap, blocks=False))
-    if not tried or tried[0].gap > _enough(gap, tried[0].lower_bound):
-        tried.append(_landed(problem, fit_vote(problem, gap=gap), gap, blocks=blocks))
+    """Fit one soft vote, mix several where it is too far from the optimum, follow it by Newton
+    steps where they are, or answer in blocks; or, if these are not wanted, everyone alone."""
+    fit = fit_vote(problem, gap=gap)
+    tried = _landed_vote(problem, fit)
+
+    def known() -> float:
+        # What the fit states may be an estimate; what was certified is none.
+        return max((one.lower_bound for one in tried), default=fit.lower_bound)
+
+    def above() -> float:
+        return min((one.epsilon for one in tried), default=math.inf) - known()
+
+    if above() > _enough(gap, known()) and blends.mixes(problem):
+        tried += _landed_blend(problem, fit, _enough(gap, known()))
+    newton = not fit.settled and problem.n_attributes <= LARGEST_NEWTON
+    if above() > _enough(gap, known()) and newton:
+        fit = follow_vote(problem, fit, gap=gap)
+        tried += _landed_vote(problem, fit)
+    if above() > max(1.0, FAR * known()):
+        try:
+            everyone = range(problem.n_attributes)
+            alone = [independent(problem, everyone)]
+            parts = _in_blocks(problem, known(), gap) if blocks else alone
+            tried.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
+        except SolverError:
+            if not tried:
+                raise
     return _with_best_proof(problem, tried)
 
 
@@ -206,42 +229,26 @@ def _enough(gap: float, bound: float) -> float:
     return max(gap, min(GOOD_ENOUGH * bound, LOOSE))
 
 
-def _landed(problem: Problem, fit: VoteFit, gap: float, *, blocks: bool = True) -> OptimalSolution:
-    """Land one soft vote, and several if it is not near the optimum, or answer in blocks; where
-    these are not to be searched for, everyone alone."""
-    candidates: list[OptimalSolution] = []
-    with suppress(SolverError):  # height or error bounds beyond one law: blocks have smaller ones
-        vote = land(problem, fit.law(problem))
-        candidates.append(
-            _certified(problem, [_whole(problem, vote)], fit.lower_bound_weights, "vote")
-        )
-    # What the fit states may be an estimate; what was certified is none.
-    known = candidates[0].lower_bound if candidates else fit.lower_bound
-    enough = _enough(gap, known)
-    near = bool(candidates) and candidates[0].gap <= enough
-    mixed = problem.n_attributes <= blends.MAX_ATTRIBUTES or blends.few_patterns(problem)
-    if mixed and not near:
-        aimed = _a_hair_below(problem)
-        for near_enough in (enough, 1e-3 * enough):
-            try:
-                blend = blends.fit_blend(aimed, fit, gap=near_enough)
-                law = land(problem, blend.law)
-            except blends.NoBlendError:
-                break
-            except (SolverError, InputError):  # too large to be held is no answer either
-                continue
-            candidates.append(_certified(problem, [_whole(problem, law)], blend.weights, "blend"))
-            break
-    nearest = min((solution.gap for solution in candidates), default=math.inf)
-    if nearest > max(1.0, FAR * known):
-        everyone = range(problem.n_attributes)
+def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:
+    """Land one soft vote; none if its height or error bounds are beyond one law."""
+    with suppress(SolverError):
+        law = land(problem, fit.law(problem))
+        return [_certified(problem, [_whole(problem, law)], fit.lower_bound_weights, "vote")]
+    return []
+
+
+def _landed_blend(problem: Problem, fit: VoteFit, enough: float) -> list[OptimalSolution]:
+    """Mix votes, and more exactly if what came of it cannot be landed."""
+    for near_enough in (enough, 1e-3 * enough):
         try:
-            parts = _in_blocks(problem, known, gap) if blocks else [independent(problem, everyone)]
-            candidates.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
-        except SolverError:
-            if not candidates:
-                raise
-    return _with_best_proof(problem, candidates)
+            blend = blends.fit_blend(_a_hair_below(problem), fit, gap=near_enough)
+            law = land(problem, blend.law)
+        except blends.NoBlendError:
+            break
+        except (SolverError, InputError):  # too large to be held is no answer either
+            continue
+        return [_certified(problem, [_whole(problem, law)], blend.weights, "blend")]
+    return []
 
 
 def _a_hair_below(problem: Problem) -> Problem:
@@ -253,26 +260,14 @@ def _a_hair_below(problem: Problem) -> Problem:
 
 
 def _exactly(problem: Problem, gap: float) -> OptimalSolution:
-    """Generate columns, for the levels that the landed law delivers once more if need be.
-
-    The optimal λ leaves some patterns on the threshold, Σ λ_i (Y_i − p_i) = 0. Where they outweigh
-    all that lie above it (many categories, large levels), a p_i that is 1e−10 lower moves the bound
-    by 1e−6 for that λ, although the optimum itself moves by 1e−10 only: at another λ.
-    """
+    """Generate columns, and land their mixture."""
     exact = solve_columns(problem, gap=min(gap, 1e-10))
     try:
         law = land(problem, exact.law, relative=True)
     except SolverError:
         exact = solve_columns(_a_hair_below(problem), gap=min(gap, 1e-10))
         law = land(problem, exact.law)
-    whole = _whole(problem, law)
-    first = _certified(problem, [whole], exact.weights, "columns")
-    if first.gap <= max(gap, _TIGHT):
-        return first
-    floors = checked_problem(problem.counts.tolist(), first.delivered.tolist())
-    again = solve_columns(floors, gap=min(gap, 1e-10))
-    second = _certified(problem, [whole], again.weights, "columns")
-    return max(first, second, key=lambda solution: solution.lower_bound)
+    return _certified(problem, [_whole(problem, law)], exact.weights, "columns")
 
 
 def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:

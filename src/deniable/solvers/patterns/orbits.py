@@ -40,8 +40,6 @@ class Orbits:
         group_of: the group of each attribute, shape (k,).
         changed: how many attributes of each group are changed in an orbit, shape (n, m).
         chance: μ of an orbit, the sum over its patterns, shape (n,).
-        source, target, edge_group: each pair of orbits (c, c + one more changed attribute of a
-            group), every one once; shape (number of pairs,) each.
     """
 
     groups: Problem
@@ -49,9 +47,18 @@ class Orbits:
     group_of: IntArray
     changed: IntArray
     chance: FloatArray
-    source: IntArray
-    target: IntArray
-    edge_group: IntArray
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """Each pair of orbits (c, c + one more changed attribute of a group), every one once, and
+        that group; shape (3, number of pairs)."""
+        index = np.arange(len(self.changed)).reshape(tuple((self.size + 1).tolist()))
+        pairs = []
+        for group in range(len(self.size)):
+            along = np.moveaxis(index, group, 0)
+            near, far = along[:-1].ravel(), along[1:].ravel()
+            pairs.append(np.stack([near, far, np.full(near.size, group)]))
+        return np.concatenate(pairs, axis=1)
 
     @cached_property
     def kept_fraction(self) -> FloatArray:
@@ -103,13 +110,18 @@ class Orbits:
 
     def expand(self, density: FloatArray) -> FloatArray:
         """Turn values per orbit, shape (n,), into a table over patterns, shape (2,)*k."""
+        table: FloatArray = density[self.of_pattern]
+        return table
+
+    @property
+    def of_pattern(self) -> IntArray:
+        """The orbit of every pattern, shape (2,)*k."""
         shape = tuple(self.size + 1)
         weights = np.cumprod((1, *shape[:0:-1]))[::-1]
         index = np.zeros((), dtype=np.int64)
         for group in self.group_of:
             index = np.add.outer(index, np.array([0, weights[group]]))
-        table: FloatArray = density[index]
-        return table
+        return index
 
 
 def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
@@ -140,20 +152,4 @@ def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
     for n, a in zip(size.tolist(), map(int, counts.tolist()), strict=True):
         law = [math.comb(n, c) * (a - 1) ** c / a**n for c in range(n + 1)]
         outputs = np.multiply.outer(outputs, law)
-    index = np.arange(len(changed)).reshape(shape)
-    source, target, edge_group = [], [], []
-    for group in range(len(size)):
-        along = np.moveaxis(index, group, 0)
-        source.append(along[:-1].ravel())
-        target.append(along[1:].ravel())
-        edge_group.append(np.full(source[-1].size, group))
-    return Orbits(
-        groups,
-        size,
-        group_of,
-        changed,
-        outputs.ravel(),
-        np.concatenate(source),
-        np.concatenate(target),
-        np.concatenate(edge_group),
-    )
+    return Orbits(groups, size, group_of, changed, outputs.ravel())

@@ -10,26 +10,44 @@ Over the excess g = f/f_{all} − 1 of each orbit (`orbits`), minimise g_∅ sub
 
 Rows of floors are added once a solution breaks them, and not before.
 
+HiGHS meets rows to 1e−10. So the levels that it is given are `_AIM` too high, and a row of a floor
+is `_ROOM` too strict; then its point is raised where it breaks a cap or falls the wrong way, and
+its levels are brought down to the requested ones (`levels`), which breaks nothing. Its multipliers
+prove a bound at the requested levels, whatever their errors.
+
 The proofs are in docs/proofs/restricted.md, Theorems 4 and 5.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from deniable.laws.patterns import FloatArray, IntArray
+from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
-from deniable.solvers.patterns.levels import Levels, Ties, solve_levels
+from deniable.solvers.patterns.levels import bring_down, met
 from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.problem import Problem
 
 _ROUNDOFF = 2.0**-53
 _MAX_ROUNDS = 25
-_GOOD_GAP = 1e-8
-# Up to this many columns (ten different attributes) the simplex method is tried first: it takes
-# about a second, and an interior point's crossover may be singular.
+"""Programs at most: a few scales, and one more for every time that floors are added."""
+
+_GOOD_GAP = 1e-5
+"""A relative gap of e^ε − 1 at which no other scale is tried: what aiming high costs is below 2e-6
+at levels up to 3 nats."""
+
+_AIM = 2e-9
+"""How far above the requested levels the program's are, in nats (relative to Σ ε_i below 1 nat):
+twenty times the tolerance of HiGHS."""
+
+_ROOM = 1e-9
+"""How far above 0 a row of a floor is held, relative to its largest term: ten tolerances."""
+
 _SIMPLEX_COLUMNS = 1100
+"""Up to so many columns (ten different attributes) the simplex method is tried first: it takes
+about a second, and an interior point's crossover may be singular."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,64 +56,30 @@ class Restricted:
 
     Attributes:
         status: "optimal", "infeasible" or "failed".
-        levels: the law, None unless optimal.
+        excess: g of every orbit, shape (n,); None unless optimal.
+        weights: the multipliers of the keep probabilities, one per group, shape (m,).
         excess_bound: a lower bound on the g_∅ of every law that obeys the rows, from the
             multipliers; −∞ if there is none.
     """
 
     status: highs.Status
-    levels: Levels | None
+    excess: FloatArray | None
+    weights: FloatArray
     excess_bound: float
 
 
 @dataclass(frozen=True, eq=False)
-class _Floor:
-    """A row Σ chance weight g ≥ least, which is Σ chance weight (1 + g) ≥ 0.
-
-    The uniform law has no attenuation, so Σ chance weight is −least exactly. Rounding errors of
-    `weight` are relative to `size`; shape (n,) both.
-    """
-
-    weight: FloatArray
-    size: FloatArray
-    least: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Network:
-    """The program's columns g_c/scale_c (the last orbit has g = 0 and none) and caps per group."""
-
-    orbits: Orbits
-    scale: FloatArray
-    caps: FloatArray
-
-    @property
-    def capped(self) -> IntArray:
-        """The edges that have a cap, as indices into the orbits' edges."""
-        return np.flatnonzero(np.isfinite(self.caps[self.orbits.edge_group]))
-
-    @property
-    def edge_cap(self) -> FloatArray:
-        """Their caps."""
-        cap: FloatArray = self.caps[self.orbits.edge_group[self.capped]]
-        return cap
-
-
-@dataclass(frozen=True, eq=False)
-class _Forest:
-    """The rows that hold with equality, as trees of orbits.
+class _Rows:
+    """The rows at one scale of the columns x_c = g_c/scale_c (the last orbit has g = 0 and none).
 
     Attributes:
-        ties: the components.
-        order: the orbits, every parent before its children.
-        parent, parent_row: the parent of each orbit and the row that ties it there, counting first
-            the edges' monotonicity, then the caps; −1 for a root and for a tie to g = 0.
+        program: rows in this order: falling, caps, keep probabilities, floors; all about one.
+        unit: what a multiplier of the program is multiplied by to give one of the rows above, for
+            the least g_∅.
     """
 
-    ties: Ties
-    order: list[int]
-    parent: IntArray
-    parent_row: IntArray
+    program: highs.Program
+    unit: FloatArray
 
 
 def solve_restricted(
@@ -107,8 +91,8 @@ def solve_restricted(
 ) -> Restricted:
     """Solve the program.
 
-    HiGHS works to absolute tolerances, so the columns are scaled to be about one: at first by a
-    guess, then by the solution found, until the bound from the multipliers meets it.
+    The columns are scaled to be about one: at first by a guess, then by the solution found, until
+    the bound from the multipliers meets it.
 
     Args:
         orbits: the problem by orbits; every level above 0.
@@ -116,44 +100,51 @@ def solve_restricted(
         caps: γ per group in nats, above the group's level; +∞ for none; shape (m,).
         pair_floor: t; None for no floor.
     """
-    product = float(orbits.size @ orbits.groups.attribute_epsilon)
+    m = len(orbits.size)
+    caps = np.full(m, np.inf) if caps is None else caps
+    level = orbits.groups.attribute_epsilon
+    product = float(orbits.size @ level)
+    above = np.minimum(_AIM * min(1.0, product), 0.5 * (caps - level))
+    aimed = replace(orbits, groups=Problem(orbits.groups.n_categories, level + above))
     guesses = [guess, (guess + product) / 2.0, product]
-    caps = np.full(len(orbits.size), np.inf) if caps is None else caps
     # The product law obeys every cap and every floor up to 1. If HiGHS reports such a program as
     # infeasible, its numbers were out of range, and nothing is said about the request.
     certain = pair_floor is not None and pair_floor > 1.0
-    floors: list[_Floor] = []
-    best: Levels | None = None
-    bound = -np.inf
-    scale = None
-    infeasible = False
+    best = Restricted("failed", None, np.zeros(m), -np.inf)
+    bound, scale, pairs = -np.inf, None, list[tuple[int, int]]()
     for _ in range(_MAX_ROUNDS):
         if scale is None:
             if not guesses:
                 break
             scale = _first_scale(orbits, guesses.pop(0))
-        outcome = _solve_scaled(orbits, _Network(orbits, scale, caps), floors)
-        infeasible |= outcome.status == "infeasible" and certain
-        if outcome.levels is None:
+        rows = _rows(aimed, scale, caps, _floors(aimed, pair_floor, pairs))
+        answer = _solved(rows.program)
+        if answer.status != "optimal":
+            if answer.status == "infeasible" and certain and best.excess is None:
+                best = replace(best, status="infeasible")
             scale = None
             continue
-        excess = outcome.levels.excess
-        broken = [] if pair_floor is None else _broken_floors(orbits, excess, pair_floor, floors)
-        if broken:
-            floors += broken
+        point = scale * np.append(answer.x, 0.0)
+        excess = bring_down(orbits, allowed(orbits, caps, point))
+        if not met(orbits, excess):
+            scale = None
             continue
-        bound = max(bound, outcome.excess_bound)
-        if best is None or excess[0] < best.excess[0]:
-            best = outcome.levels
-        if best.excess[0] - bound <= _GOOD_GAP * best.excess[0]:
+        if new := _broken(orbits, excess, pair_floor, pairs):
+            pairs += new
+            continue
+        multipliers = answer.multipliers * rows.unit
+        floors = _floors(orbits, pair_floor, pairs)
+        weights, proved = _excess_bound(orbits, caps, floors, multipliers, float(excess[0]))
+        bound = max(bound, proved)
+        if best.excess is None or excess[0] < best.excess[0]:
+            best = Restricted("optimal", excess, weights, bound)
+        if excess[0] - bound <= _GOOD_GAP * excess[0]:
             break
         new_scale = np.maximum(excess, excess[0] / (1.0 + excess[0]))
         # A second solution at the same scale would bring nothing.
         ratio = new_scale / scale
         scale = new_scale if ratio.max() > 4.0 or ratio.min() < 0.25 else None
-    if best is not None:
-        return Restricted("optimal", best, bound)
-    return Restricted("infeasible" if infeasible else "failed", None, -np.inf)
+    return replace(best, excess_bound=bound)
 
 
 def _first_scale(orbits: Orbits, guess: float) -> FloatArray:
@@ -163,176 +154,166 @@ def _first_scale(orbits: Orbits, guess: float) -> FloatArray:
     return scale
 
 
-def _edge_rows(network: _Network) -> tuple[highs.Rows, FloatArray]:
-    """Monotonicity for every edge, then caps for the capped ones: rows and lower bounds, scaled."""
-    u, v, capped = network.orbits.source, network.orbits.target, network.capped
-    ratio = network.scale[v] / network.scale[u]
-    growth = np.exp(network.edge_cap) * ratio[capped]
+@dataclass(frozen=True, eq=False)
+class _Floors:
+    """Rows Σ chance weight g ≥ least, which is Σ chance weight (1 + g) ≥ 0.
+
+    The uniform law has no attenuation, so Σ chance weight is −least exactly. Rounding errors of
+    `weight` are relative to `size`; shape (rows, n) both.
+    """
+
+    weight: FloatArray
+    size: FloatArray
+    least: FloatArray
+
+
+def _floors(orbits: Orbits, floor: float | None, pairs: Sequence[tuple[int, int]]) -> _Floors:
+    """Return the rows of these pairs of groups."""
+    a, gain = orbits.groups.n_categories, orbits.groups.keep_excess
+    attenuation = a * gain / (a - 1.0)
+    weights, sizes, least = [], [], []
+    for i, j in pairs if floor is not None else ():
+        pair = orbits.pair_attenuation(i, j)
+        least.append(floor * attenuation[i] * attenuation[j])
+        weights.append(pair - least[-1])
+        # Of two groups the mean is a product; within one it is a difference of terms up to 1.
+        sizes.append((np.abs(pair) if i != j else np.ones_like(pair)) + abs(least[-1]))
+    shape = (len(weights), len(orbits.chance))
+    return _Floors(np.reshape(weights, shape), np.reshape(sizes, shape), np.array(least))
+
+
+def _broken(
+    orbits: Orbits, excess: FloatArray, floor: float | None, known: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the pairs of groups whose attenuation is below the floor, the known ones left out."""
+    pairs = [
+        (i, j)
+        for i, j in combinations_with_replacement(range(len(orbits.size)), 2)
+        if (i != j or orbits.size[i] > 1) and (i, j) not in known
+    ]
+    rows = _floors(orbits, floor, pairs if floor is not None else [])
+    mass = orbits.chance * (1.0 + excess)
+    below = rows.weight @ mass < -1e-15 * (rows.size @ mass)
+    return [pair for pair, is_below in zip(pairs, below.tolist(), strict=False) if is_below]
+
+
+def obeys(orbits: Orbits, excess: FloatArray, caps: FloatArray, pair_floor: float | None) -> bool:
+    """Whether a law that falls keeps the caps and the floor.
+
+    Args:
+        orbits: the problem by orbits.
+        excess: g of every orbit, shape (n,).
+        caps: per group in nats, +∞ for none, shape (m,).
+        pair_floor: t; None for no floor.
+    """
+    density = 1.0 + excess
+    near, far, group = orbits.edges
+    within = bool(np.all(density[near] <= np.exp(caps[group]) * density[far] * (1.0 + 1e-13)))
+    return within and not _broken(orbits, excess, pair_floor, ())
+
+
+def allowed(orbits: Orbits, caps: FloatArray, excess: FloatArray) -> FloatArray:
+    """Return the least excess that is not below this, falls, and keeps the caps, shape (n,)."""
+    table = excess.reshape(tuple((orbits.size + 1).tolist())).copy()
+    for group, cap in enumerate(caps.tolist()):
+        along = np.moveaxis(table, group, 0)
+        for c in range(len(along) - 2, -1, -1):
+            along[c] = np.maximum(along[c], along[c + 1])
+        if np.isfinite(cap):
+            for c in range(len(along) - 1):  # (1 + g)/e^γ − 1
+                along[c + 1] = np.maximum(along[c + 1], np.exp(-cap) * along[c] + np.expm1(-cap))
+    flat = table.ravel()
+    return np.asarray((flat - flat[-1]) / (1.0 + flat[-1]))
+
+
+def _rows(orbits: Orbits, scale: FloatArray, caps: FloatArray, floors: _Floors) -> _Rows:
+    """Return the program and the units of its rows."""
+    u, v, group = orbits.edges
+    edge_cap = caps[group]
+    capped = np.flatnonzero(np.isfinite(edge_cap))
+    ratio = scale[v] / scale[u]
+    growth = np.exp(edge_cap[capped]) * ratio[capped]
     size = np.append(np.maximum(1.0, ratio), np.maximum(1.0, growth))
     first = np.append(np.ones(len(u)), -np.ones(len(capped))) / size
     second = np.append(-ratio, growth) / size
-    columns = np.stack([np.append(u, u[capped]), np.append(v, v[capped])], axis=1)
-    values = np.stack([first, second], axis=1)
-    below = -np.expm1(network.edge_cap) / network.scale[u[capped]]
-    lower = np.append(np.zeros(len(u)), below) / size
-    present = columns < len(network.scale) - 1
+    near = np.append(u, u[capped])
+    columns = np.stack([near, np.append(v, v[capped])], axis=1)
+    present = columns < len(scale) - 1
     start = np.append(0, np.cumsum(present.sum(axis=1)))
-    return highs.Rows(start, columns[present], values[present]), lower
+    edge_rows = highs.Rows(start, columns[present], np.stack([first, second], axis=1)[present])
+    below = -np.expm1(edge_cap[capped]) / scale[u[capped]]
+    edge_lower = np.append(np.zeros(len(u)), below) / size
 
-
-def _program(orbits: Orbits, network: _Network, floors: list[_Floor]) -> highs.Program:
-    """Rows in this order: monotonicity, caps, keep probabilities, floors; all to about one."""
-    edge_rows, edge_lower = _edge_rows(network)
-    weight = np.vstack([orbits.drift, *(floor.weight for floor in floors)])
-    columns = (orbits.chance * network.scale)[:-1]
-    dense = weight[:, :-1] * columns
-    right = np.append(orbits.groups.keep_excess, [floor.least for floor in floors])
-    size = np.abs(dense).max(axis=1)
-    dense, right = dense / size[:, None], right / size
-    n_columns, n_groups = len(columns), len(orbits.size)
-    cost = np.zeros(n_columns)
-    cost[0] = 1.0
+    dense = (np.vstack([orbits.drift, floors.weight]) * (orbits.chance * scale))[:, :-1]
+    dense_size = np.abs(dense).max(axis=1)
+    right = np.append(orbits.groups.keep_excess, floors.least) / dense_size
+    right[len(orbits.size) :] += _ROOM
+    n = len(scale) - 1
     upper = np.full(len(edge_lower) + len(right), highs.INFINITY)
-    upper[len(edge_lower) : len(edge_lower) + n_groups] = right[:n_groups]
-    return highs.Program(
-        cost,
-        np.zeros(n_columns),
-        np.full(n_columns, highs.INFINITY),
-        highs.stack(edge_rows, highs.dense_rows(dense)),
+    exact = slice(len(edge_lower), len(edge_lower) + len(orbits.size))
+    upper[exact] = right[: len(orbits.size)]
+    program = highs.Program(
+        np.eye(1, n)[0],
+        np.zeros(n),
+        np.full(n, highs.INFINITY),
+        highs.stack(edge_rows, highs.dense_rows(dense / dense_size[:, None])),
         np.append(edge_lower, right),
         upper,
     )
+    return _Rows(program, scale[0] / np.append(scale[near] * size, dense_size))
 
 
-def _solve_scaled(orbits: Orbits, network: _Network, floors: list[_Floor]) -> Restricted:
-    """Solve the program at one scale, by one method and then the other."""
-    program = _program(orbits, network, floors)
-    n_before_floors = len(program.row_lower) - len(floors)
+def _solved(program: highs.Program) -> highs.Answer:
+    """Solve the program by one method, and by the other if that fails."""
     methods: Sequence[highs.Method] = ("simplex", "interior-point")
     if len(program.cost) > _SIMPLEX_COLUMNS:
         methods = ("interior-point", "simplex")
-    status: highs.Status = "failed"
+    answers = []
     for method in methods:
-        answer = highs.run(program, method)
-        if answer.status == "infeasible":
-            status = "infeasible"
-        if answer.status != "optimal":
-            continue
-        tight = ~answer.row_basic[n_before_floors:]
-        binding = [floor for floor, is_tight in zip(floors, tight, strict=True) if is_tight]
-        forest = _forest(network, answer)
-        levels = solve_levels(orbits, forest.ties, [floor.weight for floor in binding])
-        if levels is not None:
-            return Restricted("optimal", levels, _excess_bound(network, forest, levels, binding))
-    return Restricted(status, None, -np.inf)
-
-
-def _forest(network: _Network, answer: highs.Answer) -> _Forest:
-    """Orbits joined by the rows that hold with equality; see `levels`.
-
-    A basis contains no cycle of such rows, so that they make a forest.
-    """
-    u, v, capped = network.orbits.source, network.orbits.target, network.capped
-    n = len(network.scale)
-    tight = np.flatnonzero(~answer.row_basic[: len(u) + len(capped)])
-    edge = np.append(np.arange(len(u)), capped)[tight]
-    at_zero = np.flatnonzero(~answer.basic)
-    # ln f_first = ln f_second + step
-    first = np.append(u[edge], at_zero)
-    second = np.append(v[edge], np.full_like(at_zero, n - 1))
-    step = np.zeros(len(first))
-    is_cap = tight >= len(u)
-    step[: len(tight)][is_cap] = network.caps[network.orbits.edge_group[edge[is_cap]]]
-    row = np.append(tight, np.full_like(at_zero, -1))
-    neighbours: list[list[tuple[int, float, int]]] = [[] for _ in range(n)]
-    for a, b, d, r in zip(
-        first.tolist(), second.tolist(), step.tolist(), row.tolist(), strict=True
-    ):
-        neighbours[a].append((b, -d, r))
-        neighbours[b].append((a, d, r))
-    component, offset = np.full(n, -1), np.zeros(n)
-    parent, parent_row = np.full(n, -1), np.full(n, -1)
-    order = []
-    n_components = 0
-    # The last orbit first, so that its component is number 0.
-    for root in range(n - 1, -1, -1):
-        if component[root] >= 0:
-            continue
-        component[root] = n_components
-        waiting = [root]
-        while waiting:
-            orbit = waiting.pop()
-            order.append(orbit)
-            for other, d, r in neighbours[orbit]:
-                if component[other] < 0:
-                    component[other] = n_components
-                    offset[other] = offset[orbit] + d
-                    parent[other], parent_row[other] = orbit, r
-                    waiting.append(other)
-        n_components += 1
-    ties = Ties(component, np.exp(offset), np.expm1(offset))
-    return _Forest(ties, order, parent, parent_row)
-
-
-def _broken_floors(
-    orbits: Orbits, excess: FloatArray, pair_floor: float, known: list[_Floor]
-) -> list[_Floor]:
-    """Rows for the pairs whose attenuation is below the floor, the known ones left out."""
-    mass = orbits.chance * (1.0 + excess)
-    groups = orbits.groups
-    attenuation = groups.n_categories * groups.keep_excess / (groups.n_categories - 1.0)
-    floors = []
-    for i, j in combinations_with_replacement(range(len(orbits.size)), 2):
-        if i == j and orbits.size[i] == 1:
-            continue
-        pair = orbits.pair_attenuation(i, j)
-        least = pair_floor * attenuation[i] * attenuation[j]
-        # Of two groups the mean is a product; within one it is a difference of terms up to 1.
-        pair_size = np.abs(pair) if i != j else np.ones_like(pair)
-        floor = _Floor(pair - least, pair_size + abs(least), float(least))
-        if floor.weight @ mass < -1e-13 * (floor.size @ mass) and not any(
-            np.array_equal(floor.weight, other.weight) for other in known
-        ):
-            floors.append(floor)
-    return floors
+        answers.append(highs.run(program, method))
+        if answers[-1].status == "optimal":
+            return answers[-1]
+    return next((one for one in answers if one.status == "infeasible"), answers[0])
 
 
 def _excess_bound(
-    network: _Network, forest: _Forest, levels: Levels, floors: list[_Floor]
-) -> float:
-    """Lower bound on g_∅ from multipliers, whatever their errors.
+    orbits: Orbits, caps: FloatArray, floors: _Floors, multipliers: FloatArray, reached: float
+) -> tuple[FloatArray, float]:
+    """Return λ and a lower bound on g_∅ from multipliers, whatever their errors.
 
     For multipliers y of the rows A g ≥ b (y ≥ 0) and A g = b (any y), and any g that obeys them,
     g_∅ ≥ y·b + Σ_c r_c g_c with the residual r = e_∅ − Aᵀy. A residual below 0 costs at most itself
     times `_largest`, and a sum of n terms is off by less than 2nu times the sum of their sizes.
     """
-    orbits = network.orbits
-    n = len(network.scale)
-    floor_weights = np.maximum(levels.balance_weights, 0.0)
-    weight = np.vstack([orbits.drift, *(floor.weight for floor in floors)])
-    y_dense = np.append(levels.weights, floor_weights)
-    size_dense = np.vstack([orbits.drift_size, *(floor.size for floor in floors)])
-    residual = -(y_dense @ weight) * orbits.chance
+    u, v, group = orbits.edges
+    edge_cap = caps[group]
+    n, m, capped = len(orbits.chance), len(orbits.size), np.flatnonzero(np.isfinite(edge_cap))
+    falling, capping, weights, held = np.split(multipliers, np.cumsum([len(u), len(capped), m]))
+    falling, capping, held = (np.maximum(each, 0.0) for each in (falling, capping, held))
+    dense = np.append(weights, held)
+    residual = -(dense @ np.vstack([orbits.drift, floors.weight])) * orbits.chance
     residual[0] += 1.0
-    falling, capping = _edge_multipliers(network, forest, residual)
-    u, v, capped = orbits.source, orbits.target, network.capped
-    growth = np.exp(network.edge_cap)
+    growth = np.exp(edge_cap[capped])
     ends = np.concatenate([u, v, u[capped], v[capped]])
     terms = np.concatenate([falling, -falling, -capping, growth * capping])
     used = np.bincount(ends, terms, n)
-    size = np.bincount(ends, np.abs(terms), n) + (np.abs(y_dense) @ size_dense) * orbits.chance
-    gamma = (2 * len(y_dense) + 4 * len(orbits.size) + 100) * _ROUNDOFF
+    size = (
+        np.bincount(ends, np.abs(terms), n)
+        + (np.abs(dense) @ np.vstack([orbits.drift_size, floors.size])) * orbits.chance
+    )
+    gamma = (2 * len(dense) + 4 * m + 100) * _ROUNDOFF
     slack = np.minimum(residual - used - gamma * (size + np.abs(residual)), 0.0)[:-1]
     right = np.concatenate(
         [
-            levels.weights * orbits.groups.keep_excess,
-            floor_weights * np.array([floor.least for floor in floors]),
-            -capping * np.expm1(network.edge_cap),
+            weights * orbits.groups.keep_excess,
+            held * floors.least,
+            -capping * np.expm1(edge_cap[capped]),
         ]
     )
     margin = (gamma + 2 * n * _ROUNDOFF) * float(np.sum(np.abs(right)))
-    largest = _largest(orbits, float(levels.excess[0]))[:-1]
-    return float(np.sum(right) + (slack @ largest) * (1.0 + 1e-9) - margin)
+    largest = _largest(orbits, reached)[:-1]
+    bound = float(np.sum(right) + (slack @ largest) * (1.0 + 1e-9) - margin)
+    return weights, bound
 
 
 def _largest(orbits: Orbits, reached: float) -> FloatArray:
@@ -347,31 +328,3 @@ def _largest(orbits: Orbits, reached: float) -> FloatArray:
     )
     largest: FloatArray = 2.0 * reached * np.minimum(1.0, least)
     return largest
-
-
-def _edge_multipliers(
-    network: _Network, forest: _Forest, residual: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Multipliers ≥ 0 of monotonicity and of the caps that use up the residual, leaf by leaf.
-
-    An orbit's residual can only be used by the row that ties it to its parent, once its children
-    have been dealt with. What a multiplier below 0 would be needed for is left.
-    """
-    left = residual.tolist()
-    n_edges = len(network.orbits.source)
-    capped, source = network.capped, network.orbits.source
-    y = np.zeros(n_edges + len(capped))
-    growth = np.exp(network.edge_cap)
-    for orbit in reversed(forest.order):
-        row = int(forest.parent_row[orbit])
-        if row < 0:
-            continue
-        parent = int(forest.parent[orbit])
-        if row < n_edges:
-            near, far, edge = 1.0, -1.0, row
-        else:
-            near, far, edge = -1.0, float(growth[row - n_edges]), int(capped[row - n_edges])
-        own, others = (near, far) if int(source[edge]) == orbit else (far, near)
-        y[row] = max(left[orbit] / own, 0.0)
-        left[parent] -= others * float(y[row])
-    return y[:n_edges], y[n_edges:]

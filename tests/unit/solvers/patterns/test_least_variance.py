@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.solvers.patterns.least_variance import _lowest, least_share_variance
+from deniable.solvers.patterns.least_variance import least_share_variance
 
 
 def told(columns: np.ndarray, n: tuple[int, ...]) -> np.ndarray:
@@ -82,11 +82,3 @@ def test_it_is_as_near_on_adult_as_was_found_before(epsilon: float, least: float
 def test_a_total_out_of_range_is_refused() -> None:
     with pytest.raises(InputError, match="a total above 0"):
         least_share_variance((2, 3), 0.0)
-
-
-def test_the_search_finds_the_floor_of_a_bent_valley() -> None:
-    def valley(at: np.ndarray) -> float:
-        return float((1 - at[0]) ** 2 + 10 * (at[1] - at[0] ** 2) ** 2)
-
-    assert _lowest(valley, np.array([-1.0, 2.0]), 80) == pytest.approx([1, 1], abs=2e-3)
-    assert valley(_lowest(valley, np.array([-1.0, 2.0]), 8)) < valley(np.array([-1.0, 2.0])) / 2

@@ -1,6 +1,5 @@
 """The one call: levels met, bounds in order, the optimum where it is known."""
 
-import functools
 import math
 from dataclasses import replace
 from typing import NoReturn
@@ -21,11 +20,10 @@ from deniable.solvers.patterns import (
     heuristic,
     linear,
     optimal,
-    votes_dual,
 )
 from deniable.solvers.patterns.blends import BlendFit, NoBlendError
 from deniable.solvers.patterns.columns import solve_columns
-from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote
+from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote, follow_vote
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 from unit.laws.votes import whole_law as oracle
 
@@ -33,24 +31,6 @@ from unit.laws.votes import whole_law as oracle
 def request(seed: int, k: int, low: float, high: float) -> tuple[list[int], list[float]]:
     random = np.random.default_rng(seed)
     return random.integers(2, 10, k).tolist(), random.uniform(low, high, k).tolist()
-
-
-@functools.cache
-def _fitted(
-    counts: tuple[int, ...], levels: tuple[float, ...], gap: float, newton: bool
-) -> VoteFit:
-    return fit_vote(checked_problem(counts, levels), gap=gap, newton=newton)
-
-
-def fitted(problem: Problem, *, gap: float = 1e-9, newton: bool = True) -> VoteFit:
-    """The best single vote, searched for once for all tests."""
-    counts, levels = problem.counts.tolist(), problem.attribute_epsilon.tolist()
-    return _fitted(tuple(counts), tuple(levels), gap, newton)
-
-
-@pytest.fixture(autouse=True)
-def _each_vote_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimal, "fit_vote", fitted)
 
 
 ONE_FAR_ABOVE = [*np.linspace(0.5, 1.5, 20).tolist(), 12.0]
@@ -182,7 +162,7 @@ def test_one_attribute_answers_by_itself() -> None:
 
 def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
     problem = checked_problem(*request(8, 18, 0.5, 1.5))
-    exact, fit = solve_columns(problem).upper_bound, fitted(problem)
+    exact, fit = solve_columns(problem).upper_bound, follow_vote(problem, fit_vote(problem))
     assert fit.lower_bound <= exact + 1e-9
     assert exact <= fit.upper_bound + 1e-9
     assert fit.gap < 1e-3
@@ -363,7 +343,7 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
     solution = optimal.solve(counts, levels)
     check_levels(solution, levels)
     assert len(solution.parts) == 1
-    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-8)
+    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, rel=1e-7)
 
 
 @pytest.mark.slow
@@ -390,7 +370,7 @@ def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_th
     levels = np.random.default_rng(2).uniform(8.0, 20.0, 5).tolist()
     solution = optimal.solve([10_000, 7, 2, 41, 19], levels)
     assert len(solution.parts) == 1
-    assert solution.gap < 1e-3
+    assert solution.gap < 1e-3 * solution.epsilon
 
 
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
@@ -408,8 +388,8 @@ def test_the_better_proof_is_kept_whichever_search_found_it(
     random = np.random.default_rng(1)
     levels = np.exp(random.uniform(math.log(1e-3), math.log(12), 22)).tolist()
     counts = random.integers(2, 20, 22).tolist()
-    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 0)
-    single = fitted(checked_problem(counts, levels), gap=1e-8)
+    monkeypatch.setattr(optimal, "LARGEST_NEWTON", 0)
+    single = fit_vote(checked_problem(counts, levels), gap=1e-8)
     blended = optimal.blends.fit_blend
 
     def with_a_poor_proof(problem: Problem, fit: VoteFit, *, gap: float) -> BlendFit:
@@ -429,7 +409,7 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
 
     monkeypatch.setattr(optimal.blends, "fit_blend", fails)
     monkeypatch.setattr(optimal, "_in_blocks", fails)
-    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 0)
+    monkeypatch.setattr(optimal, "LARGEST_NEWTON", 0)
     random = np.random.default_rng(1)
     levels = np.exp(random.uniform(math.log(1e-3), math.log(12), 100)).tolist()
     solution = optimal.solve(random.integers(2, 20, 100).tolist(), levels)
@@ -454,11 +434,10 @@ def test_blocks_are_searched_for_once_and_not_beside_a_law_that_is_known(
     gaps: list[float] = []
     monkeypatch.setattr(optimal, "_in_blocks", in_blocks)
     monkeypatch.setattr(optimal.blends, "fit_blend", no_blend)
-    monkeypatch.setattr(optimal, "fit_vote", fitted)
     counts, levels = [2] * 22, [38.0 + i for i in range(4)] + [5.0] * 18
     first = optimal.solve(counts, levels)
     assert len(asked) == 1
-    assert len(gaps) == 2  # once for each vote: for a smaller gap there is none either
+    assert len(gaps) == 1  # for a smaller gap there is none either
     beside = optimal.solve(counts, levels, blocks=False)
     assert len(asked) == 1
     assert beside.lower_bound == pytest.approx(first.lower_bound)
@@ -469,7 +448,7 @@ def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
 ) -> None:
     # Of many attributes the search states an estimate of the bound.
     def overstated(problem: Problem, **options: float) -> VoteFit:
-        return replace(fitted(problem, gap=options["gap"]), lower_bound=1e9)
+        return replace(fit_vote(problem, gap=options["gap"]), lower_bound=1e9)
 
     asked: list[float] = []
 
@@ -479,7 +458,7 @@ def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
 
     monkeypatch.setattr(optimal, "fit_vote", overstated)
     monkeypatch.setattr(optimal, "_in_blocks", fails)
-    monkeypatch.setattr(votes_dual, "LARGEST_NEWTON", 0)
+    monkeypatch.setattr(optimal, "LARGEST_NEWTON", 0)
     random = np.random.default_rng(1)
     levels = np.exp(random.uniform(math.log(1e-3), math.log(12), 65)).tolist()
     solution = optimal.solve(random.integers(2, 20, 65).tolist(), levels)
