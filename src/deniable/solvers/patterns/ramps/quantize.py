@@ -65,9 +65,8 @@ def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray)
     groups, mass = orbits.groups, density * orbits.chance
     kept, changed = orbits.kept_fraction @ mass, orbits.changed_fraction @ mass
     level = np.log(kept) + np.log(groups.n_categories - 1.0) - np.log(changed)
-    steps = np.abs(np.log(density[orbits.source] / density[orbits.target]))
-    given = np.zeros(len(level))
-    np.maximum.at(given, orbits.edge_group, steps)
+    logs = np.log(density).reshape(tuple((orbits.size + 1).tolist()))
+    given = np.array([np.abs(np.diff(logs, axis=i)).max() for i in range(logs.ndim)])
     account = Account(
         math.log(float(density.max() / density.min())),
         level[orbits.group_of] * (1.0 + 1e-12),
