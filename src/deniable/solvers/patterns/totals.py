@@ -29,10 +29,10 @@ from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.mixture import ROUNDS
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, MixedPool
+from deniable.solvers.patterns.ramps.one_law import CommonLaw, MixedPool
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
@@ -292,7 +292,10 @@ class _TotalSearch:
         if reached is None or near is None:
             return None
         one = near
-        if self._common(self._levels(reached)).keeps_floor(one) or len(self._ratios) > MOST_MIXED:
+        if (
+            self._common(self._levels(reached)).keeps_floor(one)
+            or len(self._ratios) > SETTINGS.most_mixed
+        ):
 
             def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
                 nonlocal one
@@ -324,8 +327,8 @@ class _TotalSearch:
                 break
             scale *= 0.98 * self._total / cost  # the ramps would be steeper than the caps there
             pool = self._pool(scale, near)
-        for rounds in (0, ROUNDS, _ROUNDS_AGAIN):
-            if rounds == ROUNDS:
+        for rounds in (0, SETTINGS.rounds, _ROUNDS_AGAIN):
+            if rounds == SETTINGS.rounds:
                 pool = self._pool(scale, near)
             self._common(self._levels(scale)).price(pool, rounds)
             scale = max(scale, self._scale(scale, epsilon) or scale)

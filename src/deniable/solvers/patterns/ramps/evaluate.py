@@ -26,35 +26,9 @@ from numpy.typing import NDArray
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 
 ComplexArray = NDArray[np.complex128]
-
-STATES = 700
-"""States of the grid from cost 0 to the ramp's bottom. ε at k = 24 moves by less than 1e-4 nats
-from 700 to 2,800; what is drawn is solved for again on the grid of the law."""
-
-_STATES_FOR_PAIRS = 4 * STATES
-"""The same for attenuations of pairs, whose ratios 700 states tell to a thousandth."""
-
-_STATES_FOR_PRICES = 200
-"""The same for prices of ramps, which only say where to look."""
-
-MOST_ON_A_GRID = 30
-"""Attributes up to which sums of costs are taken on a grid. Of more the sum is nearly always all
-but normal, and a few dozen frequencies hold all of its law."""
-
-_FREQUENCIES = (64, 128, 320)
-"""Frequencies that are tried for that, in turn."""
-
-_DAMPED = 34.0
-"""Nats by which what lies beyond the grid's period is damped: e^{−34} is rounding in a double."""
-
-_NEGLIGIBLE = 1e-13
-"""Size of a frequency's term, relative to the first, below which no more frequencies are needed."""
-
-_STEEPEST_TILT = 0.95
-"""A tilt is at most so steep, in nats per nat of the ramp: under a steeper one than the ramp itself
-its lower part is lost to rounding."""
 
 
 class Ramp(NamedTuple):
@@ -256,14 +230,14 @@ class GridRamps:
         self.n_categories = n_categories
 
     def _sums(self, ramp: Ramp, states: int) -> "_Frequencies":
-        if len(self.n_categories) > MOST_ON_A_GRID:
+        if len(self.n_categories) > SETTINGS.most_on_a_grid:
             sums = _continuous(ramp, self.n_categories)
             if sums is not None:
                 return sums
         return _on_a_grid(ramp, self.n_categories, states)
 
     def response(self, ramp: Ramp) -> Response:
-        sums = self._sums(ramp, STATES)
+        sums = self._sums(ramp, SETTINGS.states)
         excess, on, above = sums.moments(np.stack([sums.excess, sums.on_ramp, sums.above]))
         uniform = sums.bottom * np.append(1.0, 1.0 - 1.0 / self.n_categories)
         mass, beneath = uniform + excess, uniform - above
@@ -282,7 +256,7 @@ class GridRamps:
         )
 
     def delivered(self, ramp: Ramp, *, finely: bool = False) -> Delivered:
-        sums = self._sums(ramp, _STATES_FOR_PAIRS if finely else STATES)
+        sums = self._sums(ramp, SETTINGS.states_for_pairs if finely else SETTINGS.states)
         excess, both = sums.moments(sums.excess[None])[0], sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of F drops out of pairs.
         lie = self.n_categories / (self.n_categories - 1.0)
@@ -299,7 +273,7 @@ class GridRamps:
         everywhere = prices.total + float(changed @ (1.0 / lie))
 
         def worth(ramp: Ramp) -> Worth:
-            sums = self._sums(ramp, _STATES_FOR_PRICES)
+            sums = self._sums(ramp, SETTINGS.states_for_prices)
             # What the attributes' fates are worth at a frequency; and with attribute l changed:
             # its own terms out, and in again with C_l = 1, h_l = −1/(a_l − 1).
             signed = 1.0 - lie * sums.changed
@@ -396,9 +370,11 @@ def _on_a_grid(ramp: Ramp, a: FloatArray, states: int) -> _Frequencies:
     dither = np.expm1(-unit * (costs - whole)) / math.expm1(-unit)
     live, spent = costs < states, ramp.start / unit
     most = float((whole + (dither > 0.0)).sum()) + 1.0
-    tilt = max(_tilt(keep[live], costs[live], spent), (ramp.height + _DAMPED) / (4 * states))
-    tilt = min(tilt, _STEEPEST_TILT * unit)
-    needed = min(most, (ramp.height + _DAMPED) / tilt)
+    tilt = max(
+        _tilt(keep[live], costs[live], spent), (ramp.height + SETTINGS.damped) / (4 * states)
+    )
+    tilt = min(tilt, SETTINGS.steepest_tilt * unit)
+    needed = min(most, (ramp.height + SETTINGS.damped) / tilt)
     period = 1 << math.ceil(math.log2(max(needed, states + 1.0)))
     frequencies = np.arange(period // 2 + 1)
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
@@ -434,16 +410,16 @@ def _continuous(ramp: Ramp, a: FloatArray) -> _Frequencies | None:
     g = h e^{τ u}, ω_n = 2π n/P, up to what lies P away.
     """
     c, height, keep = ramp.slopes, ramp.height, 1.0 / a
-    tilt = min(max(_tilt(keep, c, ramp.start), 0.05), _STEEPEST_TILT)
+    tilt = min(max(_tilt(keep, c, ramp.start), 0.05), SETTINGS.steepest_tilt)
     odds = (a - 1.0) * np.exp(-tilt * c)
     chance = odds / (1.0 + odds)
     deviation = math.sqrt(float(c**2 @ (chance * (1.0 - chance))))
-    period = 16.0 * deviation + _DAMPED / tilt + min(_DAMPED / (1.0 - tilt), height)
+    period = 16.0 * deviation + SETTINGS.damped / tilt + min(SETTINGS.damped / (1.0 - tilt), height)
     step = 2.0 * math.pi / period
-    for last in _FREQUENCIES:
+    for last in SETTINGS.frequencies:
         ends = step * np.arange(last - 12, last)
         spread = 2.0 * chance * (1.0 - chance) * (np.cos(np.outer(ends, c)) - 1.0)
-        if 0.5 * float(np.log1p(spread).sum(axis=1).max()) <= math.log(_NEGLIGIBLE):
+        if 0.5 * float(np.log1p(spread).sum(axis=1).max()) <= math.log(SETTINGS.negligible):
             break
     else:
         return None

@@ -27,56 +27,14 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
 from deniable.solvers.patterns.ramps.evaluate import Delivered, Prices, Ramp, RampSums, Worth
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
-
-_FACTORS = (0.8, 1.25)
-"""By which a neighbour of a ramp differs from it; with four factors ε fell by 0.05 % in twice the
-time."""
-
-_STARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where the steepest ramps start to fall, in parts of the average cost of changes."""
-
-_BELOW_RECORD = 25.0
-"""Nats that a ramp's bottom may lie below the record's: e^{−25} of it does not count."""
-
-_HARDLY = 1e-7
-"""A ramp with slopes of so much of the levels stands for the uniform law."""
-
-_OF_CAP = 1e-3, 1e-7
-"""What is left of a cap to rounding, as a part of it and at most in nats: of a table's integers the
-largest takes up what all others lose, and may be one that a cap holds for."""
-
-_BROKEN = 1e-10
-"""By how much a floor is broken when its row is added."""
-
-_DEPENDENT = 1e-6
-"""Rows of ramps that each meet the levels differ by less than this, and say nothing."""
-
-ROUNDS = 24
-"""Rounds of column generation. Of Adult's fifteen columns at a total of 1, and of 24 attributes
-under a floor of 0.9, 16, 24, 32 and 64 rounds leave 0.4, 0.2, 0.1 and 0 % of ε."""
-
-_PATIENCE, _GAIN = 6, 3e-4
-"""It ends earlier where so many rounds have gained less than this part of ε."""
-
-_TRIED, _STEPS = 6, 8
-"""Ramps in use from which a round looks for others, and steps from each."""
-
-_WORTH = 1e-4
-"""What a ramp must gain, as a part of e^{−ε}, for what it takes up."""
-
-_NEW = 0.5
-"""Share of the newest multipliers in those that are used: they swing less so."""
-
-_SOLVED = 8
-"""Times that the program is solved again once what it uses is evaluated as drawn; three are the
-rule. The last three times it may use nothing else."""
 
 
 def below_caps(caps: FloatArray) -> FloatArray:
     """Return the steepest slopes that keep caps in a law as drawn, shape (m,)."""
-    part, most = _OF_CAP
-    return np.asarray(caps - np.minimum(part * caps, most))
+    left = np.minimum(SETTINGS.part_of_cap * caps, SETTINGS.most_of_cap)
+    return np.asarray(caps - left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +80,7 @@ class Pool:
         new = []
         for slopes, start, height in ramps:
             falls = min(height, float(slopes @ self._sums.size) - start)
-            falls = min(falls, self._about + _BELOW_RECORD)
+            falls = min(falls, self._about + SETTINGS.below_record)
             if falls > 0.01 * start:
                 self.ramps.append(Ramp(slopes, start, falls))
                 new.append(self._row(self._sums.delivered(self.ramps[-1])))
@@ -142,10 +100,10 @@ class Pool:
             level, caps: in nats, shapes (m,).
             change: requested chances of change, shape (m,).
         """
-        self.add(Ramp(part * level, 0.0, math.inf) for part in (_HARDLY, 1.0))
+        self.add(Ramp(part * level, 0.0, math.inf) for part in (SETTINGS.hardly, 1.0))
         steepest = below_caps(caps)
         mean = float((steepest * self._sums.size) @ change)
-        self.add(Ramp(steepest, part * mean, math.inf) for part in _STARTS)
+        self.add(Ramp(steepest, part * mean, math.inf) for part in SETTINGS.starts)
 
     def add_about(self, ramp: Ramp, caps: FloatArray) -> None:
         """Add a ramp and its neighbours under the caps, shape (m,)."""
@@ -155,7 +113,7 @@ class Pool:
         slopes = np.minimum(ramp.slopes, most)
         highest = float(steepest[slopes > steepest].min(initial=math.inf))
         self.add([Ramp(slopes, ramp.start, ramp.height)])
-        for factor in _FACTORS:
+        for factor in SETTINGS.factors:
             self.add([Ramp(slopes, factor * ramp.start, ramp.height)])
             self.add([Ramp(slopes, ramp.start, min(factor * ramp.height, highest))])
             for i in range(len(slopes)):
@@ -174,7 +132,7 @@ class Pool:
         """
         rows, product = self._rows(problem)
         among = np.arange(len(self.ramps))
-        for left in reversed(range(_SOLVED)):
+        for left in reversed(range(SETTINGS.solved)):
             solved = _shares(rows[among], product, problem.n_attributes, floor, self._scale)
             if solved is None:
                 return None
@@ -196,7 +154,7 @@ class Pool:
         return self._about - math.log(end)
 
     def price(
-        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int = ROUNDS
+        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int = SETTINGS.rounds
     ) -> None:
         """Add ramps that the program's multipliers ask for.
 
@@ -215,10 +173,17 @@ class Pool:
                 return
             shares, newest = solved
             found_so_far.append(self._epsilon(float(rows[:, 0] @ shares)))
-            before = found_so_far[-1 - _PATIENCE :][0]
-            if len(found_so_far) > _PATIENCE and before - found_so_far[-1] < _GAIN * before:
+            before = found_so_far[-1 - SETTINGS.patience :][0]
+            if (
+                len(found_so_far) > SETTINGS.patience
+                and before - found_so_far[-1] < SETTINGS.least_gain * before
+            ):
                 return
-            smooth = newest if smooth is None else _NEW * newest + (1.0 - _NEW) * smooth
+            smooth = (
+                newest
+                if smooth is None
+                else SETTINGS.newest * newest + (1.0 - SETTINGS.newest) * smooth
+            )
             by_level = smooth[3 : m + 3]
             pairs = np.zeros((m, m))
             pairs[self._first, self._second] = smooth[m + 3 :]
@@ -231,7 +196,7 @@ class Pool:
                 pairs,
             )
             worth, mass = self._sums.worth(prices), float(rows[:, 1] @ shares)
-            most = np.argsort(-shares)[:_TRIED]
+            most = np.argsort(-shares)[: SETTINGS.tried]
             starts = [self.ramps[place] for place in most[shares[most] > 0.0].tolist()]
             found = [self._better(worth, mass, ramp, steepest) for ramp in starts]
             self.add(ramp for ramp in found if ramp is not None)
@@ -250,7 +215,7 @@ class Pool:
 
         size = self._sums.size
         whole = float(steepest @ size)
-        most = np.append(steepest, [whole, min(whole, self._about + _BELOW_RECORD)])
+        most = np.append(steepest, [whole, min(whole, self._about + SETTINGS.below_record)])
 
         def cost(at: FloatArray) -> tuple[float, FloatArray]:
             ramp = Ramp(at[:-2], float(at[-2]), float(at[-1]))
@@ -273,9 +238,9 @@ class Pool:
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(least.tolist(), most.tolist(), strict=True)),
-            options={"maxiter": _STEPS, "maxfun": _STEPS + 2},
+            options={"maxiter": SETTINGS.steps, "maxfun": SETTINGS.steps + 2},
         )
-        if not found.fun < -_WORTH:
+        if not found.fun < -SETTINGS.worth:
             return None
         return Ramp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
 
@@ -320,9 +285,11 @@ def _shares(
         used = np.flatnonzero(answer.x > 0.0)
         shares = np.zeros(len(ends))
         left = lower[: len(equal)] - equal[:, used] @ answer.x[used]
-        exact = answer.x[used] + np.linalg.lstsq(equal[:, used], left, rcond=_DEPENDENT)[0]
+        exact = answer.x[used] + np.linalg.lstsq(equal[:, used], left, rcond=SETTINGS.dependent)[0]
         shares[used] = np.maximum(exact, 0.0) / size[used]
-        broken = ~looked_at & (pairs @ shares < product * (least - _BROKEN) * float(total @ shares))
+        broken = ~looked_at & (
+            pairs @ shares < product * (least - SETTINGS.broken) * float(total @ shares)
+        )
         if floor is None or not broken.any():
             break
         looked_at |= broken

@@ -22,31 +22,8 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
-
-_NORM = 20_000.0
-"""The largest share of a cap is taken as a norm of this order of all shares, which is smooth: above
-the largest by a part of ln k/20,000."""
-
-_ABOVE_BOTTOM = 0.003
-"""How far above start + E, in ln c, a slope is placed whose size does not matter there: one change
-brings the ramp to its bottom."""
-
-_ROUNDING = 1e-10
-"""Part of a cap that is left to rounding."""
-
-_VOTE = 1.2
-"""Slopes of so many E are a vote but for 1e-3 of ε: where nothing is capped they are fixed there,
-since nothing else fixes them. Steeper ones fall between the points of a grid."""
-
-_STEPS = 24
-"""Newton steps at most: ten from far away, five from close by; one in 500 settles after more."""
-
-_STALLED = 5
-"""Steps in a row that may pass without the miss falling by a third."""
-
-_LONGEST_STEP = 0.8, 1.0
-"""Longest move of ln c, and of E in nats, in one step: the equations bend about so far away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +101,10 @@ class RampFit:
         """
         now = best = _Point(self, slopes, height, top, share, beyond)
         since_better = 0
-        for _ in range(_STEPS):
+        for _ in range(SETTINGS.newton_steps):
             if now.miss <= self._tolerance:
                 return now.fit()
-            move = None if since_better > _STALLED else now.newton()
+            move = None if since_better > SETTINGS.stalled else now.newton()
             if move is None or not math.isfinite(now.miss):
                 break
             for length in (1.0, 0.4, 0.16, 0.064):
@@ -171,17 +148,17 @@ class _Point:
             return
         with np.errstate(all="ignore"):  # far off, numbers leave their range: the miss is infinite
             self._got = fit.sums.response(self.ramp)
-        caps = share * (1.0 - _ROUNDING) * fit.caps
+        caps = share * (1.0 - SETTINGS.rounding) * fit.caps
         bound = np.where(caps < height, caps, np.inf)
         if not np.isfinite(bound).any():
-            bound = np.full_like(caps, _VOTE * height)
+            bound = np.full_like(caps, SETTINGS.vote * height)
         used = np.log(slopes) - np.log(bound)
-        power = fit.sums.size * np.exp(_NORM * (used - used.max()))
+        power = fit.sums.size * np.exp(SETTINGS.norm * (used - used.max()))
         self._parts = power / power.sum()
-        over = float(used.max()) + math.log(float(power.sum())) / _NORM
+        over = float(used.max()) + math.log(float(power.sum())) / SETTINGS.norm
         self._steepest = int(np.argmax(slopes))
         bottom = self.ramp.start + height
-        above = math.log(float(slopes[self._steepest]) / bottom) - _ABOVE_BOTTOM
+        above = math.log(float(slopes[self._steepest]) / bottom) - SETTINGS.above_bottom
         self._rests = beyond and above > over
         level = fit.problem.attribute_epsilon
         self._residual = np.append(self._got.level - level, above if self._rests else over)
@@ -207,9 +184,10 @@ class _Point:
         move = _solved(self._matrix(), -self._residual)
         if move is None:
             return None
-        by_slope, by_height = _LONGEST_STEP
-        reach = min(0.4 * self.height, by_height)
-        longest = max(float(np.abs(move[:-1]).max()) / by_slope, abs(float(move[-1])) / reach)
+        reach = min(0.4 * self.height, SETTINGS.longest_rise)
+        longest = max(
+            float(np.abs(move[:-1]).max()) / SETTINGS.longest_move, abs(float(move[-1])) / reach
+        )
         return move / max(1.0, longest)
 
     def fit(self) -> Fit:

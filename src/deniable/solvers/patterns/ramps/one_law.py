@@ -1,8 +1,7 @@
 """One law for attributes that all have room below their caps: a ramp, or a mixture of ramps.
 
-The best ramp is the answer where it keeps the floor on pairs: no mixture was found to cost 0.1 %
-less there. Where it breaks the floor, up to `MOST_MIXED` attributes ramps are mixed, and beyond the
-ramp's top is moved up.
+The best ramp is the answer where it keeps the floor on pairs. Where it breaks the floor ramps are
+mixed, or of more than `Settings.most_mixed` attributes the ramp's top is moved up.
 """
 
 import math
@@ -19,40 +18,18 @@ from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import quantize
 from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
-from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
+from deniable.solvers.patterns.ramps.mixture import Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.patterns.ramps.search import RampSearch
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
 
 AIM = 4e-10
 """How far below the request levels are aimed at, in nats: what is drawn must not end above it."""
 
-MOST_MIXED = 30
-"""Attributes up to which ramps are mixed: the pairs of each take k² numbers. At 40 attributes a
-mixture costs 0.4 % less than a ramp with its top moved up, and six seconds."""
-
 FLOOR_MARGIN = 1e-9
 """How far above the floor every pair's ratio is kept, for what a record's numbers round."""
-
-_MOST_ORBITS = 4096
-"""Orbits that are summed over in a search; of more the sums are taken on a grid, which is quicker
-and off by 1e-4 nats."""
-
-_EXACT, _ON_A_GRID = (1e-12, 1e-11), (1e-7, 1e-5)
-"""How near a ramp meets its levels, and how near it may come to a halt, in nats or as a part of a
-level below one: over orbits to rounding, on a grid as far as that tells."""
-
-_GRID_MARGIN = 1e-3
-"""How far a coarse grid may be off in a pair's ratio."""
-
-_TOPS = 1.4
-"""Times the top that it is moved up by for ramps that are mixed; with 1.2 the mixtures were 0.1 %
-better in half as much time again."""
-
-_TRIES, _HIGHER = 4, 1.02
-"""Ramps that are drawn, each with its top so many times as high, until one passes its checks: for
-room above the floor, and because where two slopes reach their caps steps may not settle."""
 
 
 def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
@@ -80,12 +57,12 @@ class CommonLaw:
         kinds = np.stack([problem.n_categories, level, caps])
         sizes = np.unique(kinds, axis=1, return_counts=True)[1]
         self._sums: OrbitRamps | GridRamps
-        if math.prod((sizes + 1).tolist()) <= _MOST_ORBITS:
+        if math.prod((sizes + 1).tolist()) <= SETTINGS.most_orbits:
             grouped = orbits(self._aimed, caps.tolist())
-            self._group_of, tolerances = grouped.group_of, _EXACT
+            self._group_of, tolerances = grouped.group_of, SETTINGS.exactly
             self._sums = OrbitRamps(grouped)
         else:
-            self._group_of, tolerances = np.arange(k), _ON_A_GRID
+            self._group_of, tolerances = np.arange(k), SETTINGS.on_a_grid
             self._sums = GridRamps(problem.n_categories)
         first = np.unique(self._group_of, return_index=True)[1]
         self._groups = Problem(problem.n_categories[first], self._aimed.attribute_epsilon[first])
@@ -102,7 +79,7 @@ class CommonLaw:
 
     def keeps_floor(self, fit: Fit) -> bool:
         """Return whether a ramp keeps the floor, as far as the search can tell."""
-        margin = FLOOR_MARGIN if isinstance(self._sums, OrbitRamps) else _GRID_MARGIN
+        margin = FLOOR_MARGIN if isinstance(self._sums, OrbitRamps) else SETTINGS.grid_margin
         return self._floor is None or self._search.least_ratio(fit) >= self._floor + margin
 
     def law(self, fit: Fit | None) -> Part | None:
@@ -112,7 +89,7 @@ class CommonLaw:
             part = self.single(fit)
             if part is not None or self._floor is None:
                 return part
-        if len(self._counts) <= MOST_MIXED:
+        if len(self._counts) <= SETTINGS.most_mixed:
             pool = self.pool(fit)
             self.price(pool)
             part = self.mixed(pool)
@@ -126,12 +103,12 @@ class CommonLaw:
         floor = self._floor
         now: Fit | None = fit
         if floor is not None and not self.keeps_floor(fit):
-            now = self._search.keeping(floor + _GRID_MARGIN, fit)
-        for _ in range(_TRIES):
+            now = self._search.keeping(floor + SETTINGS.grid_margin, fit)
+        for _ in range(SETTINGS.tries):
             part = None if now is None else self._drawn(now)
             if now is None or (part is not None and keep_floor([part.law], floor)):
                 return part
-            now = self._search.moved(now, _HIGHER * now.top)
+            now = self._search.moved(now, SETTINGS.higher * now.top)
         return None
 
     def _drawn(self, fit: Fit) -> Part | None:
@@ -140,7 +117,7 @@ class CommonLaw:
             sums = self._sums
             if isinstance(sums, GridRamps):
                 sums = self._patterns()
-                exact = RampFit(sums, self._aimed, self._caps, *_EXACT)
+                exact = RampFit(sums, self._aimed, self._caps, *SETTINGS.exactly)
                 ramp, top = fit.ramp, None if fit.from_zero else fit.top
                 found = exact.at(ramp.slopes, ramp.height, top, fit.share, beyond=fit.beyond)
                 if found is None:
@@ -178,12 +155,12 @@ class CommonLaw:
         pool.add_always(level, self._group_caps, change)
         ramps = [Ramp(level, 0.0, math.inf)]
         if fit is not None:
-            ramps = [each.ramp for each in (fit, *self._search.raised(fit, _TOPS))]
+            ramps = [each.ramp for each in (fit, *self._search.raised(fit, SETTINGS.apart))]
         for ramp in ramps:
             pool.add_about(ramp, self._group_caps)
         return MixedPool(pool, drawn)
 
-    def price(self, mixed: "MixedPool", rounds: int = ROUNDS) -> None:
+    def price(self, mixed: "MixedPool", rounds: int = SETTINGS.rounds) -> None:
         """Add what the mixture for these levels lacks, in so many rounds."""
         mixed.pool.price(self._groups, self._floor_aimed, self._group_caps, rounds)
 

@@ -29,6 +29,7 @@ from deniable.solvers.patterns.ramps.evaluate import (
     Response,
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
 
 MOST_IN_TABLE = 16
@@ -37,24 +38,6 @@ from as fast as one, and written into a record."""
 
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""
-
-_BEYOND_BOTTOM = 1.003
-"""A slope above this many times the ramp's bottom does what one of this size does."""
-
-_MOST_BELOW = 60_000.0
-"""Units of the grid up to the bottom: where changes are rare the deviation of their cost would ask
-for millions."""
-
-_SAME = 0.02
-"""Up to such a move of ln c the derivatives of a ramp are used again: a step then leaves about a
-hundredth of the miss."""
-
-_UNITS_OF_PART = 1000
-"""Units up to the bottom for ramps that are mixed: what they deliver is evaluated on that grid, so
-that a finer one moves ε by less than 1e-4."""
-
-_LEFT_OUT = 1e-25
-"""Share below which a ramp is left out of a mixture: below rounding in every sum."""
 
 
 def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray) -> Part:
@@ -86,7 +69,7 @@ def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
         InputError: if the ramp is steeper or higher than a law can be.
     """
     bottom = ramp.start + ramp.height
-    slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
+    slopes = np.minimum(ramp.slopes, SETTINGS.beyond_bottom * bottom)
     whole = np.floor(slopes / unit)
     dither = np.expm1(np.maximum(slopes - whole * unit, 0.0)) / math.expm1(unit)
     dither = np.where(dither < LEAST_DITHER, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
@@ -141,14 +124,14 @@ class _DrawnRamps:
         self._counts, self._alike = problem.counts, alike
         self._real = GridRamps(problem.n_categories)
         bottom = ramp.start + ramp.height
-        slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
+        slopes = np.minimum(ramp.slopes, SETTINGS.beyond_bottom * bottom)
         variance = problem.keep_probability * problem.change_probability
         deviation = math.sqrt(float(slopes**2 @ variance))
         # One unit for all steps: where slopes fall on the grid moves the levels.
         self._unit = max(
             2.0 * deviation / default_resolution(len(slopes)),
             float(slopes.sum()) * (math.sqrt(len(slopes)) + 8.0) / (0.9 * MOST_STATES),
-            bottom / _MOST_BELOW,
+            bottom / SETTINGS.most_below,
         )
         self._last: tuple[FloatArray, Response] | None = None
 
@@ -159,7 +142,7 @@ class _DrawnRamps:
 
     def response(self, ramp: Ramp) -> Response:
         logs = np.log(ramp.slopes)
-        if self._last is None or np.abs(logs - self._last[0]).max() > _SAME:
+        if self._last is None or np.abs(logs - self._last[0]).max() > SETTINGS.same:
             self._last = logs, self._real.response(ramp)
         about = self._last[1]
         level = self.law(ramp).moments().levels(self._counts)
@@ -212,7 +195,7 @@ class MixedSums:
         law = self._laws[place] = gated(
             self._counts,
             ramp._replace(slopes=ramp.slopes[self._group_of]),
-            (ramp.start + ramp.height) / _UNITS_OF_PART,
+            (ramp.start + ramp.height) / SETTINGS.units_of_part,
         )
         moments = law.moments()
         pairs, wrong = law.bounded_pair_attenuations()
@@ -227,7 +210,9 @@ class MixedSums:
         """Return the mixture of some of the ramps with these shares, each 1 where nothing is
         changed."""
         del ramps
-        used = [(p, share) for p, share in zip(places, shares, strict=True) if share > _LEFT_OUT]
+        used = [
+            (p, share) for p, share in zip(places, shares, strict=True) if share > SETTINGS.left_out
+        ]
         parts = tuple(self._laws[place] for place, _ in used)
         logs = np.log([share for _, share in used]) - 0.5 * np.array([p.height for p in parts])
         law = VoteBlend(parts, np.exp(logs - logs.max()), np.ones(len(self._counts)))

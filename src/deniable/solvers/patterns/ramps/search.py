@@ -13,36 +13,8 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import RampSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
-
-_GAIN = 1e-5
-"""Part of E below which moving the top is not worth a step."""
-
-_PLACES = 14
-"""Tops that are tried at most; five are the rule."""
-
-_ORDINARY = 4.0
-"""Levels in nats up to which there was one best top in 1,000 random requests, wherever the search
-started; beyond, all starts are tried."""
-
-_LOOSER = (1.3, 1.8, 3.0)
-"""How many times looser caps a ramp is looked for, and followed from."""
-
-_STRIDE, _SHORTEST = 0.12, 0.02
-"""Longest and shortest step in the logarithm of the share of the caps, followed to another."""
-
-_RAISED = 1.15
-"""Times the top that it is moved up by on the way where no shorter step settles: the tighter the
-caps, the higher is the best top."""
-
-_RAISES = 8
-"""How often."""
-
-_HALVED = 4
-"""How often the step to the first top that keeps a floor is halved: within a hundredth then."""
-
-_FURTHEST = 0.3
-"""How far E, in nats, and ln c may be extrapolated in a step of the top."""
 
 
 class RampSearch:
@@ -79,14 +51,12 @@ class RampSearch:
         if near is not None and len(near.ramp.slopes) == len(self._level):
             found = self._from(near, near.top, 1.0) or self._followed(near)
         if found is None:
-            found = min(_settled(self._starts(1.0)), key=_height, default=None)
-        for looser in _LOOSER:
+            found = next(_settled(self._starts(1.0)), None)
+        for looser in SETTINGS.looser:
             if found is not None:
                 break
             first = next(_settled(self._starts(looser)), None)
             found = None if first is None else self._followed(first)
-        if found is None:
-            found = next(_settled(self._at_the_bottom()), None)
         return None if found is None else self._placed(found)
 
     def raised(self, fit: Fit, times: float) -> Iterator[Fit]:
@@ -111,12 +81,12 @@ class RampSearch:
             fit: the best ramp without it.
         """
         low, kept = fit, None
-        for raised in self.raised(fit, _RAISED):
+        for raised in self.raised(fit, SETTINGS.raised):
             if self.least_ratio(raised) >= floor:
                 kept = raised
                 break
             low = raised
-        for _ in range(_HALVED if kept is not None else 0):
+        for _ in range(SETTINGS.halved if kept is not None else 0):
             assert kept is not None
             middle = self.moved(low, 0.5 * (low.top + kept.top))
             if middle is None or kept.from_zero:
@@ -144,19 +114,9 @@ class RampSearch:
         the mean, of slopes half again the levels."""
         slopes, height = self._first_slopes(share), self._height
         tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
-        for place, top in enumerate(tops):
-            found = self._fit.at(slopes, height, top, share)
-            yield found
-            if found is not None and place < 2 and float(self._level.max()) <= _ORDINARY:
-                return
-        for top in tops:
-            yield self._fit.at(slopes, height, top, share, beyond=False)
-
-    def _at_the_bottom(self) -> Iterator[Fit | None]:
-        """Yield ramps below which the mass is: where one level takes nearly all of E."""
-        slopes = self._first_slopes(1.0)
-        for top in (self._height, 1.05 * self._height):
-            yield self._fit.at(slopes, self._height, top)
+        for beyond in (True, False):
+            for top in tops:
+                yield self._fit.at(slopes, height, top, share, beyond=beyond)
 
     def _first_slopes(self, share: float) -> FloatArray:
         level = self._level
@@ -167,14 +127,14 @@ class RampSearch:
         ramp = fit.ramp
         used = float((ramp.slopes / np.minimum(self._caps, ramp.height)).max())
         now = self._from(fit, fit.top, used)
-        step, raises = _STRIDE, _RAISES
+        step, raises = SETTINGS.stride, SETTINGS.raises
         while now is not None and used != 1.0:
-            if step <= _SHORTEST:
+            if step <= SETTINGS.shortest:
                 # The caps are the tightest that a ramp with this top keeps: go on above it.
-                raised = self.moved(now, _RAISED * now.top) if raises else None
+                raised = self.moved(now, SETTINGS.raised * now.top) if raises else None
                 if raised is None:
                     return None
-                now, step, raises = raised, _STRIDE, raises - 1
+                now, step, raises = raised, SETTINGS.stride, raises - 1
             left = -math.log(used)
             share = 1.0 if abs(left) <= step else used * math.exp(math.copysign(step, left))
             new = self._from(now, now.top, share)
@@ -182,15 +142,15 @@ class RampSearch:
                 step *= 0.5
                 continue
             if new.by_top < -0.1:  # a higher top is better by more than rounding
-                new = self.moved(new, _RAISED * new.top) or new
-            now, used, step = new, share, min(1.5 * step, _STRIDE)
+                new = self.moved(new, SETTINGS.raised * new.top) or new
+            now, used, step = new, share, min(1.5 * step, SETTINGS.stride)
         return now
 
     def moved(self, fit: Fit, top: float) -> Fit | None:
         """Return the ramp with another top, from where the derivatives say it is."""
         move = top - fit.top
         along = np.nan_to_num(fit.slopes_by_top * move)
-        slopes = fit.ramp.slopes * np.exp(np.clip(along, -_FURTHEST, _FURTHEST))
+        slopes = fit.ramp.slopes * np.exp(np.clip(along, -SETTINGS.furthest, SETTINGS.furthest))
         height = fit.ramp.height + float(np.clip(np.nan_to_num(fit.by_top * move), -0.3, 0.3))
         return self._fit.at(slopes, height, top, fit.share, beyond=fit.beyond)
 
@@ -202,7 +162,7 @@ class RampSearch:
         best = now = fit
         ends: dict[bool, Fit] = {}  # by whether E rises with the top
         step = 0.3 * fit.top
-        for _ in range(_PLACES):
+        for _ in range(SETTINGS.tops):
             if not math.isfinite(now.by_top) or now.from_zero:
                 break
             ends[now.by_top > 0.0] = now
@@ -213,7 +173,7 @@ class RampSearch:
             else:
                 top = max(now.top + (-step if now.by_top > 0.0 else step), 0.3 * now.top)
                 step *= 1.7
-            if abs(now.by_top * (top - now.top)) < _GAIN * max(now.ramp.height, 0.1):
+            if abs(now.by_top * (top - now.top)) < SETTINGS.gain * max(now.ramp.height, 0.1):
                 break
             new = self.moved(now, top)
             if new is None:

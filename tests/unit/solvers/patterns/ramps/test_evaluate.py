@@ -1,6 +1,7 @@
 """Sums over patterns against enumeration, and derivatives against differences."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import evaluate
 from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Prices, Ramp, RampSums
+from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 
@@ -35,9 +37,8 @@ def by_grid() -> RampSums:
 def sums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RampSums:
     if callable(request.param):
         return request.param()
-    monkeypatch.setattr(evaluate, "MOST_ON_A_GRID", 0)
-    monkeypatch.setattr(evaluate, "_FREQUENCIES", (20_000,))
-    monkeypatch.setattr(evaluate, "_NEGLIGIBLE", np.inf)
+    every = replace(SETTINGS, most_on_a_grid=0, frequencies=(20_000,), negligible=np.inf)
+    monkeypatch.setattr(evaluate, "SETTINGS", every)
     return by_grid()
 
 
