@@ -49,15 +49,16 @@ _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level, while others can rise: at
 the cap itself only an independent response keeps it."""
 
-_LOWER = 0.95
+_LOWER = 0.97
 """Part of the scale that one ramp reaches at which ramps are first mixed: the floor costs about as
 much."""
 
 _POOLS = 4
 """Scales at most that are tried for that."""
 
-_ROUNDS_AGAIN = 8
-"""Rounds of column generation at the scale that the first of them reach."""
+_ROUNDS = 12, 8, 8
+"""Rounds of column generation at the first scale, and at those that the mixtures reach in turn:
+with 24 and 8 rounds the levels' sum is the same to 0.2 %, in a fifth more time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,9 +328,7 @@ class _TotalSearch:
                 break
             scale *= 0.98 * self._total / cost  # the ramps would be steeper than the caps there
             pool = self._pool(scale, near)
-        for rounds in (0, SETTINGS.rounds, _ROUNDS_AGAIN):
-            if rounds == SETTINGS.rounds:
-                pool = self._pool(scale, near)
+        for rounds in _ROUNDS:
             self._common(self._levels(scale)).price(pool, rounds)
             scale = max(scale, self._scale(scale, epsilon) or scale)
 
