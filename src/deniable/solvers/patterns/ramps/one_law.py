@@ -57,7 +57,7 @@ class CommonLaw:
         kinds = np.stack([problem.n_categories, level, caps])
         sizes = np.unique(kinds, axis=1, return_counts=True)[1]
         self._sums: OrbitRamps | GridRamps
-        if math.prod((sizes + 1).tolist()) <= SETTINGS.most_orbits:
+        if math.prod((sizes + 1).tolist()) * len(sizes) <= SETTINGS.most_summed:
             grouped = orbits(self._aimed, caps.tolist())
             self._group_of, tolerances = grouped.group_of, SETTINGS.exactly
             self._sums = OrbitRamps(grouped)

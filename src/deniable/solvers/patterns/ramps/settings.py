@@ -67,7 +67,8 @@ class Settings:
         solved: times that the program is solved once what it uses is evaluated as drawn.
 
     One law (`one_law`):
-        most_orbits: that are summed over in a search; of more a grid is as good, and quicker.
+        most_summed: orbits times groups up to which all orbits are summed over in a search: twelve
+            different attributes, or 50,000 alike; of more a grid is as good, and quicker.
         most_mixed: attributes up to which ramps are mixed. 40 under a floor of 0.95 would cost 2 to
             5 % less, and take 2.4 s instead of 0.2.
         exactly, on_a_grid: how near a ramp meets its levels, and how near it may come to a halt, in
@@ -129,7 +130,7 @@ class Settings:
     worth: float = 1e-4
     newest: float = 0.5
     solved: int = 8
-    most_orbits: int = 4096
+    most_summed: int = 50_000
     most_mixed: int = 30
     exactly: tuple[float, float] = (1e-12, 1e-11)
     on_a_grid: tuple[float, float] = (1e-7, 1e-5)
