@@ -221,40 +221,61 @@ class _TotalSearch:
         parts = [independent(self._at(levels), range(len(levels)))]
         return _Reached(low, levels, parts, "independent")
 
+    def _largest(self, scale: float, cost: Callable[[FloatArray], float | None]) -> float | None:
+        """Return the largest scale found at which levels cost no more than the total, by secants of
+        ln ε over ln scale; None if there is none.
+
+        Args:
+            scale: where to begin.
+            cost: ε of levels in nats; None where no law is found.
+        """
+        best, low, high = None, -math.inf, math.inf
+        at, last = math.log(scale), None
+        aim = math.log((1.0 - 0.4 * UNSPENT) * self._total)
+        for _ in range(_STEPS):
+            levels = self._levels(math.exp(at))
+            spent = cost(levels)
+            if spent is None:
+                high, at = min(high, at), -math.inf
+            else:
+                over = math.log(spent) - aim
+                if spent <= self._total:
+                    low, best = max(low, at), math.exp(at)
+                    if over > -UNSPENT or np.array_equal(levels, self._at_most):
+                        return best
+                else:
+                    high = min(high, at)
+                slope = 1.2
+                if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
+                    slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
+                last, at = (at, over), at - over / slope
+            if not low < at < high:
+                at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
+        return best
+
     def _by_secants(
         self, scale: float, look: Callable[[FloatArray], tuple[list[Part], Method] | None]
     ) -> _Reached | None:
-        """Return the best of laws at levels, by secants of ln ε over ln scale.
+        """Return the laws at the largest levels that cost no more than the total.
 
         Args:
             scale: where to begin.
             look: returns the laws at levels, and how they were found, if they were.
         """
-        best: _Reached | None = None
-        low, high = -math.inf, math.inf
-        at, last = math.log(scale), None
-        aim = math.log((1.0 - 0.4 * UNSPENT) * self._total)
-        for _ in range(_STEPS):
-            levels = self._levels(math.exp(at))
+        laws: dict[bytes, tuple[list[Part], Method]] = {}
+
+        def cost(levels: FloatArray) -> float | None:
             found = look(levels)
             if found is None:
-                high, over = min(high, at), math.inf
-            else:
-                over = math.log(record_level(found[0])) - aim
-                if record_level(found[0]) <= self._total:
-                    low, best = max(low, at), _Reached(math.exp(at), levels, *found)
-                    if over > -UNSPENT or np.array_equal(levels, self._at_most):
-                        return best
-                else:
-                    high = min(high, at)
-            slope = 1.2
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
-            last = (at, over) if math.isfinite(over) else last
-            at = at - over / slope if math.isfinite(over) else -math.inf
-            if not low < at < high:
-                at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
-        return best
+                return None
+            laws[levels.tobytes()] = found
+            return record_level(found[0])
+
+        reached = self._largest(scale, cost)
+        if reached is None:
+            return None
+        levels = self._levels(reached)
+        return _Reached(reached, levels, *laws[levels.tobytes()])
 
     def _program(self, levels: FloatArray) -> tuple[list[Part], Method] | None:
         """Return the law of the capped linear program."""
@@ -289,7 +310,7 @@ class _TotalSearch:
             near = self._common(levels).best(near)
             return None if near is None else near.ramp.height
 
-        reached = self._scale(0.9 * scale, searched)
+        reached = self._largest(0.9 * scale, searched)
         if reached is None or near is None:
             return None
         one = near
@@ -330,7 +351,7 @@ class _TotalSearch:
             pool = self._pool(scale, near)
         for rounds in _ROUNDS:
             self._common(self._levels(scale)).price(pool, rounds)
-            scale = max(scale, self._scale(scale, epsilon) or scale)
+            scale = max(scale, self._largest(scale, epsilon) or scale)
 
         def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
             part = self._common(levels).mixed(pool)
@@ -346,27 +367,3 @@ class _TotalSearch:
     def _common(self, levels: FloatArray) -> CommonLaw:
         caps = np.minimum(self._caps(levels), LOOSEST * levels)
         return CommonLaw(self._at(levels), caps, self._floor, self._total)
-
-    def _scale(self, scale: float, epsilon: Callable[[FloatArray], float | None]) -> float | None:
-        """Return about the scale at which levels cost the total, by secants; None if the search
-        does not settle.
-
-        Args:
-            scale: where to begin.
-            epsilon: of levels, in nats; None where none is found.
-        """
-        at, last = math.log(scale), None
-        for _ in range(_STEPS):
-            levels = self._levels(math.exp(at))
-            cost = epsilon(levels)
-            if cost is None:
-                at -= 0.1
-                continue
-            over = math.log(cost / self._total)
-            if abs(over) < 1e-6 or (over < 0.0 and np.array_equal(levels, self._at_most)):
-                return math.exp(at)
-            slope = 1.2
-            if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
-            last, at = (at, over), at - over / slope
-        return None
