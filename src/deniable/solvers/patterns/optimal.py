@@ -231,7 +231,7 @@ def _enough(gap: float, bound: float) -> float:
 
 def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:
     """Land one soft vote; none if its height or error bounds are beyond one law."""
-    with suppress(SolverError):
+    with suppress(SolverError, InputError):
         law = land(problem, fit.law(problem))
         return [_certified(problem, [_whole(problem, law)], fit.lower_bound_weights, "vote")]
     return []
