@@ -23,9 +23,15 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.halves import product_masses
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.columns import solve_columns
-from deniable.solvers.patterns.levels import bring_down, keep_masses, met
 from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.patterns.restricted import allowed, obeys, solve_restricted
+from deniable.solvers.patterns.restricted import (
+    allowed,
+    bring_down,
+    keep_masses,
+    met,
+    obeys,
+    solve_restricted,
+)
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
