@@ -427,14 +427,12 @@ class _Search:
             if counted:
                 nothing = np.full((1, self._most), self._ask.nothing, dtype=np.int64)
                 self._join(nothing, np.ones((1, 1 << self._most)), *counted, 0.1)
-        for part in (0.25, 1.0):
-            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
-            frequent = self._weights >= part * min(
-                _SEARCH.least_share, _SEARCH.least_part / len(self._weights)
-            )
-            if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
-                self._keep(frequent)
         self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+        least = min(_SEARCH.least_share, _SEARCH.least_part / len(self._weights))
+        frequent = self._weights >= least
+        if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
+            self._keep(frequent)
+            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
 
     def _add_simple(self, with_pairs: bool) -> None:
         """Add the forms of one attribute, and those that ask whether a pair of values is right."""
