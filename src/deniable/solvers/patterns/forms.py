@@ -52,7 +52,6 @@ answer go through an independent response: that lowers the other promises only.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +60,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.solvers.patterns.capped_densities import CappedDensities
+from deniable.solvers.patterns.interactions import Interactions
 from deniable.solvers.patterns.votes_by_count import VotesByCount
 from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
@@ -241,7 +241,7 @@ def solve(
         classes += [tuple(members)] if one else [(i,) for i in members]
     classes.sort()
     first = [members[0] for members in classes]
-    interactions = _Interactions(np.asarray(n_categories)[first], tuple(classes))
+    interactions = Interactions(np.asarray(n_categories)[first], tuple(classes))
     questions = _Questions(interactions, [breadths[i] for i in first])
     search = _Search(questions, epsilon, min(asked, k), limits[first], given_rest[first], patience)
     if many:
@@ -262,70 +262,6 @@ def solve(
     return search.solution(share_costs, pair_costs)
 
 
-class _Interactions:
-    """The sets T that count: single attributes first, then pairs; the last counts for nothing.
-
-    Args:
-        n_categories: of the attributes of each class, shape (k,).
-        classes: their members.
-    """
-
-    def __init__(
-        self, n_categories: NDArray[np.int64], classes: tuple[tuple[int, ...], ...]
-    ) -> None:
-        self.k = k = len(classes)
-        self.nobody = k  # in place of a class, where a column asks nothing
-        self.classes = classes
-        self.members = np.array([len(members) for members in classes])
-        self.n = np.append(n_categories, 2).astype(np.float64)
-        pairs = list(combinations(range(k), 2))
-        pairs += [(i, i) for i in range(k) if self.members[i] > 1]
-        self.pairs = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        rest = (self.n - 1)[:k]
-        self.dimension = np.concatenate([rest, rest[self.pairs].prod(axis=1), [1.0]])
-        first, second = self.pairs.T
-        of_pairs = self.members[first] * (self.members[second] - (first == second))
-        of_pairs = of_pairs / np.where(first == second, 2, 1)
-        self.size = np.concatenate([self.members, of_pairs, [np.inf]])
-        """How many attributes, or pairs of attributes, are counted as one."""
-        self.place = np.full((k + 1, k + 1), len(self.dimension) - 1)
-        self.place[first, second] = self.place[second, first] = k + np.arange(len(self.pairs))
-
-    def costs(self, importance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return κ of the mean variance of a cell, of attributes and of pairs of them."""
-        k, pairs = self.k, self.pairs
-        shares = np.zeros(len(self.dimension))
-        counted = importance * self.members
-        shares[:k] = counted / counted.sum() * (self.n - 1)[:k] / self.n[:k] ** 2
-        of_pairs = np.zeros(len(self.dimension))
-        if len(pairs):
-            each = importance[pairs].prod(axis=1) * self.size[k:-1]
-            each = each / each.sum() / self.n[pairs].prod(axis=1) ** 2
-            of_pairs[k:-1] = each * self.dimension[k:-1]
-            for side in range(2):
-                np.add.at(of_pairs, pairs[:, side], each * (self.n - 1)[pairs[:, side]])
-        return shares, of_pairs
-
-    def one_law(self, information: FloatArray) -> FloatArray:
-        """Return what the importance of pairs is measured against, so that it means the same at
-        every ε: about what one law for all tells of pairs.
-
-        That is the product of what it tells of their attributes where nearly everything is kept,
-        and a ninth of that where little is: such laws have about two thirds of the information on
-        shares, and φ_ij half of φ_i φ_j.
-        """
-        singles = information[: self.k]
-        pairs = singles[self.pairs].prod(axis=1)
-        return np.concatenate([singles, pairs * 9.0 ** (pairs**0.25 - 1), [1.0]])
-
-    def of(self, asked: IntArray) -> IntArray:
-        """Return the numbers of the sets T within attributes of some classes, shape (m,) to shape
-        (m + m(m − 1)/2,)."""
-        first, second = np.triu_indices(len(asked), 1)
-        pairs = self.place[asked[first], asked[second]]
-        return np.concatenate([np.where(asked == self.nobody, len(self.size) - 1, asked), pairs])
-
-
 class _Questions:
     """What a form can ask: a class of attributes, answered by a set of so many categories. In the
     order of the classes, and of each first the question that is answered by one category; the last
@@ -336,7 +272,7 @@ class _Questions:
         broad: how many categories an answer may name besides one, of every class.
     """
 
-    def __init__(self, interactions: _Interactions, broad: Sequence[Sequence[int]]) -> None:
+    def __init__(self, interactions: Interactions, broad: Sequence[Sequence[int]]) -> None:
         self.of = interactions
         listed = [(i, s) for i in range(interactions.k) for s in (1, *broad[i])]
         self.nothing = len(listed)
@@ -427,14 +363,12 @@ class _Search:
             if counted:
                 nothing = np.full((1, self._most), self._ask.nothing, dtype=np.int64)
                 self._join(nothing, np.ones((1, 1 << self._most)), *counted, 0.1)
-        for part in (0.25, 1.0):
-            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
-            frequent = self._weights >= part * min(
-                _SEARCH.least_share, _SEARCH.least_part / len(self._weights)
-            )
-            if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
-                self._keep(frequent)
         self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+        least = min(_SEARCH.least_share, _SEARCH.least_part / len(self._weights))
+        frequent = self._weights >= least
+        if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
+            self._keep(frequent)
+            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
 
     def _add_simple(self, with_pairs: bool) -> None:
         """Add the forms of one attribute, and those that ask whether a pair of values is right."""

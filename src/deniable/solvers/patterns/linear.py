@@ -23,9 +23,15 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.halves import product_masses
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.columns import solve_columns
-from deniable.solvers.patterns.levels import bring_down, keep_masses, met
 from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.patterns.restricted import allowed, obeys, solve_restricted
+from deniable.solvers.patterns.restricted import (
+    allowed,
+    bring_down,
+    keep_masses,
+    met,
+    obeys,
+    solve_restricted,
+)
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
@@ -101,16 +107,25 @@ def solve(
     >>> round(solve([5, 5, 3], [1.0, 2.0, 1.5], given_rest_cap=[2.0, None, None]).epsilon, 6)
     3.546823
     """
-    problem = _small(checked_problem(n_categories, attribute_epsilon))
-    caps = _caps(problem, given_rest_cap)
-    floor = _floor(pair_floor)
+    problem = checked_problem(n_categories, attribute_epsilon)
+    if problem.n_attributes > MAX_ATTRIBUTES:
+        raise InputError(
+            "linear program: it works on the table of all 2^k patterns, for at most "
+            f"{MAX_ATTRIBUTES} attributes, not {problem.n_attributes}; use the heuristic or "
+            "Kronecker"
+        )
+    if pair_floor is not None and not math.isfinite(pair_floor):
+        raise InputError(f"pair_floor: it must be a finite number, not {pair_floor:g}")
+    # No ratio of two probabilities of an optimal law exceeds that of the product law.
+    caps = caps_given_rest(problem, given_rest_cap, "given_rest_cap")
+    caps = np.where(caps >= math.fsum(problem.attribute_epsilon.tolist()), np.inf, caps)
     # An attribute at level 0 is uniform whatever happens to the others; one whose cap equals its
     # level has X_S = e^{ε_i} X_{S∪i} for every S: it answers by an independent k-ary response.
     level = problem.attribute_epsilon
     independent = (level > 0.0) & (caps - level <= 1e-9)
     active = (level > 0.0) & ~independent
-    if floor is not None and floor > 1.0 and independent.any() and (level > 0).sum() > 1:
-        raise InputError(_infeasible(floor))
+    if pair_floor is not None and pair_floor > 1.0 and independent.any() and (level > 0).sum() > 1:
+        raise InputError(_infeasible(pair_floor))
     density = np.ones((2,) * problem.n_attributes)
     for i in np.flatnonzero(independent):
         factor = np.exp(level[i]), 1.0
@@ -121,7 +136,9 @@ def solve(
     if active.any():
         inner = Problem(problem.n_categories[active], level[active])
         grouped = orbits(inner, caps[active].tolist())
-        excess, group_weights, inner_bound = _optimum(inner, grouped, caps[active], floor, max_gap)
+        excess, group_weights, inner_bound = _optimum(
+            inner, grouped, caps[active], pair_floor, max_gap
+        )
         weights[active] = (group_weights / grouped.size)[grouped.group_of]
         bound += inner_bound
         axes = tuple(int(i) for i in np.flatnonzero(~active))
@@ -174,29 +191,6 @@ def drawn(
     )
 
 
-def _small(problem: Problem) -> Problem:
-    if problem.n_attributes > MAX_ATTRIBUTES:
-        raise InputError(
-            "linear program: it works on the table of all 2^k patterns, for at most "
-            f"{MAX_ATTRIBUTES} attributes, not {problem.n_attributes}; use the heuristic or "
-            "Kronecker"
-        )
-    return problem
-
-
-def _caps(problem: Problem, given_rest_cap: Sequence[float | None] | None) -> FloatArray:
-    """Caps with +∞ for none and for those that cannot bind, shape (k,)."""
-    caps = caps_given_rest(problem, given_rest_cap, "given_rest_cap")
-    # No ratio of two probabilities of an optimal law exceeds that of the product law.
-    return np.where(caps >= math.fsum(problem.attribute_epsilon.tolist()), np.inf, caps)
-
-
-def _floor(pair_floor: float | None) -> float | None:
-    if pair_floor is not None and not math.isfinite(pair_floor):
-        raise InputError(f"pair_floor: it must be a finite number, not {pair_floor:g}")
-    return pair_floor
-
-
 def _infeasible(floor: float | None) -> str:
     if floor is None:
         return "given_rest_cap: no law obeys the caps; raise them"
@@ -238,7 +232,7 @@ def _optimum(
     if answer.status == "infeasible":
         raise InputError(_infeasible(floor))
     if answer.excess is not None:
-        bound = proved(answer.weights, _log1p_down(answer.excess_bound))
+        bound = proved(answer.weights, math.log1p(max(answer.excess_bound, 0.0)) * (1.0 - 2.0**-49))
         reached = math.log1p(float(answer.excess[0]))
         if reached - bound <= max_gap * reached:
             return answer.excess, np.maximum(answer.weights, 0.0), bound
@@ -264,10 +258,6 @@ def _by_votes(problem: Problem, grouped: Orbits) -> tuple[FloatArray | None, Flo
     excess = bring_down(grouped, excess * (1.0 + max(short, 0.0) * (1.0 + 1e-6)))
     weights = np.asarray(np.bincount(grouped.group_of, found.weights), dtype=np.float64)
     return (excess if met(grouped, excess) else None), weights
-
-
-def _log1p_down(excess: float) -> float:
-    return math.log1p(excess) * (1.0 - 2.0**-49) if excess > 0.0 else 0.0
 
 
 def _solution(

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from deniable.solvers.patterns.levels import bring_down, keep_masses
 from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.restricted import bring_down, keep_masses
 from deniable.solvers.problem import checked_problem
 
 COUNTS = [3, 2, 3, 5, 2, 3]

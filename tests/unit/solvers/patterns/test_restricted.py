@@ -1,6 +1,8 @@
 """The program with caps and floors against the one over all patterns, and its bound against it."""
 
+import itertools
 import math
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -8,9 +10,8 @@ import pytest
 
 from deniable.solvers.patterns import restricted
 from deniable.solvers.patterns.certificate import best_known_bound
-from deniable.solvers.patterns.levels import keep_masses
 from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.patterns.restricted import solve_restricted
+from deniable.solvers.patterns.restricted import keep_masses, solve_restricted
 from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.programs import least_excess
 
@@ -108,3 +109,14 @@ def test_no_law_that_keeps_the_levels_has_a_larger_excess_than_is_allowed_for(se
         excess = part * product + (1 - part) * optimum
         allowed = restricted._largest(grouped, float(excess[0])) / 2.0
         assert (excess <= allowed * (1 + 1e-12) + 1e-300).all()
+
+
+@pytest.mark.parametrize("p", [1e-200, 1e-17, 0.3, 0.9999])
+def test_binomial_laws_are_right_to_their_last_digits(p: float) -> None:
+    laws = restricted._binomials(9, p)
+    with localcontext() as context:
+        context.prec = 60
+        exact_p = Decimal(p)
+        for c, j in itertools.product(range(10), repeat=2):
+            exact = math.comb(c, j) * exact_p**j * (1 - exact_p) ** (c - j) if j <= c else 0
+            assert float(exact) == pytest.approx(laws[c, j], rel=1e-14, abs=1e-300)
