@@ -92,14 +92,17 @@ def test_attributes_that_answer_apart_for_their_caps_are_named() -> None:
     assert "keeps cap and floor and costs less; ε is" in note
 
 
-@pytest.mark.parametrize("levels", [[600.0, 1.0, 1.0, 1.0], [600.0, 600.0, 600.0]])
-def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach(
-    levels: list[float],
-) -> None:
-    made = design(Schema.anonymous([2] * len(levels)), attribute_epsilon=levels)
+def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach() -> None:
+    made = design(Schema.anonymous([2, 2, 2]), attribute_epsilon=[600.0, 600.0, 600.0])
     assert "arithmetic does not reach" in made.notes[0]
     assert made.optimal_epsilon is not None
     assert made.epsilon_lower_bound <= made.optimal_epsilon <= made.epsilon
+
+
+def test_where_a_soft_vote_is_no_gated_sum_another_law_is_found() -> None:
+    # A gate narrower than a unit of its sum was an error that reached the user.
+    made = design(Schema.anonymous([2, 2, 2, 2]), attribute_epsilon=[600.0, 1.0, 1.0, 1.0])
+    assert made.epsilon < 603.0
 
 
 def test_the_smallest_epsilon_known_is_given_where_a_total_is_divided_independently() -> None:
