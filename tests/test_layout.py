@@ -26,6 +26,14 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "laws/law": ("laws/test_every_law.py", "what all laws have in common, against brute force"),
     "report/figures": ("unit/report/test_page.py", "a part of the page"),
     "report/method_styles": ("unit/report/test_frontier_plot.py", "colours and marks of the plot"),
+    "solvers/patterns/interactions": (
+        "unit/solvers/patterns/test_forms.py",
+        "what forms tell of interactions",
+    ),
+    "solvers/patterns/ramps/settings": (
+        "unit/solvers/patterns/ramps/test_one_law.py",
+        "the numbers of the search",
+    ),
     "tables/columns": ("unit/tables/test_encode.py", "the columns that are encoded"),
     "tables/csv_source": ("unit/tables/test_reading.py", "one of the two kinds of file"),
     "tables/csv_text": ("unit/tables/test_reading.py", "one of the two kinds of file"),

@@ -370,7 +370,7 @@ def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_th
     levels = np.random.default_rng(2).uniform(8.0, 20.0, 5).tolist()
     solution = optimal.solve([10_000, 7, 2, 41, 19], levels)
     assert len(solution.parts) == 1
-    assert solution.gap < 1e-3 * solution.epsilon
+    assert solution.gap < 5e-3 * solution.epsilon
 
 
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
