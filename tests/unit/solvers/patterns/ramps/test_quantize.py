@@ -7,6 +7,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
+from deniable.laws.votes.blend import VoteBlend
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import quantize
 from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
@@ -83,7 +84,8 @@ def test_mixtures_of_gated_sums_deliver_what_is_said_of_their_parts() -> None:
     shares = np.array([0.5, 0.2, 0.3])
     part = drawn.part(ramps, [0, 1, 2], shares)
     # Where nothing is changed dither may leave a part a little below its end.
-    density = oracle.density(part.law)  # type: ignore[arg-type]
+    assert isinstance(part.law, VoteBlend)
+    density = oracle.density(part.law)
     density *= shares @ np.exp([one.log_end for one in got]) / density[-1]
     every = Enumerated(np.array(COUNTS))
     mass = density * every.chance
@@ -103,7 +105,8 @@ def test_groups_of_alike_attributes_are_mixed_as_one() -> None:
     ramp = Ramp(np.array([0.5, 0.9]), 0.3, 1.2)
     got = drawn.delivered(0, ramp)
     law = drawn.part([ramp], [0], np.ones(1)).law
-    density = oracle.density(law)  # type: ignore[arg-type]
+    assert isinstance(law, VoteBlend)
+    density = oracle.density(law)
     density *= np.exp(got.log_end) / density[-1]
     pairs = Enumerated(np.array([3, 3, 5])).pairs(density)
     np.testing.assert_allclose(got.pairs, [[pairs[0, 1], pairs[0, 2]], [pairs[2, 0], np.nan]])
