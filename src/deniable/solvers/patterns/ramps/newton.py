@@ -104,8 +104,10 @@ class RampFit:
         for _ in range(SETTINGS.newton_steps):
             if now.miss <= self._tolerance:
                 return now.fit()
-            move = None if since_better > SETTINGS.stalled else now.newton()
-            if move is None or not math.isfinite(now.miss):
+            if since_better > SETTINGS.stalled or not math.isfinite(now.miss):
+                break
+            move = now.newton()
+            if move is None:
                 break
             for length in (1.0, 0.4, 0.16, 0.064):
                 new = _Point(
@@ -144,7 +146,8 @@ class _Point:
         self._top = average if top is None else top
         self.ramp = Ramp(slopes, average - self._top, height)
         self.miss = math.inf
-        if height <= 0.0 or self.ramp.start + height <= 0.0:
+        # Far off, slopes vanish or the ramp has no bottom: the miss stays infinite there.
+        if not (slopes > 0.0).all() or height <= 0.0 or self.ramp.start + height <= 0.0:
             return
         with np.errstate(all="ignore"):  # far off, numbers leave their range: the miss is infinite
             self._got = fit.sums.response(self.ramp)
