@@ -70,7 +70,7 @@ def test_where_nothing_is_capped_slopes_are_those_of_a_vote() -> None:
 @pytest.mark.parametrize(("slope", "height"), [(0.0, 3.0), (1.0, -1.0), (1e-300, 1e-300)])
 def test_from_where_there_is_no_ramp_none_is_found(slope: float, height: float) -> None:
     # Slopes that had vanished on the way ended in "math domain error".
-    problem, fit = asked(1)
+    _, fit = asked(1)
     assert fit.at(np.full(6, slope), height, 1.0) is None
 
 
