@@ -114,8 +114,11 @@ def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> Float
     return chosen / least
 
 
-INSIDE = (0.2, 0.5, 1.0)
-"""How far from the best multipliers towards the master's to price, tried in turn."""
+ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
+"""How far from the best multipliers towards the master's to price, and whether the master's rows
+are in units of what stands in them, tried in turn. Where one attribute has a level of 25 nats, a
+vote that meets another's ordinary level has parts of opposite sign in that row, each e^25 times its
+right side."""
 
 GOOD_ENOUGH = 1e-5
 """A gap in nats beyond which the next of these is tried."""
@@ -163,6 +166,15 @@ class _Pricing:
         """Drop the votes so far."""
         self.votes, self.thresholds, self.values = [], [], []
 
+    def row_sizes(self, direction: FloatArray) -> FloatArray:
+        """Return what this vote puts into either side of each row, at least 1, shape (k,)."""
+        problem = self.problem
+        weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
+        threshold = math.floor(math.fsum(weights * problem.keep_probability)) + 1
+        _, kept, changed = self._halves.vote(weights, threshold)
+        both = problem.change_probability * kept + problem.keep_probability * changed
+        return np.maximum(both * self._factor / problem.keep_excess, 1.0)
+
     def price(self, direction: FloatArray) -> tuple[float, IntArray, FloatArray]:
         """Return the lower bound that λ proves, λ as integers, and its column v/d e^shift."""
         problem = self.problem
@@ -197,9 +209,9 @@ def solve_columns(problem: Problem, *, gap: float = 1e-10) -> ColumnSolution:
         SolverError: if no feasible mixture is found.
     """
     solutions: list[ColumnSolution] = []
-    for inside in INSIDE:
+    for inside, in_units in ATTEMPTS:
         try:
-            solutions.append(_generate(problem, gap, inside))
+            solutions.append(_generate(problem, gap, inside, in_units))
         except SolverError:
             continue
         if solutions[-1].upper_bound - solutions[-1].lower_bound <= max(gap, GOOD_ENOUGH):
@@ -209,14 +221,15 @@ def solve_columns(problem: Problem, *, gap: float = 1e-10) -> ColumnSolution:
     return min(solutions, key=lambda solution: solution.upper_bound - solution.lower_bound)
 
 
-def _generate(problem: Problem, gap: float, inside: float) -> ColumnSolution:
+def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
     """Generate columns with prices taken this far from the best multipliers to the master's."""
     k = problem.n_attributes
     pricing = _Pricing(problem)
     # "i kept": a vote for every attribute alone, which proves that attribute's own level.
     first = [problem.attribute_epsilon, *np.eye(k)]
     pricing.set_unit(max(pricing.price(direction)[0] for direction in first))
-    master = Master(np.ones(k))
+    units = pricing.row_sizes(problem.attribute_epsilon) if in_units else np.ones(k)
+    master = Master(units)
     best, best_weights = -math.inf, np.zeros(k, dtype=np.int64)
     pricing.forget()
     for direction in first:
@@ -250,7 +263,7 @@ def _generate(problem: Problem, gap: float, inside: float) -> ColumnSolution:
                 break
         # The solver's tolerance hides what is left: solve its basis in full.
         if not gained or stale > 20 + 2 * k:
-            direction = _polished_duals(problem, pricing, duals, weights)
+            direction = _polished_duals(problem, pricing, units, duals, weights)
             bound, tried, column = pricing.price(direction)
             master.add(column)
             if bound <= best + 1e-13:
@@ -258,7 +271,7 @@ def _generate(problem: Problem, gap: float, inside: float) -> ColumnSolution:
             best, best_weights, center, stale = bound, tried, direction, 0
     if np.isinf(upper):
         raise SolverError("the column generation found no feasible mixture")
-    law = _refined(problem, pricing, weights)
+    law = _refined(problem, pricing, units, weights)
     weights = best_weights.astype(np.float64)
     return ColumnSolution(law, weights, best, law.ideal_epsilon, len(pricing.votes))
 
@@ -272,24 +285,28 @@ def _basis(problem: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[In
 def _polished_duals(
     problem: Problem,
     pricing: _Pricing,
+    units: FloatArray,
     duals: FloatArray,
     weights: FloatArray,
 ) -> FloatArray:
     """Return λ ∝ y/d with y the solution of (columns in use)ᵀ y = 1 on the rows with y > 0."""
     _, values = _basis(problem, pricing, weights)
-    solved = duals.copy()
+    values = values / units[:, None]
+    solved = duals * units
     rows = solved > 1e-12 * solved.max()
     for _ in range(2):
         rest = 1.0 - values[rows].T @ solved[rows]
         solved[rows] += np.linalg.lstsq(values[rows].T, rest, rcond=1e-14)[0]
-    direction = np.maximum(solved, 0.0) / problem.keep_excess
+    direction = np.maximum(solved, 0.0) / units / problem.keep_excess
     return direction / float(direction @ problem.keep_excess)
 
 
-def _refined(problem: Problem, pricing: _Pricing, weights: FloatArray) -> VoteMixture:
+def _refined(
+    problem: Problem, pricing: _Pricing, units: FloatArray, weights: FloatArray
+) -> VoteMixture:
     """Solve the tight rows for the used columns in full precision, then scale up to be feasible."""
     used, values = _basis(problem, pricing, weights)
-    chosen = polished(values, weights[used], np.ones(len(values)))
+    chosen = polished(values, weights[used], units)
     return VoteMixture(
         tuple(problem.counts.tolist()),
         np.array([pricing.votes[c] for c in used]),

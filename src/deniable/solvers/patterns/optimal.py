@@ -40,9 +40,6 @@ from deniable.solvers.problem import Problem, SolverError, checked_problem
 MAX_EXACT = 20
 """Attributes up to which the exact column generation is used (k = 20: under a second)."""
 
-LOOSE = 1e-3
-"""A gap in nats beyond which several votes are tried beside one, if it is not small beside ε."""
-
 MANY = 1000
 """Attributes from which λ is tried as whole numbers, too: what is left of a real one by chance, on
 so many, costs the bound more than another λ near it (of 10,000 attributes 0.027 of 6 nats)."""
@@ -198,12 +195,16 @@ def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     def above() -> float:
         return min((one.epsilon for one in tried), default=math.inf) - known()
 
-    if above() > _enough(gap, known()) and blends.mixes(problem):
+    first = blends.mixed_first(problem)
+    if above() > _enough(gap, known()) and first:
         tried += _landed_blend(problem, fit, _enough(gap, known()))
     newton = not fit.settled and problem.n_attributes <= LARGEST_NEWTON
     if above() > _enough(gap, known()) and newton:
         fit = follow_vote(problem, fit, gap=gap)
         tried += _landed_vote(problem, fit)
+    last = problem.n_attributes <= blends.MAX_ATTRIBUTES
+    if above() > _enough(gap, known()) and last:
+        tried += _landed_blend(problem, fit, _enough(gap, known()))
     if above() > max(1.0, FAR * known()):
         try:
             everyone = range(problem.n_attributes)
@@ -226,7 +227,7 @@ def _with_best_proof(problem: Problem, tried: Sequence[OptimalSolution]) -> Opti
 
 def _enough(gap: float, bound: float) -> float:
     """Return the gap at which no other search is begun."""
-    return max(gap, min(GOOD_ENOUGH * bound, LOOSE))
+    return max(gap, GOOD_ENOUGH * bound)
 
 
 def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:

@@ -521,6 +521,20 @@ class VoteSearch:
         return VoteFit(self.best, self.log_height(self.best), *bounds, settled)
 
 
+def starts(problem: Problem) -> list[FloatArray]:
+    """Return λ to start from: the levels, also cut, also the largest raised to a share of θ."""
+    level, change = problem.attribute_epsilon, problem.change_probability
+    points = [level, np.minimum(level, 2.0)]
+    order = np.argsort(-level)
+    for count in (1, 2, 4, 8):
+        if 2 * count < len(level):
+            most, raised = order[:count], level.copy()
+            rest = float((level * change).sum() - (level * change)[most].sum())
+            raised[most] = np.maximum(level[most], 0.5 * rest / count / change[most])
+            points.append(raised)
+    return points
+
+
 @np.errstate(all="ignore")  # steps that lead out of range come to nothing, and are taken back
 def fit_vote(problem: Problem, *, gap: float = 1e-7, resolution: float | None = None) -> VoteFit:
     """Fit one soft vote by the fixed point.
@@ -553,6 +567,8 @@ def follow_vote(problem: Problem, fit: VoteFit, *, gap: float = 1e-7) -> VoteFit
     """
     search = VoteSearch(problem, default_resolution(problem.n_attributes))
     search.lower_bound, search.lower_bound_weights = fit.lower_bound, fit.lower_bound_weights
+    for weights in starts(problem):
+        search.prove(weights, _COARSE)
     enough = max(gap, NEARER * search.lower_bound)
     # The law's own grid may be too coarse for the last gates.
     settled = False

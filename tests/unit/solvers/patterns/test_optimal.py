@@ -370,7 +370,7 @@ def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_th
     levels = np.random.default_rng(2).uniform(8.0, 20.0, 5).tolist()
     solution = optimal.solve([10_000, 7, 2, 41, 19], levels)
     assert len(solution.parts) == 1
-    assert solution.gap < 5e-3 * solution.epsilon
+    assert solution.gap < 1e-3
 
 
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
@@ -437,7 +437,7 @@ def test_blocks_are_searched_for_once_and_not_beside_a_law_that_is_known(
     counts, levels = [2] * 22, [38.0 + i for i in range(4)] + [5.0] * 18
     first = optimal.solve(counts, levels)
     assert len(asked) == 1
-    assert len(gaps) == 1  # for a smaller gap there is none either
+    assert len(gaps) == 2  # once for each vote: for a smaller gap there is none either
     beside = optimal.solve(counts, levels, blocks=False)
     assert len(asked) == 1
     assert beside.lower_bound == pytest.approx(first.lower_bound)
