@@ -23,7 +23,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
-from deniable.solvers.patterns.columns import Master, polished
+from deniable.solvers.patterns.columns import Columns
 from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, shared
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
@@ -42,13 +42,6 @@ soft vote meets them."""
 
 GRIDS = (4000.0, 20_000.0)
 """Units of θ, less what attributes that win alone have too much, tried in turn."""
-
-PATIENCE = 20
-"""So many votes, and one more per two attributes, may pass without the gap falling by a tenth."""
-
-INSIDE = 0.1
-"""How far from the best multipliers towards the master's to price; see `columns`. A share of 0.2
-stalls."""
 
 NEGLIGIBLE = 1e-16
 """Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
@@ -118,7 +111,7 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
         votes = _Votes(problem, fit, with_vote)
         tried.append(votes)
         if (
-            any(votes.generate(grid, gap) for grid in GRIDS)
+            any(votes.on_grid(grid, gap) for grid in GRIDS)
             or votes.upper - fit.lower_bound < 5 * gap
         ):
             break
@@ -130,75 +123,24 @@ def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     return BlendFit(law, proof.best, proof.lower, law.ideal_epsilon)
 
 
-class _Votes:
-    """The votes priced so far, and the master program that mixes them.
-
-    Rows are in masses: y = w μ(D) of a vote delivers y (1 − π_i/q_i) to row i, π_i the chance that
-    i is changed given D, where (e^{ε_i} − 1)/a_i is due. In units of Z = W μ(D) of the best vote,
-    which is about Σ y, what is due is at most about 1; a row is in units of that or of what the
-    vote delivers, if that is more.
-    """
+class _Votes(Columns):
+    """Votes over costs, on a grid of units of θ."""
 
     def __init__(self, problem: Problem, fit: VoteFit, with_vote: bool) -> None:
-        gain = problem.keep_excess
-        self.problem = problem
-        self.unit = fit.lower_bound  # columns are v/d times e^unit
-        self.lower, self.upper = fit.lower_bound, math.inf
-        self.best = fit.lower_bound_weights
-        self.center = self.best / float(self.best @ gain)
+        self.problem, self.grid = problem, GRIDS[0]
         self._parts: list[GatedSum] = []
-        self._columns: list[FloatArray] = []
-        self._mixture = np.zeros(0)
-        _, won, column = self._vote(self.center, GRIDS[0])
-        due = problem.expm1 / problem.n_categories / (won * math.exp(self.unit))
-        delivered = np.abs(column * due)
-        self._units = np.maximum(due, delivered) / due
-        self.master = Master(self._units)
-        self.master.add(column)
-        # "i kept" meets the level of i, and bounds the multipliers by what it can do alone.
-        for alone in np.eye(problem.n_attributes):
-            self.master.add(self._vote(alone, GRIDS[0])[2])
+        super().__init__(problem.keep_excess, fit.lower_bound, fit.lower_bound_weights)
         single = fit.vote.law(problem, self.unit)
         if with_vote and isinstance(single, GatedSum):
             self._parts.append(single)
-            self._columns.append(self._delivered(single))
-            self.master.add(self._columns[-1])
+            self.columns.append(self._delivered(single))
+            self.master.add(self.columns[-1])
 
-    def generate(self, grid: float, gap: float) -> bool:
-        """Price votes on one grid until the bounds are within `gap`; return whether they are."""
-        gain = self.problem.keep_excess
-        mark, since = math.inf, 0
-        while len(self._parts) < 12 * self.problem.n_attributes:
-            duals, self._mixture = self.master.solve()
-            total = float(self._mixture.sum())
-            self.upper = float(np.logaddexp(0.0, math.log(total) + self.unit))
-            if math.isinf(self.upper) or self.upper - self.lower < 0.9 * mark:
-                mark, since = self.upper - self.lower, len(self._parts)
-            if self.upper - self.lower <= gap:
-                return True
-            patience = PATIENCE + self.problem.n_attributes // 2
-            if len(self._parts) - since > patience or not duals.any():
-                return False
-            outer = duals / gain
-            outer /= float(outer @ gain)
-            for step in (INSIDE, 1.0):
-                direction = self.center + step * (outer - self.center)
-                bound, _, column = self._vote(direction, grid)
-                self.master.add(column)
-                if bound > self.lower:
-                    self.lower, self.center = bound, direction
-                    break
-                if float(column @ duals) > 1.0 + 1e-9:
-                    break  # the master's multipliers are cut off
-            else:
-                return False
-        return False
-
-    def _vote(self, direction: FloatArray, grid: float) -> tuple[float, float, FloatArray]:
-        """Return the bound that λ proves in whole numbers, μ(D), and the column of its vote."""
+    def price(self, direction: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         problem = self.problem
         budget = float(direction @ problem.change_probability)
-        unit = max(shared(direction, budget) / grid, budget / (MOST_WHOLE - problem.n_attributes))
+        unit = shared(direction, budget) / self.grid
+        unit = max(unit, budget / (MOST_WHOLE - problem.n_attributes))
         # A low-discrepancy fraction for every attribute and column.
         places = np.arange(problem.n_attributes) + len(self._parts) * _GOLDEN
         whole = np.floor(direction / unit + np.mod(places * _GOLDEN, 1.0))
@@ -210,14 +152,16 @@ class _Votes:
         log_mean = math.log(float(got.total[1])) + form.log_factor
         log_mean = float(np.logaddexp(log_mean, math.log(form.more) if form.more else -math.inf))
         bound = float(np.logaddexp(0.0, math.log(form.gain) - log_mean))
-        if bound > self.lower:
-            self.best = whole
         weights = form.costs.astype(np.float64)
         start = float(weights.sum()) - form.ceiling - 1.0
-        factor = math.exp(form.log_factor)
         self._parts.append(vote_of(problem, weights, start, 1.0, self.unit))
-        self._columns.append(value * math.exp(form.log_factor + self.unit) / problem.keep_excess)
-        return bound, float(got.total[0]) * factor, self._columns[-1]
+        self.columns.append(value * math.exp(form.log_factor + self.unit) / problem.keep_excess)
+        return bound, whole, self.columns[-1]
+
+    def on_grid(self, grid: float, gap: float) -> bool:
+        """Price votes on one grid until the bounds are within `gap`; return whether they are."""
+        self.grid = grid
+        return self.generate(gap)
 
     def _meet_large_levels(self) -> None:
         """Mix so that levels beyond the reach of own responses are met, not exceeded.
@@ -228,7 +172,7 @@ class _Votes:
         large = self.problem.attribute_epsilon > _BY_VOTES
         met: set[int] = set()
         while True:
-            delivered = self._mixture @ np.array(self._columns[: len(self._mixture)])
+            delivered = self.mixture @ np.array(self.columns[: len(self.mixture)])
             over = set(np.flatnonzero(large & (delivered > 1.0 + 1e-9)).tolist()) - met
             if not over:
                 return
@@ -238,12 +182,12 @@ class _Votes:
                 direction[i] = 0.0
                 if not direction.any():
                     continue
-                self.master.add(self._vote(direction, GRIDS[-1])[2])
+                self.add(direction)
             self.master.meet(sorted(over))
             mixture = self.master.solve()[1]
             if not np.isfinite(mixture).all():
                 return
-            self._mixture = mixture
+            self.mixture = mixture
 
     def _delivered(self, part: GatedSum) -> FloatArray:
         """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
@@ -259,13 +203,34 @@ class _Votes:
         """Return the mixture of votes with the master's weights, solved in full precision."""
         k = self.problem.n_attributes
         self._meet_large_levels()
-        used = np.flatnonzero(self._mixture > NEGLIGIBLE * float(self._mixture.sum()))
+        used = np.flatnonzero(self.mixture > NEGLIGIBLE * float(self.mixture.sum()))
         # At 19 nats the two ways to a column differ by more than a level may.
         columns = np.array([self._delivered(self._parts[c]) for c in used]).T
-        mixture = polished(columns, self._mixture[used], self._units)
+        mixture = polished(columns, self.mixture[used], self.units)
         height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
         parts = tuple(self._parts[c].at_height(height) for c in used)
         return _settled(self.problem, VoteBlend(parts, mixture / mixture.sum(), np.ones(k)))
+
+
+def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> FloatArray:
+    """Solve the tight rows in full precision, then scale up to be feasible.
+
+    Args:
+        values: v/d of the votes in use, shape (k, C).
+        chosen: their weights as the solver found them, shape (C,).
+        units: what the solver's rows were divided by, shape (k,).
+    """
+    tight = (values @ chosen - 1.0) / units < 1e-7
+    scale = units[tight]
+    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
+        rest = (1.0 - values[tight] @ chosen) / scale
+        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
+        if np.all(chosen + step > 0):
+            chosen = chosen + step
+    least = float((values @ chosen).min())
+    if not least > 0:
+        raise SolverError("the solver's mixture of votes misses a level")
+    return chosen / least
 
 
 def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:

@@ -1,32 +1,42 @@
-"""The exact optimum for up to about 20 attributes by column generation on the mixture form.
+"""Column generation: the best mixture of votes, found by asking for the votes that it lacks.
 
-Master (HiGHS): minimise Σ w_c subject to Σ w_c v(D_c)_i ≥ d_i, w ≥ 0. Rows are ≥ d, not = d: the
-multipliers λ are then ≥ 0, which loses nothing (docs/proofs/optimal.md, Theorem 3) and leads to
-sets that are closed under keeping more attributes; what a row exceeds d by is brought down
-afterwards.
-Pricing: the best set for λ is the vote {Σ λ_i (Y_i − p_i) > 0}; λ is rounded to integers *before*
-the vote is evaluated, so columns and bounds are those of the integers.
+The optimum is of the form f ∝ 1 + Σ_c w_c 1[D_c] with votes D_c (docs/proofs/optimal.md). The
+master program minimises Σ w_c subject to Σ w_c v(D_c)_i ≥ d_i, w ≥ 0, where
+v(D)_i = E_μ[Y_i − p_i; D] is what a vote delivers to attribute i. Rows are ≥ d, not = d: their
+multipliers are then ≥ 0, which loses nothing (Theorem 3), and what a level is exceeded by is
+brought down afterwards. The best vote at multipliers λ is {Σ λ_i (Y_i − p_i) > 0}, and any λ ≥ 0
+proves a lower bound.
 
 Prices are taken at λ_best + s (λ_master − λ_best), λ_best the multipliers of the best lower bound
-so far ("in-out" separation). With s = 1 the multipliers swing and k = 16 takes 550 columns; with
-s = 0.2 it takes 100 to 120.
+so far ("in-out" separation): with s = 1 the multipliers swing and 16 attributes take 550 columns,
+with s = 0.2 it takes 100 to 120.
+
+`solve_columns` sums over all patterns, `blends` over costs.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
 import numpy as np
+import numpy.typing as npt
 
-from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.halves import Halves
-from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
-from deniable.solvers.problem import Problem, SolverError
+from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.patterns.restricted import allowed, bring_down, keep_masses, met
+from deniable.solvers.problem import SolverError
 
 ARTIFICIAL = 1e5
-"""Price of an artificial column; Σ w of an optimum is at most about e^5 units of `set_unit`."""
+"""Price of an artificial column; Σ w of an optimum is at most about e^5 units of a lower bound."""
+
+INSIDE = 0.2
+"""s, how far from the best multipliers towards the master's to price first."""
+
+PATIENCE = 20
+"""So many votes, and one more per two attributes, may pass without the gap falling by a tenth."""
 
 _ONE = np.ones(1)
 
@@ -93,224 +103,147 @@ class Master:
         return np.maximum(np.array(solution.row_dual), 0.0) / self._units, weights
 
 
-def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> FloatArray:
-    """Solve the tight rows in full precision, then scale up to be feasible.
+class Columns(ABC):
+    """The votes priced so far, and the master program that mixes them.
 
     Args:
-        values: v/d of the votes in use, shape (k, C).
-        chosen: their weights as the solver found them, shape (C,).
-        units: what the solver's rows were divided by, shape (k,).
+        gain: d, shape (k,).
+        unit: a lower bound on ε in nats: w is measured in e^unit, which makes Σ w about one.
+        weights: λ ≥ 0, shape (k,), which that bound is of, or to start from.
     """
-    tight = (values @ chosen - 1.0) / units < 1e-7
-    scale = units[tight]
-    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
-        rest = (1.0 - values[tight] @ chosen) / scale
-        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
-        if np.all(chosen + step > 0):
-            chosen = chosen + step
-    least = float((values @ chosen).min())
-    if not least > 0:
-        raise SolverError("the solver's mixture of votes misses a level")
-    return chosen / least
 
+    def __init__(self, gain: FloatArray, unit: float, weights: FloatArray) -> None:
+        self.gain, self.unit = gain, unit
+        self.lower, self.upper = unit, math.inf
+        self.best, self.center = weights, weights / float(weights @ gain)
+        self.columns: list[FloatArray] = []
+        self.mixture = np.zeros(0)
+        column = self.price(self.center)[2]
+        # A row is in units of what is due or, if that is more, of what the first vote delivers.
+        self.units = np.maximum(np.abs(column), 1.0)
+        self.master = Master(self.units)
+        self.master.add(column)
+        # "i kept" meets the level of i, and bounds the multipliers by what it can do alone.
+        for alone in np.eye(len(gain)):
+            self.add(alone)
 
-ATTEMPTS = ((0.2, False), (0.2, True), (0.5, False), (1.0, False))
-"""How far from the best multipliers towards the master's to price, and whether the master's rows
-are in units of what stands in them, tried in turn. Where one attribute has a level of 25 nats, a
-vote that meets another's ordinary level has parts of opposite sign in that row, each e^25 times its
-right side."""
+    @abstractmethod
+    def price(self, direction: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Append the vote of λ to those priced, and its column, v/d times e^unit; return a lower
+        bound in nats, the λ that prove it, and the column."""
 
-GOOD_ENOUGH = 1e-5
-"""A gap in nats beyond which the next of these is tried."""
+    def add(self, direction: FloatArray) -> tuple[bool, FloatArray]:
+        """Price a vote and give it to the master; return whether it proves more, and its column."""
+        bound, weights, column = self.price(direction)
+        self.master.add(column)
+        more = bound > self.lower
+        if more:
+            self.lower, self.best = bound, weights
+        return more, column
 
-MAX_COLUMNS = 4000
-
-SCALE = 2.0**50
-"""The largest integer weight of a vote: rounding moves λ by 2^-51 relatively to the largest."""
+    def generate(self, gap: float) -> bool:
+        """Price votes until the bounds are within `gap` nats; return whether they are."""
+        mark, since = math.inf, 0
+        k = len(self.gain)
+        while len(self.columns) < 12 * k + 40:
+            duals, self.mixture = self.master.solve()
+            total = float(self.mixture.sum())
+            self.upper = float(np.logaddexp(0.0, math.log(total) + self.unit))
+            if math.isinf(self.upper) or self.upper - self.lower < 0.9 * mark:
+                mark, since = self.upper - self.lower, len(self.columns)
+            if self.upper - self.lower <= gap:
+                return True
+            if len(self.columns) - since > PATIENCE + k // 2 or not duals.any():
+                return False
+            outer = duals / self.gain
+            outer /= float(outer @ self.gain)
+            gained = False
+            for step in (INSIDE, 1.0):
+                direction = self.center + step * (outer - self.center)
+                more, column = self.add(direction)
+                if more:
+                    self.center, gained = direction, True
+                if float(column @ duals) > 1.0 + 1e-9:  # the master's multipliers are cut off
+                    gained = True
+                    break
+            if not gained:
+                return False
+        return False
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSolution:
-    """Votes and multipliers that meet the levels (never below), and both bounds.
+    """A law over all patterns that meets the levels, and both bounds.
 
     Attributes:
-        law: the mixture.
-        weights: λ of the best lower bound, shape (k,).
-        lower_bound, upper_bound: in nats, not rounded either way.
-        n_columns: how many votes were priced.
+        excess: g of every orbit, shape (n,).
+        weights: λ of the best lower bound, one per group, shape (m,).
+        lower_bound, upper_bound: of the program in nats, not rounded either way.
     """
 
-    law: VoteMixture
+    excess: FloatArray
     weights: FloatArray
     lower_bound: float
     upper_bound: float
-    n_columns: int
 
 
-class _Pricing:
-    """Votes for given λ, and the lower bound each proves."""
+class _Patterns(Columns):
+    """Votes over all orbits of patterns; a row is for the attributes of a group."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self._halves = Halves(problem.uniform_keep)
-        self.shift, self._factor = 0.0, 1.0
-        self.votes: list[IntArray] = []
-        self.thresholds: list[int] = []
-        self.values: list[FloatArray] = []  # v(D_c) e^shift
+    def __init__(self, grouped: Orbits, guess: float) -> None:
+        self._orbits = grouped
+        self._votes: list[FloatArray] = []
+        groups = grouped.groups
+        super().__init__(groups.keep_excess, guess, grouped.size * groups.attribute_epsilon)
 
-    def set_unit(self, shift: float) -> None:
-        """Measure Σ w in units of e^shift, a lower bound: then it is of order one."""
-        self.shift, self._factor = shift, math.exp(shift)
-
-    def forget(self) -> None:
-        """Drop the votes so far."""
-        self.votes, self.thresholds, self.values = [], [], []
-
-    def row_sizes(self, direction: FloatArray) -> FloatArray:
-        """Return what this vote puts into either side of each row, at least 1, shape (k,)."""
-        problem = self.problem
-        weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
-        threshold = math.floor(math.fsum(weights * problem.keep_probability)) + 1
-        _, kept, changed = self._halves.vote(weights, threshold)
-        both = problem.change_probability * kept + problem.keep_probability * changed
-        return np.maximum(both * self._factor / problem.keep_excess, 1.0)
-
-    def price(self, direction: FloatArray) -> tuple[float, IntArray, FloatArray]:
-        """Return the lower bound that λ proves, λ as integers, and its column v/d e^shift."""
-        problem = self.problem
-        weights = np.rint(direction * (SCALE / float(direction.max()))).astype(np.int64)
-        threshold = math.floor(math.fsum(weights * problem.keep_probability)) + 1
-        _, kept, changed = self._halves.vote(weights, threshold)
-        value = (
-            problem.change_probability * kept - problem.keep_probability * changed
-        ) * self._factor
-        self.votes.append(weights)
-        self.thresholds.append(threshold)
-        self.values.append(value)
-        excess = float(weights @ value)
-        reward = float(weights @ problem.keep_excess)
+    def price(self, direction: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        groups = self._orbits.groups
+        mass = np.where(self._won(direction), self._orbits.chance, 0.0)
+        kept, changed = self._orbits.fates(mass)
+        value = groups.change_probability * kept - groups.keep_probability * changed
+        excess = float(direction @ value)
         if not excess > 0:
             raise SolverError("a vote is won with a probability too small for double precision")
-        bound = float(np.logaddexp(0.0, math.log(reward / excess) + self.shift))
-        return bound, weights, value / problem.keep_excess
+        bound = float(np.logaddexp(0.0, math.log(float(direction @ self.gain) / excess)))
+        self._votes.append(direction)
+        self.columns.append(value * math.exp(self.unit) / self.gain)
+        return bound, direction, self.columns[-1]
+
+    def _won(self, direction: FloatArray) -> npt.NDArray[np.bool_]:
+        need = float(direction @ self._orbits.groups.keep_probability)
+        return np.asarray(self._orbits.kept_sum(direction) > need)
+
+    def excess(self) -> FloatArray:
+        """Return g of every orbit under the mixture, shape (n,)."""
+        total = np.zeros(len(self._orbits.chance))
+        for c in np.flatnonzero(self.mixture):
+            np.add(total, self.mixture[c], out=total, where=self._won(self._votes[c]))
+        return total * math.exp(self.unit)
 
 
-def solve_columns(problem: Problem, *, gap: float = 1e-10) -> ColumnSolution:
-    """Solve to the given gap in nats, or as far as double precision goes.
+def solve_columns(grouped: Orbits, guess: float, *, gap: float = 1e-10) -> ColumnSolution:
+    """Find the law of smallest ε at these levels, without caps or floor.
 
-    Levels from 0.001 to 12 nats beside category counts from 2 to 10,000 can leave the master
-    singular to working precision (1 in 1,000 such designs); prices taken elsewhere lead around it.
+    What is achieved is never above a level and within 1e-13 nats below it.
 
     Args:
-        problem: the levels, all above 0, of at most 22 attributes.
-        gap: stop when the bounds of master and pricing are this close.
+        grouped: the levels, all above 0, by orbit.
+        guess: a lower bound on ε, in nats.
+        gap: stop when the bounds are this close, in nats.
 
     Raises:
-        SolverError: if no feasible mixture is found.
+        SolverError: if no mixture of votes was found that meets the levels.
     """
-    solutions: list[ColumnSolution] = []
-    for inside, in_units in ATTEMPTS:
-        try:
-            solutions.append(_generate(problem, gap, inside, in_units))
-        except SolverError:
-            continue
-        if solutions[-1].upper_bound - solutions[-1].lower_bound <= max(gap, GOOD_ENOUGH):
-            break
-    if not solutions:
+    votes = _Patterns(grouped, guess)
+    votes.generate(gap)
+    if math.isinf(votes.upper):
         raise SolverError("column generation: no feasible mixture was found at these levels")
-    return min(solutions, key=lambda solution: solution.upper_bound - solution.lower_bound)
-
-
-def _generate(problem: Problem, gap: float, inside: float, in_units: bool) -> ColumnSolution:
-    """Generate columns with prices taken this far from the best multipliers to the master's."""
-    k = problem.n_attributes
-    pricing = _Pricing(problem)
-    # "i kept": a vote for every attribute alone, which proves that attribute's own level.
-    first = [problem.attribute_epsilon, *np.eye(k)]
-    pricing.set_unit(max(pricing.price(direction)[0] for direction in first))
-    units = pricing.row_sizes(problem.attribute_epsilon) if in_units else np.ones(k)
-    master = Master(units)
-    best, best_weights = -math.inf, np.zeros(k, dtype=np.int64)
-    pricing.forget()
-    for direction in first:
-        bound, tried, column = pricing.price(direction)
-        master.add(column)
-        if bound > best:
-            best, best_weights = bound, tried
-    center = problem.attribute_epsilon / float(problem.attribute_epsilon @ problem.keep_excess)
-    upper = mark = math.inf
-    stale = 0
-    while len(pricing.votes) < MAX_COLUMNS:
-        duals, weights = master.solve()
-        upper = float(np.logaddexp(0.0, math.log(float(weights.sum())) + pricing.shift))
-        if upper - best <= gap or not duals.any():
-            break
-        if upper - best < 0.9 * mark:
-            mark, stale = upper - best, 0
-        else:
-            stale += 1
-        outer = duals / problem.keep_excess
-        outer /= float(outer @ problem.keep_excess)
-        gained = False
-        for step in (inside, 1.0):
-            direction = center + step * (outer - center)
-            bound, tried, column = pricing.price(direction)
-            master.add(column)
-            if bound > best:
-                best, best_weights, center, gained = bound, tried, direction, True
-            if float(column @ duals) > 1.0 + 1e-9:
-                gained = True  # the master's multipliers are cut off
-                break
-        # The solver's tolerance hides what is left: solve its basis in full.
-        if not gained or stale > 20 + 2 * k:
-            direction = _polished_duals(problem, pricing, units, duals, weights)
-            bound, tried, column = pricing.price(direction)
-            master.add(column)
-            if bound <= best + 1e-13:
-                break
-            best, best_weights, center, stale = bound, tried, direction, 0
-    if np.isinf(upper):
-        raise SolverError("the column generation found no feasible mixture")
-    law = _refined(problem, pricing, units, weights)
-    weights = best_weights.astype(np.float64)
-    return ColumnSolution(law, weights, best, law.ideal_epsilon, len(pricing.votes))
-
-
-def _basis(problem: Problem, pricing: _Pricing, weights: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the columns in use and their v/d, (k, C)."""
-    used = np.flatnonzero(weights > 1e-13 * weights.sum())
-    return used, np.array([pricing.values[c] for c in used]).T / problem.keep_excess[:, None]
-
-
-def _polished_duals(
-    problem: Problem,
-    pricing: _Pricing,
-    units: FloatArray,
-    duals: FloatArray,
-    weights: FloatArray,
-) -> FloatArray:
-    """Return λ ∝ y/d with y the solution of (columns in use)ᵀ y = 1 on the rows with y > 0."""
-    _, values = _basis(problem, pricing, weights)
-    values = values / units[:, None]
-    solved = duals * units
-    rows = solved > 1e-12 * solved.max()
-    for _ in range(2):
-        rest = 1.0 - values[rows].T @ solved[rows]
-        solved[rows] += np.linalg.lstsq(values[rows].T, rest, rcond=1e-14)[0]
-    direction = np.maximum(solved, 0.0) / units / problem.keep_excess
-    return direction / float(direction @ problem.keep_excess)
-
-
-def _refined(
-    problem: Problem, pricing: _Pricing, units: FloatArray, weights: FloatArray
-) -> VoteMixture:
-    """Solve the tight rows for the used columns in full precision, then scale up to be feasible."""
-    used, values = _basis(problem, pricing, weights)
-    chosen = polished(values, weights[used], units)
-    return VoteMixture(
-        tuple(problem.counts.tolist()),
-        np.array([pricing.votes[c] for c in used]),
-        np.array([pricing.thresholds[c] for c in used], dtype=np.int64),
-        chosen * math.exp(pricing.shift),
-        np.ones(problem.n_attributes),
-    )
+    free = np.full(len(grouped.size), np.inf)
+    excess = allowed(grouped, free, votes.excess())  # which only roundings keep from falling
+    kept, changed = keep_masses(grouped, excess)
+    # Σ μ drift g is d and what is too much; what is too little is made up for by a larger g.
+    short = float(((changed - kept) / grouped.groups.keep_excess).max())
+    excess = bring_down(grouped, excess * (1.0 + max(short, 0.0) * (1.0 + 1e-6)))
+    if not met(grouped, excess):
+        raise SolverError("column generation: the mixture of votes misses a level")
+    return ColumnSolution(excess, votes.best, votes.lower, votes.upper)

@@ -20,18 +20,10 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
-from deniable.laws.votes.halves import product_masses
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.patterns.restricted import (
-    allowed,
-    bring_down,
-    keep_masses,
-    met,
-    obeys,
-    solve_restricted,
-)
+from deniable.solvers.patterns.restricted import obeys, solve_restricted
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
@@ -215,11 +207,11 @@ def _optimum(
     # Without restrictions the program is far smaller, and its optimum often obeys them anyway.
     limits, restricted = caps[first], bool(np.isfinite(caps).any()) or floor is not None
     with suppress(SolverError):
-        excess, weights = _by_votes(problem, grouped)
-        if excess is not None and (not restricted or obeys(grouped, excess, limits, floor)):
-            bound, reached = proved(weights), math.log1p(float(excess[0]))
+        votes = solve_columns(grouped, guess)
+        if not restricted or obeys(grouped, votes.excess, limits, floor):
+            bound, reached = proved(votes.weights), math.log1p(float(votes.excess[0]))
             if reached - bound <= _FREE_GAP * reached:
-                return excess, weights, bound
+                return votes.excess, votes.weights, bound
     # Of each group, every orbit but those in which all of it are changed has one.
     edges = round(len(grouped.chance) * float((grouped.size / (grouped.size + 1.0)).sum()))
     if edges > MAX_EDGES:
@@ -240,24 +232,6 @@ def _optimum(
         "linear program: the solver's result did not pass its checks at these levels; "
         "use the heuristic or Kronecker"
     )
-
-
-def _by_votes(problem: Problem, grouped: Orbits) -> tuple[FloatArray | None, FloatArray]:
-    """Return the excess of the best mixture of votes by orbit, None if a level is missed, and λ.
-
-    Averaging over the exchanges of identical attributes keeps levels and optimum.
-    """
-    found = solve_columns(problem, gap=min(1e-10, 1e-11 * float(problem.attribute_epsilon.sum())))
-    orbit = grouped.of_pattern.ravel()
-    mass = product_masses(problem.uniform_keep)
-    excess = np.bincount(orbit, mass * (found.law.density - 1.0)) / np.bincount(orbit, mass)
-    excess = allowed(grouped, np.full(len(grouped.size), np.inf), excess)  # roundings
-    kept, changed = keep_masses(grouped, excess)
-    # Σ μ drift g is d and what is too much; what is too little is made up for by a larger g.
-    short = float(((changed - kept) / grouped.groups.keep_excess).max())
-    excess = bring_down(grouped, excess * (1.0 + max(short, 0.0) * (1.0 + 1e-6)))
-    weights = np.asarray(np.bincount(grouped.group_of, found.weights), dtype=np.float64)
-    return (excess if met(grouped, excess) else None), weights
 
 
 def _solution(

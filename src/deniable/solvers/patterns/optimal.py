@@ -18,16 +18,18 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
-from deniable.laws.patterns import FloatArray
+from deniable.laws.pattern_table import PatternTable
+from deniable.laws.patterns import FloatArray, other_outputs
 from deniable.laws.product import ProductLaw
 from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
 from deniable.solvers.patterns import blends
-from deniable.solvers.patterns.certificate import weighted_bound
+from deniable.solvers.patterns.certificate import best_known_bound, weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
+from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.votes_dual import (
     GOOD_ENOUGH,
     LARGEST_NEWTON,
@@ -37,8 +39,8 @@ from deniable.solvers.patterns.votes_dual import (
 )
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
-MAX_EXACT = 20
-"""Attributes up to which the exact column generation is used (k = 20: under a second)."""
+MAX_EXACT = 16
+"""Attributes up to which the law is a table of all patterns, as `quantize.MOST_IN_TABLE`."""
 
 MANY = 1000
 """Attributes from which λ is tried as whole numbers, too: what is left of a real one by chance, on
@@ -54,7 +56,7 @@ FAINT = 1e-9
 """Levels below this, in nats, are less than what a law may miss another by: the attributes answer
 independently, which costs no more than that."""
 
-Method = Literal["single", "identical", "columns", "vote", "blend", "blocks"]
+Method = Literal["single", "identical", "program", "vote", "blend", "blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,7 @@ def solve(
 
     >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
     >>> solution.method, round(solution.epsilon, 6), 0 <= solution.gap < 1e-8
-    ('columns', 3.278141, True)
+    ('program', 3.278141, True)
     """
     problem = positive_levels(n_categories, attribute_epsilon)
     if problem.n_attributes == 1:
@@ -261,14 +263,33 @@ def _a_hair_below(problem: Problem) -> Problem:
 
 
 def _exactly(problem: Problem, gap: float) -> OptimalSolution:
-    """Generate columns, and land their mixture."""
-    exact = solve_columns(problem, gap=min(gap, 1e-10))
-    try:
-        law = land(problem, exact.law, relative=True)
-    except SolverError:
-        exact = solve_columns(_a_hair_below(problem), gap=min(gap, 1e-10))
-        law = land(problem, exact.law)
-    return _certified(problem, [_whole(problem, law)], exact.weights, "columns")
+    """Mix votes over all patterns, into a table of them."""
+    below = _a_hair_below(problem)  # rounding to the table's integers takes less
+    counts, grouped = problem.counts.tolist(), orbits(below)
+    guess = best_known_bound(counts, below.attribute_epsilon.tolist())
+    found = solve_columns(grouped, guess, gap=gap)
+    part = table_part(counts, grouped, 1.0 + found.excess)
+    shared = (found.weights / grouped.size)[grouped.group_of]
+    return _certified(problem, [part], shared, "program")
+
+
+def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray) -> Part:
+    """Return the table of a density over the orbits, shape (n,), with what it promises: right to
+    parts in 10^12, as exact levels are worked out elsewhere."""
+    counts = other_outputs(tuple(n_categories)).astype(np.float64)
+    law = PatternTable.from_probabilities(tuple(n_categories), orbits.expand(density) * counts)
+    groups, mass = orbits.groups, density * orbits.chance
+    kept, changed = orbits.kept_fraction @ mass, orbits.changed_fraction @ mass
+    level = np.log(kept) + np.log(groups.n_categories - 1.0) - np.log(changed)
+    logs = np.log(density).reshape(tuple((orbits.size + 1).tolist()))
+    given = np.array([np.abs(np.diff(logs, axis=i)).max() for i in range(logs.ndim)])
+    account = Account(
+        math.log(float(density.max() / density.min())) * (1.0 + 1e-12),
+        level[orbits.group_of] * (1.0 + 1e-12),
+        level[orbits.group_of] * (1.0 - 1e-12),
+        given[orbits.group_of],
+    )
+    return Part(tuple(range(len(n_categories))), law, account)
 
 
 def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:

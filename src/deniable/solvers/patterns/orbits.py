@@ -86,6 +86,24 @@ class Orbits:
         size: FloatArray = self.kept_fraction * change + self.changed_fraction * keep
         return size
 
+    def kept_sum(self, weights: FloatArray) -> FloatArray:
+        """Σ of the groups' weights, each times the fraction that an orbit keeps, shape (n,)."""
+        total = np.zeros(1)
+        for i in reversed(range(len(weights))):  # the last axis grows long: ten times faster
+            n = int(self.size[i])
+            total = np.add.outer(weights[i] * np.arange(n, -1, -1) / n, total).ravel()
+        return total
+
+    def fates(self, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mass where an attribute of each group is kept, and where it is changed, (m,) each."""
+        kept, changed = np.empty((2, len(self.size)))
+        for i, n in enumerate(self.size.tolist()):
+            mass = mass.reshape(n + 1, -1)
+            by_count, fraction = mass.sum(axis=1), np.arange(n + 1) / n
+            kept[i], changed[i] = by_count @ fraction[::-1], by_count @ fraction
+            mass = mass.sum(axis=0)
+        return kept, changed
+
     def pair_attenuation(self, first: int, second: int) -> FloatArray:
         """E[h_i h_j | orbit] for attributes i ≠ j of two groups, perhaps the same; shape (n,).
 

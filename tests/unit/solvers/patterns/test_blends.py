@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.blend import VoteBlend
-from deniable.solvers.patterns import blends
+from deniable.solvers.patterns import blends, columns
 from deniable.solvers.patterns.blends import _settled, fit_blend
-from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import fit_vote
 from deniable.solvers.problem import Problem, SolverError, checked_problem
+from unit.solvers.patterns.requests import by_columns
 
 
 def spread(seed: int, k: int) -> Problem:
@@ -25,7 +25,7 @@ def spread(seed: int, k: int) -> Problem:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_blend_meets_the_levels_and_its_bounds_hold_the_exact_optimum(seed: int) -> None:
     problem = spread(seed, 9)
-    exact = solve_columns(problem)
+    exact = by_columns(problem)
     vote = fit_vote(problem)
     blend = fit_blend(problem, vote)
     assert blend.lower_bound <= exact.upper_bound + 1e-9
@@ -56,7 +56,7 @@ def test_where_no_votes_meet_the_levels_that_is_said(monkeypatch: pytest.MonkeyP
 def test_a_blend_is_good_enough_where_votes_stop_helping(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = spread(1, 9)
     vote = fit_vote(problem)
-    monkeypatch.setattr(blends, "PATIENCE", 0)
+    monkeypatch.setattr(columns, "PATIENCE", 0)
     blend = fit_blend(problem, vote, gap=0.0)
     levels = blend.law.moments().levels(problem.counts)
     assert np.all(levels >= problem.attribute_epsilon * (1 - 1e-6))

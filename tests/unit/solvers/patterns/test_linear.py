@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from scipy import optimize
 from deniable.errors import InputError
 from deniable.solvers import highs
 from deniable.solvers.patterns import certificate, closed_form, linear
+from deniable.solvers.patterns.columns import ColumnSolution
 from deniable.solvers.patterns.linear import LinearSolution
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import Restricted
-from deniable.solvers.problem import Problem, SolverError
+from deniable.solvers.problem import SolverError
 from unit.solvers.patterns.programs import least_excess
 
 Instance = tuple[list[int], list[float]]
@@ -316,6 +318,10 @@ def test_too_many_attributes_are_refused_with_the_alternative_named(
         linear.solve([3] * 8, levels, given_rest_cap=[2 * level for level in levels])
 
 
+def no_votes(*_: object) -> NoReturn:
+    raise SolverError("for this test")
+
+
 def test_a_solver_that_fails_is_reported_with_the_alternative_and_never_returns_a_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -324,19 +330,19 @@ def test_a_solver_that_fails_is_reported_with_the_alternative_and_never_returns_
 
     run = highs.run
     monkeypatch.setattr(highs, "run", stalled)
-    monkeypatch.setattr(linear, "_by_votes", lambda *_: (None, np.zeros(0)))
+    monkeypatch.setattr(linear, "solve_columns", no_votes)
     with pytest.raises(SolverError, match="use the heuristic or Kronecker"):
         linear.solve([3, 4, 5], [1.0, 0.5, 2.0])
 
 
 def test_a_law_that_is_not_optimal_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     # The product law keeps every level, so that only the bound can tell.
-    def product(problem: Problem, grouped: Orbits) -> tuple[np.ndarray, np.ndarray]:
+    def product(grouped: Orbits, guess: float) -> ColumnSolution:
         kept = grouped.size - grouped.changed
         excess = np.expm1(kept @ grouped.groups.attribute_epsilon)
-        return excess, grouped.groups.attribute_epsilon
+        return ColumnSolution(excess, grouped.groups.attribute_epsilon, guess, math.inf)
 
-    monkeypatch.setattr(linear, "_by_votes", product)
+    monkeypatch.setattr(linear, "solve_columns", product)
     failed = Restricted("failed", None, np.zeros(3), -math.inf)
     monkeypatch.setattr(linear, "solve_restricted", lambda *_, **__: failed)
     with pytest.raises(SolverError):
@@ -348,7 +354,7 @@ def test_the_program_with_all_rows_agrees_with_the_one_without(
 ) -> None:
     found = instances(8, 60, most=5)
     expected = [linear.solve(*instance).epsilon for instance in found]
-    monkeypatch.setattr(linear, "_by_votes", lambda *_: (None, np.zeros(0)))
+    monkeypatch.setattr(linear, "solve_columns", no_votes)
     for instance, epsilon in zip(found, expected, strict=True):
         solution = linear.solve(*instance)
         check_promises(instance, solution)

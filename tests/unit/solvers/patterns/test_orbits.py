@@ -109,3 +109,13 @@ def test_bringing_a_group_down_is_an_independent_response_for_each_of_its_attrib
     for axis in range(3):
         before = np.moveaxis(np.tensordot(step, before, axes=(1, axis)), 0, axis)
     np.testing.assert_allclose(after, before, rtol=1e-12)
+
+
+def test_sums_over_what_is_kept_and_masses_of_fates_are_those_of_the_fractions() -> None:
+    grouped = orbits(checked_problem(COUNTS, LEVELS))
+    random = np.random.default_rng(0)
+    weights, mass = random.random(len(grouped.size)), random.random(len(grouped.chance))
+    np.testing.assert_allclose(grouped.kept_sum(weights), weights @ grouped.kept_fraction)
+    kept, changed = grouped.fates(mass)
+    np.testing.assert_allclose(kept, grouped.kept_fraction @ mass)
+    np.testing.assert_allclose(changed, grouped.changed_fraction @ mass)

@@ -9,7 +9,6 @@ import pytest
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import votes_dual
 from deniable.solvers.patterns.certificate import weighted_bound
-from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import land
@@ -26,6 +25,7 @@ from deniable.solvers.patterns.votes_dual import (
 )
 from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
+from unit.solvers.patterns.requests import by_columns
 
 
 def request(seed: int, k: int, low: float = 0.3, high: float = 2.0) -> Problem:
@@ -78,7 +78,7 @@ def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: in
 def test_the_bounds_of_a_fit_hold_the_exact_optimum_between_them(seed: int) -> None:
     problem = request(seed, 8 + seed, *((0.3, 2.0), (0.05, 5.0))[seed % 2])
     fit = fit_vote(problem)
-    exact = solve_columns(problem)
+    exact = by_columns(problem)
     assert fit.lower_bound <= exact.upper_bound + 1e-9
     assert fit.upper_bound >= exact.lower_bound - 1e-9
     assert fit.gap == fit.upper_bound - fit.lower_bound

@@ -14,7 +14,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.optimal import Part
+from deniable.solvers.patterns.optimal import Part, table_part
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import quantize
 from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
@@ -123,7 +123,7 @@ class CommonLaw:
                 if found is None:
                     return None
                 fit = found
-            return quantize.table_part(self._counts, sums.orbits, sums.density(fit.ramp))
+            return table_part(self._counts, sums.orbits, sums.density(fit.ramp))
         whole = replace(fit, ramp=fit.ramp._replace(slopes=fit.ramp.slopes[self._group_of]))
         alike = len(fit.ramp.slopes) == 1
         law = quantize.landed(self._aimed, self._caps, whole, alike=alike)

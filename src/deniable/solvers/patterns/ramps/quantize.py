@@ -13,14 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws.pattern_table import PatternTable
-from deniable.laws.patterns import FloatArray, IntArray, other_outputs
+from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
-from deniable.laws.votes.vote_law import Account
 from deniable.solvers.patterns.complement import default_resolution
-from deniable.solvers.patterns.optimal import Part
-from deniable.solvers.patterns.orbits import Orbits
+from deniable.solvers.patterns.optimal import Part, table_part
 from deniable.solvers.patterns.ramps.evaluate import (
     Delivered,
     GridRamps,
@@ -38,25 +35,6 @@ from as fast as one, and written into a record."""
 
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""
-
-
-def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray) -> Part:
-    """Return the table of a density over the orbits, shape (n,), with what it promises: right to
-    parts in 10^12, as exact levels are worked out elsewhere."""
-    counts = other_outputs(tuple(n_categories)).astype(np.float64)
-    law = PatternTable.from_probabilities(tuple(n_categories), orbits.expand(density) * counts)
-    groups, mass = orbits.groups, density * orbits.chance
-    kept, changed = orbits.kept_fraction @ mass, orbits.changed_fraction @ mass
-    level = np.log(kept) + np.log(groups.n_categories - 1.0) - np.log(changed)
-    logs = np.log(density).reshape(tuple((orbits.size + 1).tolist()))
-    given = np.array([np.abs(np.diff(logs, axis=i)).max() for i in range(logs.ndim)])
-    account = Account(
-        math.log(float(density.max() / density.min())),
-        level[orbits.group_of] * (1.0 + 1e-12),
-        level[orbits.group_of] * (1.0 - 1e-12),
-        given[orbits.group_of],
-    )
-    return Part(tuple(range(len(n_categories))), law, account)
 
 
 def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:

@@ -48,7 +48,7 @@ def test_a_table_states_what_enumeration_says() -> None:
     density, account = every.density(ramp), part.account
     np.testing.assert_allclose(account.attribute_epsilon, every.levels(density), rtol=1e-11)
     np.testing.assert_allclose(account.epsilon_given_rest, every.given_rest(density), rtol=1e-11)
-    assert account.epsilon == pytest.approx(math.log(density.max() / density.min()), rel=1e-12)
+    assert account.epsilon == pytest.approx(math.log(density.max() / density.min()), rel=2e-12)
     weights = np.array(part.law.weights) / 2.0**part.law.bits
     np.testing.assert_allclose(weights, density * every.chance / (density @ every.chance))
 
@@ -119,5 +119,5 @@ def test_mixtures_over_tables_are_sums_of_densities() -> None:
     ramps = [RAMP, RAMP._replace(start=0.0)]
     part = tables.part(ramps, [1, 0], np.array([0.25, 0.75]))
     density = 0.25 * sums.density(ramps[1]) + 0.75 * sums.density(ramps[0])
-    assert part.account.epsilon == pytest.approx(-math.log(float(density.min())), rel=1e-12)
+    assert part.account.epsilon == pytest.approx(-math.log(float(density.min())), rel=2e-12)
     assert tables.delivered(0, RAMP).total == pytest.approx(sums.delivered(RAMP).total)
