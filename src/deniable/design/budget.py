@@ -16,7 +16,7 @@ from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import DEFAULT_METHOD, methods_taking
-from deniable.design.solving import Divided, Solution, resolve_caps, solve_apart
+from deniable.design.solving import Divided, resolve_caps, solve_apart
 from deniable.errors import InputError
 from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
 
@@ -137,10 +137,9 @@ def _by_importance(
 
     The variance is that of an unbiased share, averaged over the attribute's categories:
     (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
-    minimised. For ``optimal`` up to 20 attributes this is solved exactly. Elsewhere the levels of
-    that solution (beyond 20 attributes: of its limit for many attributes) give the ratios, and the
-    largest scale that keeps the budget is searched for. Attributes that are alike get one level:
-    the solution's differ by what rounding left.
+    minimised. The levels of the best law without caps and floor (beyond 20 different attributes: of
+    its limit for many attributes) give the ratios, and the largest scale that keeps the budget is
+    searched for; under ``optimal`` that is about 1.
     """
     from deniable.solvers.patterns import importance as solver
 
@@ -149,23 +148,10 @@ def _by_importance(
     aim = budget * (1 - 1e-12) - 1e-11
     limits = None if np.all(caps == math.inf) else caps.tolist()
     try:
-        capped = "caps" in designs.method.takes  # by which the optimum's law is not the answer
-        solution = solver.solve(
-            designs.task.n_categories, aim, costs, at_most=limits, with_law=not capped
-        )
+        solution = solver.solve(designs.task.n_categories, aim, costs, at_most=limits)
     except SolverError as error:
         raise InputError(str(error)) from None
-    if solution.law is not None:
-        # Where caps bind, own responses brought that law down to them, and the optimum at the
-        # levels that came out is below it. Elsewhere the two agree; its λ is the best proof.
-        alone = designs.solve(solution.attribute_epsilon.tolist())
-        result = designs.of(Solution.one(solution.law, alone.weights))
-        rival = designs.of(alone)
-        if rival.epsilon < result.epsilon * (1 - _NEAR):
-            result = rival
-        if result.epsilon <= budget:
-            return result
-    levels = _alike(solution.attribute_epsilon, sizes, np.asarray(importance), caps)
+    levels = solution.attribute_epsilon
     spent = _at_once(designs, budget, levels, caps, 1.0)
     rest = resolve_caps(designs.task.given_rest, (math.inf,) * len(caps)) or (None,)
     most = np.minimum(caps, [math.inf if cap is None else cap for cap in rest])
@@ -300,13 +286,6 @@ def _loses_nothing(
 def _unrequested(design: Design) -> Design:
     """Say of a design that its levels came out of the division: nobody requested them."""
     return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
-
-
-def _alike(levels: NDArray[np.float64], *properties: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the levels, each the mean over the attributes with the same properties."""
-    kinds = np.unique(np.stack(properties), axis=1, return_inverse=True)[1].ravel()
-    mean: NDArray[np.float64] = np.bincount(kinds, levels) / np.bincount(kinds)
-    return mean[kinds]
 
 
 def _at_once(

@@ -1,4 +1,4 @@
-"""The budget given, and how much each attribute matters: the most useful law of that record level.
+"""The budget given, and how much each attribute matters: the best levels of that record level.
 
 Minimise F = Σ_i c_i/φ_i² over all laws of record level ε, φ_i = (p_i − r_i)/(1 − r_i): the variance
 of an unbiased marginal of attribute i falls as 1/φ_i². (For the variance averaged over its cells
@@ -17,9 +17,9 @@ lower bound on F is
 
 so the gap is known at every step. The proof is docs/proofs/optimal.md, Theorem 11.
 
-Beyond `MAX_EXACT` attributes only levels are chosen, from the limit of many attributes. There the
-record's level is K = Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, and a correction that varies
-slowly; so stationarity reads 2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for all, and μ is chosen for
+Beyond `MAX_PATTERNS` the levels are those of the limit of many attributes. There the record's level
+is K = Σ KL(p_i ‖ r_i), whose derivative by p_i is ε_i, and a correction that varies slowly; so
+stationarity reads 2 cost_i/(p_i − r_i)³ = μ ε_i with one μ for all, and μ is chosen for
 
     ε ≈ ln(1 + e^K Σ ε_i d_i/(σ/√(2π) − σ² e^{σ²/2} Φ(−σ))),   σ² = Σ ε_i² p_i (1 − p_i),
 
@@ -29,7 +29,7 @@ multiples of these levels.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import clarabel
 import numpy as np
@@ -37,9 +37,8 @@ from scipy import sparse
 from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
-from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.halves import Halves
-from deniable.laws.votes.mixture import VoteMixture
+from deniable.laws.patterns import FloatArray
+from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.problem import (
     MAX_LEVEL,
     Problem,
@@ -48,17 +47,12 @@ from deniable.solvers.problem import (
     optional_limits,
 )
 
-MAX_EXACT = 20
-"""Up to so many attributes the optimal law itself is found, and not only its levels."""
+MAX_PATTERNS = 1 << 20
+"""So many patterns, up to exchange of attributes that are alike, are summed over: at small totals
+the limit's levels add up to 1 to 3 % less still at 20 different attributes."""
 
-_SCALE = 2.0**40
-"""The largest integer weight of a vote."""
-
-_TOLERANCE, _MAX_VOTES = 1e-8, 400
+_TOLERANCE, _MAX_VOTES = 1e-6, 400
 """The relative gap at which the search ends, and votes after which it is given up."""
-
-_NEGLIGIBLE = 1e-12
-"""Votes with a smaller part in the mixture are left out."""
 
 _INSIDE = 0.3
 """How far from the λ of the best bound to that of the program votes are asked for, too: with the
@@ -67,27 +61,19 @@ program's alone it takes up to twice as many programs."""
 
 @dataclass(frozen=True, eq=False)
 class ImportanceSolution:
-    """Levels that make the most of a budget, and up to `MAX_EXACT` attributes their law.
+    """Levels that make the most of a budget.
 
     Attributes:
-        attribute_epsilon: ε_i in nats, shape (k,): of the law as drawn, rounded up; beyond
-            `MAX_EXACT` attributes, levels that cost about the budget.
-        law: its record level as drawn is at most the budget; None beyond `MAX_EXACT`, and where
-            levels alone are wanted.
+        attribute_epsilon: ε_i in nats, shape (k,); their law costs the budget up to `MAX_PATTERNS`
+            patterns, and about the budget beyond.
         objective: Σ c_i/φ_i² at these levels.
         lower_bound: what no law of this record level and these caps is below, not rounded; None
-            beyond `MAX_EXACT`.
+            beyond `MAX_PATTERNS`.
     """
 
     attribute_epsilon: FloatArray
-    law: VoteMixture | None
     objective: float
     lower_bound: float | None
-
-    @property
-    def keep_probability(self) -> FloatArray | None:
-        """p_i of the law, shape (k,), or None if there is none."""
-        return None if self.law is None else self.law.moments().keep
 
 
 def solve(
@@ -95,17 +81,14 @@ def solve(
     epsilon: float,
     importance: Sequence[float],
     at_most: Sequence[float | None] | None = None,
-    *,
-    with_law: bool = True,
 ) -> ImportanceSolution:
-    """Find the law of record level ε, or levels for one, that minimise Σ c_i/φ_i².
+    """Find the levels of a law of record level ε that minimise Σ c_i/φ_i².
 
     Args:
         n_categories: a_i, shape (k,).
         epsilon: record level in nats, above 0 and at most `MAX_LEVEL`.
         importance: c_i > 0, shape (k,).
         at_most: for each attribute an upper bound on ε_i in nats, or None for none; shape (k,).
-        with_law: whether the law is wanted; its levels alone, not rounded, take less time.
 
     Raises:
         InputError: if the lengths differ or a number is out of its range.
@@ -127,24 +110,29 @@ def solve(
     caps = _caps(k, at_most)
     r = 1.0 / a
     cost = weights * (1.0 - r) ** 2
-    if k > MAX_EXACT:
+    caps = np.minimum(caps, epsilon)  # no attribute's level is above the record's
+    grouped = _alike(n_categories, cost, caps)
+    bound = None
+    if grouped is None:
         levels = _limit_levels(n_categories, epsilon, cost, caps)
         gain = checked_problem(n_categories, levels.tolist()).keep_excess
-        return ImportanceSolution(levels, None, float((cost / gain**2).sum()), None)
-    # ε as drawn is a few units in the last place above the law's own.
-    height = epsilon * (1.0 - 1e-12)
-    top = checked_problem(n_categories, np.minimum(caps, MAX_LEVEL).tolist()).keep_excess
-    mixture, bound = _decomposition(a.astype(np.int64), height, cost, top)
-    if not with_law:
-        moments = mixture.moments()
-        levels = np.minimum(moments.levels(a.astype(np.int64)), np.minimum(caps, epsilon))
-        gain = np.minimum(moments.gain, top)
-        return ImportanceSolution(levels, None, float((cost / gain**2).sum()), bound)
-    height -= max(0.0, mixture.account.epsilon - epsilon) + mixture.drawing_slack
-    law = _capped(mixture.at_height(height), caps)
-    levels = law.account.attribute_epsilon
-    gain = law.moments().gain
-    return ImportanceSolution(levels, law, float((cost / gain**2).sum()), bound)
+    else:
+        _, first = np.unique(grouped.group_of, return_index=True)
+        top = checked_problem(n_categories, caps.tolist()).keep_excess
+        best, bound = _decomposition(grouped, epsilon, cost[first] * grouped.size, top[first])
+        with np.errstate(divide="ignore"):  # where nothing changes any more
+            reached = np.log1p(grouped.groups.n_categories * best[0] / best[1])
+        levels = np.minimum(reached, caps[first])[grouped.group_of]
+        gain = np.minimum(best[0], top[first])[grouped.group_of]
+    return ImportanceSolution(levels, float((cost / gain**2).sum()), bound)
+
+
+def _alike(n_categories: Sequence[int], cost: FloatArray, caps: FloatArray) -> Orbits | None:
+    """Return the patterns up to exchange of attributes that are alike; None if they are many."""
+    kinds = list(zip(n_categories, cost.tolist(), caps.tolist(), strict=True))
+    if math.prod(kinds.count(kind) + 1 for kind in set(kinds)) > MAX_PATTERNS:
+        return None
+    return orbits(checked_problem(n_categories, [1.0] * len(kinds)), kinds)
 
 
 def _caps(k: int, at_most: Sequence[float | None] | None) -> FloatArray:
@@ -157,27 +145,30 @@ def _caps(k: int, at_most: Sequence[float | None] | None) -> FloatArray:
 
 
 def _decomposition(
-    n_categories: IntArray, height: float, cost: FloatArray, top: FloatArray
-) -> tuple[VoteMixture, float]:
-    """Return the best mixture of votes of this height, and the lower bound on F."""
-    r = 1.0 / n_categories
-    oracle = _Oracle(r, math.expm1(height))
+    grouped: Orbits, height: float, cost: FloatArray, top: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the best mixture of votes of this height, and the lower bound on F.
+
+    By groups of attributes that are alike: the cost is of all in the group, shape (m,). Of the
+    mixture gains p − r and change probabilities are returned, shape (2, m).
+    """
+    oracle = _Oracle(grouped, math.expm1(height))
     # Votes have gains ≥ 0, and "i kept" a positive one of attribute i: so has their mixture.
-    uniform = np.zeros(len(r))
-    gains = [oracle.ask(direction, uniform) for direction in [np.sqrt(cost), *np.eye(len(r))]]
+    uniform = np.zeros(len(cost))
+    votes = [oracle.ask(direction, uniform) for direction in [np.sqrt(cost), *np.eye(len(cost))]]
     best, best_bound = None, 0.0
-    while len(gains) < _MAX_VOTES:
-        columns = np.array(gains)
-        mixture, slope = _best_mixture(columns, cost, top)
-        gain = mixture @ columns
+    while len(votes) < _MAX_VOTES:
+        columns = np.array(votes)
+        mixture, slope = _best_mixture(columns[:, 0], cost, top)
+        gain = mixture @ columns[:, 0]
         objective = float((cost / np.minimum(gain, top) ** 2).sum())
         for direction in [slope] if best is None else [slope, best + _INSIDE * (slope - best)]:
-            gains.append(oracle.ask(direction, gain))
-            bound = _lower_bound(direction, cost, top, float(direction @ gains[-1]))
+            votes.append(oracle.ask(direction, gain))
+            bound = _lower_bound(direction, cost, top, float(direction @ votes[-1][0]))
             if bound > best_bound:
                 best, best_bound = direction, bound
         if objective - best_bound <= _TOLERANCE * objective:
-            return oracle.law(n_categories, mixture), best_bound
+            return np.tensordot(mixture, columns, axes=1), best_bound
     raise SolverError("importance: the search did not settle; ask for levels instead")
 
 
@@ -234,61 +225,32 @@ def _best_mixture(
 
 
 class _Oracle:
-    """Votes of one height that say most about λ, and their laws' gains p − r."""
+    """Votes of one height that say most about λ, and what their laws tell."""
 
-    def __init__(self, uniform_keep: FloatArray, excess: float) -> None:
-        self._keep, self._excess = uniform_keep, excess
-        self._halves = Halves(uniform_keep)
-        self._votes: list[tuple[IntArray, int, float]] = []
+    def __init__(self, grouped: Orbits, excess: float) -> None:
+        self._orbits, self._excess = grouped, excess
 
     def ask(self, direction: FloatArray, known: FloatArray) -> FloatArray:
-        """Return the gains of the law that maximises direction·p, shape (k,).
+        """Return the gains of the law that maximises direction·p, and what it changes, (2, m).
 
         Args:
             direction: λ.
             known: gains of a law of this height, which the search starts from.
         """
-        weights = np.rint(direction * (_SCALE / float(direction.max()))).astype(np.int64)
-        r = self._keep
-        value = float(weights @ (r + known)) * (1.0 - 1e-14)  # t may be no higher than the best
-        best: tuple[float, int, float, FloatArray] | None = None
+        r, chance = self._orbits.groups.uniform_keep, self._orbits.chance
+        kept_sum = self._orbits.kept_sum(direction)
+        value = float(direction @ (r + known)) * (1.0 - 1e-14)  # t is no higher than the best
+        best, told = -math.inf, np.empty((2, len(r)))
         for _ in range(60):  # Dinkelbach: t rises to the value of the best vote, and stops there
-            threshold = math.floor(value) + 1
-            won, kept, changed = self._halves.vote(weights, threshold)
-            normalizer = 1.0 + self._excess * won
+            kept, changed = self._orbits.fates(np.where(kept_sum > value, chance, 0.0))
+            normalizer = 1.0 + self._excess * float(kept[0] + changed[0])
             gain = self._excess * ((1.0 - r) * kept - r * changed) / normalizer
-            new = float(weights @ (r + gain))
-            if best is not None and new <= best[0] * (1 + 1e-15):
+            new = float(direction @ (r + gain))
+            if new <= best * (1 + 1e-15):
                 break
-            best, value = (new, threshold, normalizer, gain), new
-        assert best is not None
-        self._votes.append((weights, best[1], best[2]))
-        return best[3]
-
-    def law(self, n_categories: IntArray, mixture: FloatArray) -> VoteMixture:
-        """Return Σ_c β_c (1 + (M−1) 1_{D_c})/Z_c as one law: m_c ∝ β_c/Z_c, Σ m_c = M − 1."""
-        used = np.flatnonzero(mixture > _NEGLIGIBLE)
-        parts = np.array([mixture[j] / self._votes[j][2] for j in used])
-        return VoteMixture(
-            tuple(n_categories.tolist()),
-            np.array([self._votes[j][0] for j in used]),
-            np.array([self._votes[j][1] for j in used], dtype=np.int64),
-            self._excess * parts / parts.sum(),
-            np.ones(len(n_categories)),
-        )
-
-
-def _capped(law: VoteMixture, caps: FloatArray) -> VoteMixture:
-    """Bring levels above their caps down by own responses."""
-    promised = law.account
-    over = promised.attribute_epsilon > caps
-    if not over.any():
-        return law
-    margin = 2.0 * (promised.attribute_epsilon - promised.attribute_epsilon_floor)
-    target = np.where(over, np.maximum(caps - margin, 0.0), 1.0)
-    target_gain = checked_problem(law.n_categories, target.tolist()).keep_excess
-    retention = np.where(over, target_gain / law.moments().gain, 1.0)
-    return replace(law, retention=np.minimum(retention, 1.0))
+            best = value = new
+            told = np.array([gain, (1.0 - r + self._excess * changed) / normalizer])
+        return told
 
 
 def _limit_levels(
@@ -299,17 +261,16 @@ def _limit_levels(
     Two nested bisections of monotone functions: over ln const, and within it over all ln ε_i.
     """
     a = np.asarray(n_categories, dtype=np.float64)
-    largest = np.minimum(caps, epsilon)  # no attribute's level is above the record's
 
     def at(log_constant: float) -> FloatArray:
-        low, high = np.full(len(a), math.log(1e-12)), np.log(largest)
+        low, high = np.full(len(a), math.log(1e-12)), np.log(caps)
         for _ in range(60):
             middle = 0.5 * (low + high)
             lift = np.expm1(np.exp(middle))
             gain = (a - 1.0) * lift / (a * (lift + a))
             short = middle + 3.0 * np.log(gain) - np.log(cost) < log_constant
             low, high = np.where(short, middle, low), np.where(short, high, middle)
-        return np.asarray(np.minimum(np.exp(0.5 * (low + high)), largest))
+        return np.asarray(np.minimum(np.exp(0.5 * (low + high)), caps))
 
     # Where one level is the record's, the others rise until the limit is above it.
     low, high = -120.0, 120.0
