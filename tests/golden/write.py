@@ -83,7 +83,6 @@ MECHANISMS = {
     "--attribute-epsilon sex=1,blood=1.5 --method optimal",
     "bistochastic-matrix": "design --schema schema.toml --lambda 0.6 --matrix age=mixing.json",
     "designed-matrix": "frontier pick front --privacy 0.3 --name age --schema schema.toml",
-    "mixed-votes": "design --categories 5,3,4,2 --attribute-epsilon 1,2,0.5,1.5 --method optimal",
     "gated-sum-vote": f"design --categories {ALIKE} --attribute-epsilon {ONES} --method optimal",
     "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2,2,2,2,2 --attribute-epsilon "
     f"{SEVENTEEN} --method balanced",

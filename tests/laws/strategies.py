@@ -20,7 +20,6 @@ from deniable.laws import (
 )
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
 
 MAX_RECORDS = 40
 
@@ -99,17 +98,6 @@ def gated_sum_laws(draw: st.DrawFn, n: Sequence[int]) -> GatedSum:
 
 
 @st.composite
-def mixed_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteMixture:
-    k, n_votes = len(n), draw(st.integers(1, 4))
-    votes = np.array([[draw(st.integers(0, 60)) for _ in n] for _ in range(n_votes)])
-    votes[:, draw(st.integers(0, k - 1))] += 1
-    thresholds = np.array([draw(st.integers(1, int(total))) for total in votes.sum(axis=1)])
-    multipliers = np.array([draw(st.sampled_from([1e-3, 1.0, 7.5, 1e9])) for _ in range(n_votes)])
-    retention = draw(retentions(k))
-    return VoteMixture(tuple(n), votes, thresholds, multipliers, retention)
-
-
-@st.composite
 def blended_votes_laws(draw: st.DrawFn, n: Sequence[int]) -> VoteBlend:
     k, n_votes = len(n), draw(st.integers(1, 3))
     heights = st.sampled_from([1e-3, 0.5, 2.0, 8.0, 40.0])
@@ -151,7 +139,7 @@ def matrix_channels(draw: st.DrawFn, n: int) -> MatrixChannel:
 
 def bounded_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     """Any law whose promises are bounds."""
-    return st.one_of(gated_sum_laws(n), mixed_votes_laws(n), blended_votes_laws(n))
+    return st.one_of(gated_sum_laws(n), blended_votes_laws(n))
 
 
 def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:

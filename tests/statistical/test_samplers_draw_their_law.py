@@ -22,7 +22,6 @@ from deniable.laws import (
 )
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws import brute_force as oracle
@@ -87,17 +86,6 @@ def ramp(n_categories: tuple[int, ...]) -> GatedSum:
     return GatedSum(n_categories, 4 + numbers % 3, dither, "ramp", *shape, np.ones(k))
 
 
-def votes(n_categories: tuple[int, ...]) -> VoteMixture:
-    """Three votes of different weights, and retention."""
-    k = len(n_categories)
-    numbers = np.arange(k)
-    weights = np.array([3 + numbers % 4, 2 + numbers[::-1] % 3, np.ones(k, dtype=np.int64)])
-    thresholds = (weights.sum(axis=1) + 1) // 2
-    retention = np.where(numbers % 3 == 2, 0.8, 1.0)
-    multipliers = np.array([4.0, 2.0, 7.0])
-    return VoteMixture(n_categories, weights, thresholds, multipliers, retention)
-
-
 def blend(n_categories: tuple[int, ...]) -> VoteBlend:
     """Two soft votes of different weights, and retention."""
     k = len(n_categories)
@@ -112,7 +100,6 @@ MECHANISMS = {
     "blended votes": one_block(blend((3, 2, 3))),
     "dithered vote": one_block(dithered_vote((3, 2, 3))),
     "ramp": one_block(ramp((3, 2, 3))),
-    "mixed votes": one_block(votes((3, 2, 3))),
     "product": one_block(ProductLaw.from_levels((3, 2, 3), (1.0, 0.7, 1.0))),
     "product of one binary attribute": one_block(ProductLaw((2,), 5, (25,))),
     "product of one attribute": one_block(ProductLaw.from_levels((5,), (2.0,))),
@@ -191,7 +178,7 @@ def test_every_planted_defect_is_seen_in_the_cells(name: str) -> None:
     "name",
     [
         *("product", "pattern table", "single-change mixture"),
-        *("dithered vote", "mixed votes", "blended votes"),
+        *("dithered vote", "blended votes"),
     ],
 )
 def test_every_kind_of_defect_was_planted_in_every_kind_of_law(name: str) -> None:
@@ -346,7 +333,6 @@ PATTERNS: dict[str, Law] = {
     "table of thirteen, by its guide": patterned(13, 24),
     "dithered vote of eight": dithered_vote((3, 2, 5, 2, 4, 3, 2, 3)),
     "ramp of eight": ramp((3, 2, 5, 2, 4, 3, 2, 3)),
-    "mixed votes of eight": votes((3, 2, 5, 2, 4, 3, 2, 3)),
     "blended votes of eight": blend((3, 2, 5, 2, 4, 3, 2, 3)),
     "mixture of eight": SingleChangeMixture(
         (3, 2, 5, 2, 4, 3, 2, 3), 10, 400, 300, (20, 30, 40, 50, 60, 70, 24, 30)

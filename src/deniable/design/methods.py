@@ -21,7 +21,6 @@ from deniable.laws import (
     PublishedForms,
     SingleChangeMixture,
     VoteBlend,
-    VoteMixture,
 )
 
 LP_MAX_ATTRIBUTES = 12
@@ -51,9 +50,7 @@ def _inputs(*names: Input) -> frozenset[Input]:
     return frozenset({"levels", "total", *names})
 
 
-_SEARCHED = frozenset(
-    law.family for law in (PatternTable, ProductLaw, GatedSum, VoteMixture, VoteBlend)
-)
+_SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
 """Families that a search for the smallest ε ends with."""
 
 METHODS: dict[str, MethodSpec] = {

@@ -20,7 +20,6 @@ from deniable.laws.product import ProductLaw
 from deniable.laws.single_change import SingleChangeMixture
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
 
 FAMILIES: dict[str, type[Law]] = {
     law.family: law
@@ -35,7 +34,6 @@ FAMILIES: dict[str, type[Law]] = {
         InvariantChannel,
         VoteBlend,
         GatedSum,
-        VoteMixture,
         PublishedForms,
     )
 }
@@ -84,6 +82,5 @@ __all__ = [
     "ResponseLaw",
     "SingleChangeMixture",
     "VoteBlend",
-    "VoteMixture",
     "law_from_plain",
 ]

@@ -133,7 +133,7 @@ DEFECTS = {
     "what is replaced is drawn only if it is used": (
         "choose(retention[i], 1 - retention[i], source) ? shift : anything",
         "choose(1 - retention[i], retention[i], source) ? anything : shift",
-        "mixture",
+        "blend",
     ),
 }
 

@@ -24,10 +24,9 @@ from deniable.laws import (
     ProductLaw,
     SingleChangeMixture,
     VoteBlend,
-    VoteMixture,
 )
 from deniable.laws.law import Sampler
-from deniable.laws.votes.sampling import SumSampler, TableSampler, VoteSampler
+from deniable.laws.votes.sampling import VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.schema import Schema
@@ -45,7 +44,6 @@ def laws() -> dict[str, Law]:
     vote = GatedSum(n, np.array([3, 2, 4]), np.zeros(3), "vote", 4.5, 1.0, 2.0, ones)
     other = GatedSum(n, np.array([0, 5, 1]), theta, "vote", 2.0, 1.0, 2.0, ones)
     steep = GatedSum(n, np.array([1, 1, 1]), np.zeros(3), "vote", 2, 1, 599.0, ones)
-    wide = np.array([1 << 52, (1 << 52) - 1, (1 << 52) - 3])
     k12 = np.arange(7, 19)
     ramp = GatedSum(n, np.array([30, 20, 41]), theta, "ramp", 11.5, 60.0, 5.0, ones)
     twelve = GatedSum((5,) * 12, k12, np.linspace(0, 0.9, 12), "ramp", 20.0, 90.0, 6.0, np.ones(12))
@@ -73,12 +71,6 @@ def laws() -> dict[str, Law]:
         "vote, steep": steep,
         "ramp": replace(ramp, retention=half),
         "ramp, twelve": twelve,
-        "mixture": VoteMixture(
-            n, np.array([[3, 2, 4], [0, 1, 1]]), np.array([5, 1]), np.array([0.75, 1e9]), half
-        ),
-        "mixture, large weights": VoteMixture(
-            n, np.array([wide]), np.array([(1 << 53) - 1]), np.array([3.0]), ones
-        ),
         "blend": VoteBlend((vote, other), np.array([0.75, 1e-9]), half),
         "blend, of several heights": VoteBlend((ramp, vote), np.array([0.5, 2.0]), half),
         "blend, even": VoteBlend((vote, other, vote), np.array([1.0, 3.0, 0.1]), ones),
@@ -150,12 +142,8 @@ def boundaries(law: Law) -> Iterator[int]:
     if not isinstance(sampler, VoteSampler):
         return
     found = [choice for choice in sampler._retained if choice is not None]
-    patterns = sampler._patterns
-    if isinstance(patterns, SumSampler):
-        for stage in patterns._built():
-            found += [stage._change, stage._dither]
-    elif isinstance(patterns, TableSampler):
-        found += patterns.choices
+    for stage in sampler._patterns._built():
+        found += [stage._change, stage._dither]
     for choice in found[:40]:
         for state in range(min(4, choice.n_states)):
             yes = choice.probability(state)

@@ -12,7 +12,7 @@ from deniable.design.record import mechanism_from_plain, read_design
 from deniable.errors import InputError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-NAMES = ["product", "joint", "mixed-votes", "gated-sum-ramp", "designed-matrix"]
+NAMES = ["product", "joint", "gated-sum-ramp", "designed-matrix"]
 
 
 def plain_of(name: str) -> dict[str, Any]:

@@ -286,50 +286,6 @@ function votesAccount({ sizes, retention }, votes, shares) {
   };
 }
 
-function mixtureAccount(law) {
-  const { sizes, retention } = law;
-  const k = sizes.length;
-  const bit = (i) => 1 << (k - 1 - i);
-  const f = Float64Array.from(law.patterns.density);
-  positions(law).filter((i) => retention[i] < 1).forEach((i) => {
-    const r = 1 / sizes[i];
-    for (let s = 0; s < f.length; s++) {
-      if (s & bit(i)) continue;
-      const [kept, changed] = [f[s], f[s | bit(i)]];
-      const blur = (1 - retention[i]) * (r * kept + (1 - r) * changed);
-      f[s] = retention[i] * kept + blur;
-      f[s | bit(i)] = retention[i] * changed + blur;
-    }
-  });
-  let q = new Float64Array([1]);
-  for (const a of sizes) {
-    const finer = new Float64Array(2 * q.length);
-    q.forEach((mass, s) => {
-      finer[2 * s] = mass / a;
-      finer[2 * s + 1] = mass * ((a - 1) / a);
-    });
-    q = finer;
-  }
-  q.forEach((mass, s) => (q[s] = mass * f[s]));
-  const sum = (i, changed) =>
-    q.reduce((all, mass, s) => ((s & bit(i)) !== 0 === changed ? all + mass : all), 0);
-  const roundings = STEP_ROUNDINGS * k + 8 * k + law.patterns.votes + 16;
-  const slack = 2.02 * roundings * UNIT;
-  const wrong = 2.02 * (roundings + f.length) * UNIT;
-  const logs = f.map(Math.log);
-  const kept = positions(law).map((i) => sum(i, false));
-  const changed = positions(law).map((i) => sum(i, true));
-  return {
-    epsilon: most(logs) - least(logs) + slack,
-    alone: sizes.map((a, i) => Math.abs(Math.log((kept[i] * (a - 1)) / changed[i])) + wrong),
-    rest: positions(law).map((i) =>
-      most(logs.map((log, s) => (s & bit(i) ? 0 : Math.abs(log - logs[s | bit(i)])))) + slack,
-    ),
-    keep: kept.map((mass, i) => mass / (mass + changed[i])),
-    bounded: true,
-  };
-}
-
 const ACCOUNTS = {
   product: productAccount,
   patterns: patternAccount,
@@ -342,7 +298,6 @@ const ACCOUNTS = {
     keep: law.sizes.map(() => 1),
   }),
   "gated sum": (law) => votesAccount(law, [law.patterns], [1]),
-  mixture: mixtureAccount,
   blend: (law) => votesAccount(law, law.patterns.parts, law.patterns.shares),
 };
 

@@ -3,7 +3,7 @@
 import { Categorical, choose, settled, uniform } from "./categorical.js";
 import { doublesFromBase64, hexDouble, hexInteger } from "./numbers.js";
 import { bigWord } from "./randomness.js";
-import { Blend, GatedSum, Mixture } from "./votes.js";
+import { Blend, GatedSum } from "./votes.js";
 
 /** What the record says of a block, read: sizes, integers, tables. */
 export function readBlock(plain, gates, sizes) {
@@ -155,7 +155,6 @@ const LAWS = {
   "designed matrix": matrix,
   identity: (plain, sizes) => ({ kind: "identity", sizes, draw: (codes) => [...codes] }),
   "gated-sum": voted("gated sum", (plain, sizes, gates) => new GatedSum(plain, sizes, gates[0])),
-  "mixed-votes": voted("mixture", (plain, sizes) => new Mixture(plain, sizes)),
   "blended-votes": voted("blend", (plain, sizes, gates) => new Blend(plain, sizes, gates)),
 };
 

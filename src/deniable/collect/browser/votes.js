@@ -1,4 +1,4 @@
-// Patterns of weighted votes: sections "Gated sums", "Mixtures" and "Blends" of
+// Patterns of weighted votes: sections "Gated sums" and "Blends" of
 // docs/drawing-protocol.md. Additions, multiplications and divisions of doubles, in the order of
 // the specification; no exponential: the gate comes as a table.
 
@@ -108,67 +108,6 @@ export class GatedSum {
       s = clamp(changed ? s : s + gain, low, high);
       i += 1;
       yield changed;
-    }
-  }
-}
-
-/** The density of every pattern of a mixture of votes before retention, in C order. */
-export function mixtureDensity(plain, k) {
-  const density = new Float64Array(1 << k).fill(1);
-  plain.votes.forEach((vote, c) => {
-    const weights = vote.map(hexInteger);
-    const total = weights.reduce((sum, weight) => sum + weight, 0n);
-    const exact = total >= 1n << 53n;
-    const values = exact ? weights : weights.map(Number);
-    const threshold = exact ? hexInteger(plain.thresholds[c]) : Number(hexInteger(plain.thresholds[c]));
-    const multiplier = hexDouble(plain.multipliers[c]);
-    if (weights.length !== k || !(multiplier > 0)) throw new Error("a vote does not fit");
-    let sums = [exact ? 0n : 0];
-    for (const weight of values) sums = sums.flatMap((sum) => [sum + weight, sum]);
-    sums.forEach((sum, pattern) => {
-      if (sum >= threshold) density[pattern] += multiplier;
-    });
-  });
-  return density;
-}
-
-/** Patterns of a mixture of votes, along the binary tree of all patterns. */
-export class Mixture {
-  constructor(plain, sizes) {
-    if (sizes.length > 20) throw new Error("a mixture has too many attributes");
-    this.votes = plain.votes.length;
-    this.density = mixtureDensity(plain, sizes.length);
-    let least = Infinity;
-    let largest = 0;
-    for (const value of this.density) {
-      if (value < least) least = value;
-      if (value > largest) largest = value;
-    }
-    const scale = Math.sqrt(least * largest);
-    let back = this.density.map((value) => value / scale);
-    this.levels = [];
-    for (let i = sizes.length - 1; i >= 0; i--) {
-      const a = sizes[i];
-      const half = back.length / 2;
-      const kept = new Float64Array(half);
-      const changed = new Float64Array(half);
-      const joined = new Float64Array(half);
-      for (let s = 0; s < half; s++) {
-        kept[s] = back[2 * s] / a;
-        changed[s] = back[2 * s + 1] * ((a - 1) / a);
-        joined[s] = changed[s] + kept[s];
-      }
-      this.levels.unshift([changed, kept]);
-      back = joined;
-    }
-  }
-
-  *walk(source) {
-    let prefix = 0;
-    for (const [changed, kept] of this.levels) {
-      const yes = choose(changed[prefix], kept[prefix], source);
-      prefix = 2 * prefix + (yes ? 1 : 0);
-      yield yes;
     }
   }
 }

@@ -52,9 +52,8 @@ class PlainBlend(PlainLaw, tag="blended-votes"):
 class VoteBlend(VoteLaw):
     """A uniform record, reweighted by several votes or ramps over which attributes it keeps.
 
-    Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote; for more attributes
-    than :class:`~deniable.laws.votes.mixture.VoteMixture` can hold. The formulas are in the
-    module's heading.
+    Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote. The formulas are in
+    the module's heading.
 
     Args:
         parts: gates over the same attributes, without retention of their own.

@@ -28,7 +28,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -370,100 +370,6 @@ class SumSampler:
         return float(most), float(least)
 
 
-class TableSampler:
-    """Draws patterns of a law given by its density over all 2^k patterns, along the binary tree.
-
-    The same argument as in the module's heading, with the prefix of the pattern for a state.
-
-    Args:
-        n_categories: a_i, shape (k,).
-        density: f of every pattern on any scale, flattened in C order, shape (2^k,).
-    """
-
-    def __init__(self, n_categories: Sequence[int], density: FloatArray) -> None:
-        self._n_categories = tuple(n_categories)
-        back = density / math.sqrt(float(density.min()) * float(density.max()))
-        weights = []
-        for a in reversed(n_categories):
-            kept, changed = back[0::2] / a, back[1::2] * ((a - 1) / a)
-            weights.append((changed, kept))
-            back = changed + kept
-        self._weights = weights[::-1]
-        self.choices = [Choice(*both, None) for both in self._weights]
-
-    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
-        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
-        prefix = np.zeros(count, dtype=np.int64)
-        for choice in self.choices:
-            changed = choice.draw(prefix, source)
-            prefix = 2 * prefix + changed
-            yield changed
-
-    def words_agree(self) -> bool:
-        """Return whether all choices are made by their own probabilities."""
-        return all(
-            choice.draws_by(*both) for choice, both in zip(self.choices, self._weights, strict=True)
-        )
-
-    def exact_patterns(self) -> list[Fraction]:
-        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
-        masses = [Fraction(1)]
-        for choice in self.choices:
-            changed = [mass * choice.probability(j) for j, mass in enumerate(masses)]
-            masses = [
-                part
-                for mass, change in zip(masses, changed, strict=True)
-                for part in (mass - change, change)
-            ]
-        return masses
-
-    def _patterns(self) -> FloatArray:
-        masses = np.ones(1)
-        for both in self._weights:
-            changed, kept = probabilities(*both)
-            masses = np.stack([masses * kept, masses * changed], axis=-1).ravel()
-        return masses.reshape((2,) * len(self.choices))
-
-    def fates(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often every attribute is kept, and changed, shapes (k,)."""
-        q, axes = self._patterns(), set(range(len(self.choices)))
-        sums = np.array([q.sum(axis=tuple(axes - {i})) for i in sorted(axes)])
-        return sums[:, 0], sums[:, 1]
-
-    def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output, retention (k,) included."""
-        density = self._patterns()
-        for i, (a, kept) in enumerate(zip(self._n_categories, retention.tolist(), strict=True)):
-            fates = np.take(density, 0, axis=i) * a, np.take(density, 1, axis=i) * (a / (a - 1))
-            density = np.stack(as_drawn.fates_after_response(*fates, a, kept), axis=i)
-        return float(density.max()), float(density.min())
-
-
-class PatternDraws(Protocol):
-    """Tables for drawing patterns."""
-
-    def words_agree(self) -> bool:
-        """Return whether what random bits are compared with are the stored probabilities."""
-        ...
-
-    def exact_patterns(self) -> list[Fraction]:
-        """Return the probability of every pattern, exactly, flattened in C order, shape (2^k,)."""
-        ...
-
-    def fates(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often every attribute is kept, and changed, shapes (k,)."""
-        ...
-
-    def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output on one scale, retention (k,)
-        included."""
-        ...
-
-    def walk(self, count: int, source: BitSource) -> Iterator[BoolArray]:
-        """Yield, attribute by attribute, whether it is changed, shape (count,)."""
-        ...
-
-
 class VoteSampler(ShiftSampler):
     """Draws, attribute by attribute, whether it changes, and a uniform other category, used where
     it does; where retention is below 1 also a uniform category of all, used where it is not kept.
@@ -477,7 +383,7 @@ class VoteSampler(ShiftSampler):
     """
 
     def __init__(
-        self, n_categories: Sequence[int], retention: FloatArray, patterns: PatternDraws
+        self, n_categories: Sequence[int], retention: FloatArray, patterns: SumSampler
     ) -> None:
         super().__init__(n_categories)
         self._patterns = patterns

@@ -1,10 +1,10 @@
 """The record's smallest level at given attribute levels, for any number of attributes, with proof.
 
-One call chooses by size and structure: a formula for identical attributes (`_identical`), exact
-column generation over patterns (`columns`) up to `MAX_EXACT` attributes, one soft vote
-(`votes_dual`) beyond, several (`blends`) where one is too far from the optimum, and independent
-blocks where no single law does. The law is then landed on the levels (`landing`), accounted for as
-it is drawn, and compared with a lower bound that is rounded down and knows nothing of the search
+One call chooses by size and structure: a formula for identical attributes (`_identical`), votes
+over all patterns (`columns`) up to `MAX_EXACT` attributes, one soft vote (`votes_dual`) beyond,
+several (`blends`) where one is too far from the optimum, and independent blocks where no single law
+does. A law of votes is landed on the levels (`landing`); every law is accounted for as it is drawn,
+and compared with a lower bound that is rounded down and knows nothing of the search
 (`certificate`). Proofs: docs/proofs/optimal.md.
 """
 

@@ -15,7 +15,7 @@ from deniable.laws.votes.sampling import SumSampler
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
 from unit.laws.votes import whole_law as oracle
 
-RANDOM = [oracle.random_sum, oracle.random_mixture, oracle.random_blend]
+RANDOM = [oracle.random_sum, oracle.random_blend]
 
 
 @pytest.mark.parametrize("random", RANDOM)
@@ -147,10 +147,3 @@ def test_states_that_are_dropped_are_not_missed_where_an_attribute_is_changed(
         assert law.sampler().draws(law)
         above, below = law.attribute_bounds()
         assert float((above - below).max()) < 2e-11
-
-
-def test_mixtures_keep_what_they_state_up_to_the_largest_height() -> None:
-    for height in HEIGHTS:
-        if height > 1e-200:
-            law = oracle.random_mixture(7, 4).at_height(height * (1 - 1e-15))
-            assert law.sampler().draws(law), height

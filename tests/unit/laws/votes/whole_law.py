@@ -1,4 +1,4 @@
-"""The whole law of a gated sum or a mixture by enumeration, written without the code under test."""
+"""The whole law of a gated sum or a blend by enumeration, written without the code under test."""
 
 import itertools
 import math
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
-from deniable.laws.votes.mixture import VoteMixture
 from deniable.laws.votes.vote_law import VoteLaw
 
 
@@ -41,13 +40,6 @@ def density(law: VoteLaw) -> FloatArray:
         parts = zip((shares / shares.sum()).tolist(), law.parts, strict=True)
         return np.asarray(sum(share * density(part) for share, part in parts))
     table = patterns(law.n_attributes)
-    if isinstance(law, VoteMixture):
-        f = np.ones(len(table))
-        for vote, threshold, multiplier in zip(
-            law.votes, law.thresholds, law.multipliers, strict=True
-        ):
-            f = f + multiplier * ((1 - table) @ vote >= threshold)
-        return f
     assert isinstance(law, GatedSum)
     found = []
     for row in table:
@@ -116,21 +108,6 @@ def random_sum(seed: int, largest: int = 6) -> GatedSum:
         float(random.uniform(0.0, 0.8) * top),
         1.0 if vote else float(random.uniform(0.1, 1.0) * top),
         float(random.choice([0.1, 1.0, 4.0, 30.0])),
-        np.where(random.random(k) < 0.5, 1.0, random.uniform(0.5, 1.0, k)),
-    )
-
-
-def random_mixture(seed: int, largest: int = 6) -> VoteMixture:
-    """A mixture of one to four votes."""
-    random = np.random.default_rng(seed)
-    k, n_votes = int(random.integers(1, largest + 1)), int(random.integers(1, 5))
-    votes = random.integers(0, 20, (n_votes, k))
-    votes[:, 0] += 1
-    return VoteMixture(
-        tuple(random.integers(2, 9, k).tolist()),
-        votes,
-        random.integers(1, votes.sum(axis=1) + 1),
-        random.exponential(size=n_votes) * float(random.choice([0.1, 3.0, 1e6])),
         np.where(random.random(k) < 0.5, 1.0, random.uniform(0.5, 1.0, k)),
     )
 
