@@ -2,7 +2,7 @@
 
 A *vote* says whether the weights of the kept attributes add up to a threshold. `gated` is the law
 of one dithered sum under a vote or a clipped ramp, `blend` that of several; both know their keep
-probabilities, eigenvalues and error bounds. `sums`, `counts`, `frequencies` and `backward` evaluate
+probabilities, eigenvalues and error bounds. `sums`, `frequencies` and `backward` evaluate
 them, `choices` and `sampling` draw from them exactly, and `vote_law` says what they promise as they
 are drawn.
 

@@ -23,7 +23,6 @@ import math
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import UNIT, SumLaw
 
 _LEFT_OUT = 1e-19
@@ -35,7 +34,7 @@ _AT_ONCE = 1 << 18
 
 
 def pair_expectations(
-    sums: SumLaw | CountLaw, values: FloatArray, counts: IntArray
+    sums: SumLaw, values: FloatArray, counts: IntArray
 ) -> tuple[FloatArray, float]:
     """Return E_ν[h(s) c_i c_j] of all pairs, (k, k), and how far off each may be.
 

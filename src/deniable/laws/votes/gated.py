@@ -34,7 +34,6 @@ from deniable.laws.law import floats_from_plain, integers_from_plain
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes import backward, frequencies
-from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
     DROP,
@@ -76,7 +75,7 @@ MOST_STATES = 1 << 26
 512 MB."""
 
 
-Tilted = tuple[SumLaw | CountLaw, TiltedSum, int, float]
+Tilted = tuple[SumLaw, TiltedSum, int, float]
 
 
 def on_grid(weights: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -230,13 +229,6 @@ class GatedSum(VoteLaw):
         return np.exp(exponent - self.height) * -np.expm1(-exponent)
 
     @property
-    def _alike(self) -> bool:
-        """All attributes count one and have the same categories: only how many are kept matters."""
-        return bool(
-            np.all(self.weights == 1) and not self.dither.any() and len(set(self.n_categories)) == 1
-        )
-
-    @property
     def ideal_epsilon(self) -> float:
         """E: 1 <= g <= e^E, whatever is averaged."""
         return self.height
@@ -305,11 +297,7 @@ class GatedSum(VoteLaw):
         log_factor = self.height + steps.log_scale - tilt * reference
         floor, drop = math.floor(self.start), DROP
         while True:
-            law: SumLaw | CountLaw
-            if self._alike:
-                law = CountLaw(steps, floor, drop)
-            else:
-                law = SumLaw(steps, floor, careful=True, drop=drop)
+            law = SumLaw(steps, floor, careful=True, drop=drop)
             values = self._weighted(law.support, steps, reference)
             excess = law.expectations(values)
             missing = self._may_miss(law, values, reference)
@@ -319,7 +307,7 @@ class GatedSum(VoteLaw):
             # Once more with room for ten bits; then without dropping.
             drop = 2.0**-10 * part * drop if drop == DROP else 0.0
 
-    def _may_miss(self, law: SumLaw | CountLaw, values: FloatArray, reference: int) -> float:
+    def _may_miss(self, law: SumLaw, values: FloatArray, reference: int) -> float:
         """Bound what dropped states miss: their mass times the largest value anywhere.
 
         Values are log-concave in s: the largest inside the support is the largest of all.
@@ -423,7 +411,7 @@ class GatedSum(VoteLaw):
         factor = math.exp(log_factor - moments.log_normalizer)
         # The factor has the relative error of all moments; |h_i h_j| ≤ 1, and E_μ[g − 1] is at most
         # E_μ[g].
-        if self.n_attributes > PAIR_BY_PAIR and isinstance(law, SumLaw):
+        if self.n_attributes > PAIR_BY_PAIR:
             pairs, wrong = frequencies.pair_expectations(law, values, self.counts)
             wrong *= factor * (1.0 + 1e-9)
         else:

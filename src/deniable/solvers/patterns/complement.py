@@ -21,7 +21,6 @@ from functools import cached_property
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.laws.votes.counts import CountLaw
 from deniable.laws.votes.sums import UNIT, SumLaw, TiltedSum, changed_sum, saddle_tilt
 from deniable.solvers.problem import Problem
 
@@ -89,11 +88,8 @@ class Complement:
         return changed_sum(keep, self.costs, self.dither, self.tilt, self.ceiling)
 
     @cached_property
-    def law(self) -> SumLaw | CountLaw:
+    def law(self) -> SumLaw:
         """The law of s up to `ceiling`, with careful sums."""
-        a = self.problem.n_categories
-        if np.all(self.costs == 1) and not self.dither.any() and np.all(a == a[0]):
-            return CountLaw(self.steps)
         return SumLaw(self.steps, ceiling=self.ceiling, careful=True)
 
     @property
