@@ -43,23 +43,8 @@ soft vote meets them."""
 GRIDS = (4000.0, 20_000.0)
 """Units of θ, less what attributes that win alone have too much, tried in turn."""
 
-NEGLIGIBLE = 1e-16
-"""Votes with a smaller part in the mixture are left out. Parts of 1e-12 matter: with so little, a
-vote on one attribute alone can meet its level of 0.001."""
-
 NEARLY = 2e-3
 """A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
-
-_BY_VOTES = 15.0
-"""Levels in nats above which an own response, whose probability is a double near 1, is too coarse
-to bring a level down to within 1e-9."""
-
-_NEARLY_MET = 1e-6
-"""A level this near its request, in nats, is brought to it; a larger one is left to own responses
-up to `_BY_VOTES`."""
-
-_SHORT = 1e-10
-"""How far below its request a level may end, in nats, for others to be met better."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -163,32 +148,6 @@ class _Votes(Columns):
         self.grid = grid
         return self.generate(gap)
 
-    def _meet_large_levels(self) -> None:
-        """Mix so that levels beyond the reach of own responses are met, not exceeded.
-
-        A vote in which such an attribute has no weight lowers what it is delivered, at a part in
-        e^{ε_i} of the mixture. What it changes may leave another such level exceeded.
-        """
-        large = self.problem.attribute_epsilon > _BY_VOTES
-        met: set[int] = set()
-        while True:
-            delivered = self.mixture @ np.array(self.columns[: len(self.mixture)])
-            over = set(np.flatnonzero(large & (delivered > 1.0 + 1e-9)).tolist()) - met
-            if not over:
-                return
-            met |= over
-            for i in sorted(over):
-                direction = self.best.astype(np.float64)
-                direction[i] = 0.0
-                if not direction.any():
-                    continue
-                self.add(direction)
-            self.master.meet(sorted(over))
-            mixture = self.master.solve()[1]
-            if not np.isfinite(mixture).all():
-                return
-            self.mixture = mixture
-
     def _delivered(self, part: GatedSum) -> FloatArray:
         """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
         problem = self.problem
@@ -202,8 +161,8 @@ class _Votes(Columns):
     def blend(self) -> VoteBlend:
         """Return the mixture of votes with the master's weights, solved in full precision."""
         k = self.problem.n_attributes
-        self._meet_large_levels()
-        used = np.flatnonzero(self.mixture > NEGLIGIBLE * float(self.mixture.sum()))
+        # Parts of 1e-12 matter: a vote on one attribute alone can meet its level of 0.001 with it.
+        used = np.flatnonzero(self.mixture > 1e-16 * float(self.mixture.sum()))
         # At 19 nats the two ways to a column differ by more than a level may.
         columns = np.array([self._delivered(self._parts[c]) for c in used]).T
         mixture = polished(columns, self.mixture[used], self.units)
@@ -242,7 +201,9 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
     """
     keep, change = problem.uniform_keep, 1.0 - problem.uniform_keep
     miss = law.moments().levels(problem.counts) - problem.attribute_epsilon
-    rows = (np.abs(miss) < _NEARLY_MET) | (problem.attribute_epsilon > _BY_VOTES)
+    rows = np.abs(miss) < 1e-6  # what is more above its level is left to own responses
+    if not rows.any():
+        return law
     for _ in range(4):
         parts, whole = [part.moments() for part in law.parts], law.moments()
         logs = np.array([part.log_normalizer for part in parts]) - whole.log_normalizer
@@ -263,7 +224,8 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         missed = trial.moments().levels(problem.counts) - problem.attribute_epsilon
         if not np.abs(missed[rows]).max() < np.abs(miss[rows]).max():
             break
-        if (-missed[rows]).max() > max((-miss[rows]).max(), _SHORT):
-            break  # what is too much is brought down by own responses, what lacks is not
+        # What is too much is brought down by own responses; what lacks, but for 1e-10 nats, is not.
+        if (-missed[rows]).max() > max((-miss[rows]).max(), 1e-10):
+            break
         law, miss = trial, missed
     return law

@@ -16,7 +16,6 @@ with s = 0.2 it takes 100 to 120.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -28,9 +27,6 @@ from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import allowed, bring_down, keep_masses, met
 from deniable.solvers.problem import SolverError
-
-ARTIFICIAL = 1e5
-"""Price of an artificial column; Σ w of an optimum is at most about e^5 units of a lower bound."""
 
 INSIDE = 0.2
 """s, how far from the best multipliers towards the master's to price first."""
@@ -58,8 +54,10 @@ class Master:
         none = np.array([], dtype=np.int32)
         for unit in units.tolist():
             self._highs.addRow(1.0 / unit, highspy.kHighsInf, 0, none, np.array([]))
-        for i in range(n_rows):  # artificial: feasible from the start
-            self._highs.addCol(ARTIFICIAL, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
+        # Artificial columns, feasible from the start: Σ w of an optimum is at most about e^5 units of
+        # a lower bound, far below their price.
+        for i in range(n_rows):
+            self._highs.addCol(1e5, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
         self._scales: list[float] = []
 
     def add(self, column: FloatArray) -> None:
@@ -70,12 +68,6 @@ class Master:
         # Entries under 1e-9 would be dropped by the solver without a word: it gets a zero instead.
         entries = np.where(np.abs(column * scale) < 1e-9, 0.0, column * scale)
         self._highs.addCol(scale, 0.0, highspy.kHighsInf, len(entries), self._rows, entries)
-
-    def meet(self, rows: Sequence[int]) -> None:
-        """Have these rows met exactly from now on; their multipliers may then be below 0."""
-        for row in rows:
-            due = 1.0 / float(self._units[row])
-            self._highs.changeRowBounds(row, due, due)
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return the multipliers of the rows, shape (k,), and the columns' weights, shape (C,).

@@ -23,10 +23,6 @@ TOLERANCE = 9e-10
 """A level that is met lies at most this far (nats) below the request, and never above it."""
 
 
-_PRECISION = 1e-9
-"""The most that a level may lie below its request."""
-
-
 def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
     """Return the law with its height and retention set so that every level is met.
 
@@ -66,7 +62,7 @@ def _too_wide(problem: Problem, wrong: float) -> SolverError:
 def _precise(problem: Problem, law: Law) -> Law:
     """Return the law; refuse one whose own responses overshoot, as their doubles near 1 may."""
     short = problem.attribute_epsilon - law.attribute_bounds()[1]
-    if float(short.max()) > _PRECISION:
+    if float(short.max()) > 1e-9:
         raise _too_wide(problem, float(short.max()))
     return law
 
