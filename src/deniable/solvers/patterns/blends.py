@@ -3,8 +3,8 @@
 Where many patterns lie on the optimum's threshold, a single vote, however soft, is up to several
 nats off. Column generation as in `columns`, on votes with whole costs (`complement`): the master
 mixes them, the dynamic program prices them, exactly, and bounds ε by the same whole numbers. It
-starts from the λ and the soft vote of `votes_dual`; from λ = ε a hundred attributes take hundreds
-of columns to get anywhere.
+starts from the λ of `votes_dual`; from λ = ε a hundred attributes take hundreds of columns to get
+anywhere.
 
 A cost rounds up or down by a fraction that differs from column to column: a small level's cost that
 rounded to 0 in all of them would leave the master infeasible for ever. On a grid of `GRIDS[0]`
@@ -43,9 +43,6 @@ soft vote meets them."""
 GRIDS = (4000.0, 20_000.0)
 """Units of θ, less what attributes that win alone have too much, tried in turn."""
 
-NEARLY = 2e-3
-"""A gap of one vote, as a part of ε, up to which it is among the votes from the start."""
-
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -77,49 +74,34 @@ class BlendFit:
 
 
 def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
-    """Mix votes, starting from the best single one.
+    """Mix votes, starting from the λ of the best single one.
 
     Args:
         problem: the levels, all above 0.
-        fit: the best single vote, which meets them or, if its upper bound is infinite, does not.
+        fit: the best single vote.
         gap: stop when the bounds are this close, in nats.
 
     Raises:
         NoBlendError: if no blend meets the levels, nor would one for a smaller gap.
         SolverError: if the master problem cannot be solved.
     """
-    # A soft vote that meets every row leaves the multipliers free to swing; where it is nearly the
-    # optimum it is missed, as parts of opposite sign have to cancel to nine digits then.
-    good = fit.gap <= NEARLY * fit.lower_bound
-    tried = []
-    for with_vote in (good, not good):
-        votes = _Votes(problem, fit, with_vote)
-        tried.append(votes)
-        if (
-            any(votes.on_grid(grid, gap) for grid in GRIDS)
-            or votes.upper - fit.lower_bound < 5 * gap
-        ):
+    votes = _Votes(problem, fit)
+    for votes.grid in GRIDS:
+        if votes.generate(gap):
             break
-    best = min(tried, key=lambda votes: votes.upper)
-    if math.isinf(best.upper):
+    if math.isinf(votes.upper):
         raise NoBlendError("no blend of votes was found that meets the levels")
-    proof = max(tried, key=lambda votes: votes.lower)
-    law = best.blend()
-    return BlendFit(law, proof.best, proof.lower, law.ideal_epsilon)
+    law = votes.blend()
+    return BlendFit(law, votes.best, votes.lower, law.ideal_epsilon)
 
 
 class _Votes(Columns):
     """Votes over costs, on a grid of units of θ."""
 
-    def __init__(self, problem: Problem, fit: VoteFit, with_vote: bool) -> None:
+    def __init__(self, problem: Problem, fit: VoteFit) -> None:
         self.problem, self.grid = problem, GRIDS[0]
         self._parts: list[GatedSum] = []
         super().__init__(problem.keep_excess, fit.lower_bound, fit.lower_bound_weights)
-        single = fit.vote.law(problem, self.unit)
-        if with_vote and isinstance(single, GatedSum):
-            self._parts.append(single)
-            self.columns.append(self._delivered(single))
-            self.master.add(self.columns[-1])
 
     def price(self, direction: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         problem = self.problem
@@ -143,11 +125,6 @@ class _Votes(Columns):
         self.columns.append(value * math.exp(form.log_factor + self.unit) / problem.keep_excess)
         return bound, whole, self.columns[-1]
 
-    def on_grid(self, grid: float, gap: float) -> bool:
-        """Price votes on one grid until the bounds are within `gap`; return whether they are."""
-        self.grid = grid
-        return self.generate(gap)
-
     def _delivered(self, part: GatedSum) -> FloatArray:
         """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
         problem = self.problem
@@ -159,37 +136,16 @@ class _Votes(Columns):
         return np.asarray(value * math.exp(part.tilted[3]) / problem.keep_excess)
 
     def blend(self) -> VoteBlend:
-        """Return the mixture of votes with the master's weights, solved in full precision."""
+        """Return the mixture of votes with the master's weights, every level met as evaluated."""
         k = self.problem.n_attributes
         # Parts of 1e-12 matter: a vote on one attribute alone can meet its level of 0.001 with it.
         used = np.flatnonzero(self.mixture > 1e-16 * float(self.mixture.sum()))
         # At 19 nats the two ways to a column differ by more than a level may.
         columns = np.array([self._delivered(self._parts[c]) for c in used]).T
-        mixture = polished(columns, self.mixture[used], self.units)
+        mixture = self.mixture[used] / float((columns @ self.mixture[used]).min())
         height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
         parts = tuple(self._parts[c].at_height(height) for c in used)
         return _settled(self.problem, VoteBlend(parts, mixture / mixture.sum(), np.ones(k)))
-
-
-def polished(values: FloatArray, chosen: FloatArray, units: FloatArray) -> FloatArray:
-    """Solve the tight rows in full precision, then scale up to be feasible.
-
-    Args:
-        values: v/d of the votes in use, shape (k, C).
-        chosen: their weights as the solver found them, shape (C,).
-        units: what the solver's rows were divided by, shape (k,).
-    """
-    tight = (values @ chosen - 1.0) / units < 1e-7
-    scale = units[tight]
-    for _ in range(3):  # the solver's point is good to about 1e-10; each round squares the error
-        rest = (1.0 - values[tight] @ chosen) / scale
-        step = np.linalg.lstsq(values[tight] / scale[:, None], rest, rcond=1e-13)[0]
-        if np.all(chosen + step > 0):
-            chosen = chosen + step
-    least = float((values @ chosen).min())
-    if not least > 0:
-        raise SolverError("the solver's mixture of votes misses a level")
-    return chosen / least
 
 
 def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:

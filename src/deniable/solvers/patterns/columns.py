@@ -54,8 +54,8 @@ class Master:
         none = np.array([], dtype=np.int32)
         for unit in units.tolist():
             self._highs.addRow(1.0 / unit, highspy.kHighsInf, 0, none, np.array([]))
-        # Artificial columns, feasible from the start: Σ w of an optimum is at most about e^5 units of
-        # a lower bound, far below their price.
+        # Artificial columns, feasible from the start, at a price far above what Σ w of an optimum
+        # can be: at most about e^5 units of a lower bound.
         for i in range(n_rows):
             self._highs.addCol(1e5, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
         self._scales: list[float] = []
