@@ -287,7 +287,8 @@ def test_a_total_far_above_what_protects_is_divided_among_identical_attributes(
     # The limit for many attributes that the division starts from knows no such levels.
     found = design(Schema.anonymous([4] * k), epsilon=epsilon, method="optimal")
     assert 0.999 * epsilon < found.epsilon <= epsilon
-    assert len(set(found.mechanism.attribute_epsilon)) == 1
+    levels = found.mechanism.attribute_epsilon
+    assert max(levels) <= min(levels) * (1 + 1e-14)
 
 
 def test_balanced_keeps_a_capped_law_whose_proof_is_lost_in_rounding():
