@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level
+from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
-from deniable.laws import Identity, JointLaw, MatrixChannel, ProductLaw
+from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.entropy import response_entropy
 from deniable.laws.patterns import n_records
@@ -123,7 +124,7 @@ def lambda_blocks(
             free = [n for pair in request.preserve for n in pair]
             chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
             notes.append(_preserving_note(chosen, choice.epsilon_lower_bound))
-    return Randomization((*blocks, *_kept(schema)), tuple(notes))
+    return Randomization((*blocks, *kept_blocks(schema)), tuple(notes))
 
 
 def _preserving_note(chosen: Sequence[str], bound: float) -> str:
@@ -147,14 +148,6 @@ def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixCh
             f"attribute '{name}' has {n} categories, and its matrix has {law.n_categories[0]} rows"
         )
     return law
-
-
-def _kept(schema: Schema) -> list[Block]:
-    return [
-        Block((i,), Identity((a.n_categories,)))
-        for i, a in enumerate(schema.attributes)
-        if i not in schema.protected
-    ]
 
 
 def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float], dict[str, float]]:
@@ -215,7 +208,7 @@ def joint_blocks(
     else:
         assert isinstance(request.strength, int | float)
         law = _strong_joint_law(sizes, request.strength)
-    return Randomization((Block(schema.protected, law), *_kept(schema)))
+    return Randomization((Block(schema.protected, law), *kept_blocks(schema)))
 
 
 def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
