@@ -40,6 +40,21 @@ def test_whether_a_floor_on_pairs_is_kept_is_decided_to_the_last_bit(seed: int) 
     assert not law.keeps_pair_floor(math.nextafter(below, 2.0))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_level_given_the_rest_is_the_largest_ratio_of_all_pairs_of_patterns(seed: int) -> None:
+    sizes = (7, 2, 5)
+    weights = [int(w) for w in np.random.default_rng(seed).integers(1, 1 << 14, 8)]
+    weights[0] += (1 << 17) - sum(weights)
+    law = PatternTable(sizes, 17, tuple(weights))
+    table = np.array(weights, dtype=object).reshape(2, 2, 2)
+    for i, (level,) in enumerate(law.given_rest_levels()):
+        kept, changed = np.moveaxis(table, i, 0)
+        ratios = [
+            Fraction(w * (sizes[i] - 1), v) for w, v in zip(kept.flat, changed.flat, strict=True)
+        ]
+        assert Fraction(*level) == max(max(ratio, 1 / ratio) for ratio in ratios)
+
+
 def test_some_of_the_attributes_by_themselves_come_in_the_order_asked() -> None:
     law = PatternTable((2, 3, 4), 6, (1, 2, 3, 5, 7, 11, 13, 22))
     for subset in [(1, 2, 0), (2, 0, 1), (2, 0), (1,)]:
