@@ -36,10 +36,6 @@ from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.problem import MAX_LEVEL, checked_problem
 
-_SAFE = 1 - 1e-9
-"""Sums and logarithms are right to a part in 10¹² or so; the bound gives way by a thousand times
-that."""
-
 _POINTS = 3000
 """Ranges of sizes m, and laws p among which prices are chosen: 1,000 prove 0.1 % less of Adult."""
 
@@ -81,7 +77,8 @@ def _least(kinds: tuple[tuple[tuple[int, float], int], ...], epsilon: float) -> 
     paid = costs * (n - 1)
     trace = float((members * np.sqrt(paid)).sum()) ** 2 / math.sinh(epsilon / 2) ** 2
     least = max(trace, float(members @ costs))  # I_i = 1 without any privacy
-    return _SAFE * max(least, _entropy_bound(n, paid, members, epsilon, least))
+    # Sums are right to a part in 10¹² or so; the bound gives way by a thousand times that.
+    return (1 - 1e-9) * max(least, _entropy_bound(n, paid, members, epsilon, least))
 
 
 def _entropy_bound(
