@@ -1,52 +1,28 @@
 """Forms: which questions to ask whom, if it is published which questions a person was asked.
 
 A form asks some attributes J and answers by a pattern law on them; people get form c with
-probability w_c, whatever their record, and the release says who got which. Every form then brings
-its own information, and information adds: of the interaction T a person tells
+probability w_c, whatever their record, and the release says who got which. Of the interaction T a
+person tells I_T = Σ_c w_c φ_c(T)², and the variance of an unbiased cell at the uniform truth is a
+sum of κ_T/I_T over a person's worth of rows. Wanted are forms of record level ε and their shares
+that minimise F = Σ_T κ_T/I_T over single attributes and pairs. F is convex in w; the columns, one
+for each form, are found one by one.
 
-    I_T = Σ_c w_c φ_c(T)²,     φ_c(T) = 0 unless T ⊆ J_c,
-
-and the variance of an unbiased cell at the uniform truth is a sum of κ_T/I_T over a person's worth
-of rows (docs/proofs/forms.md, Theorem 2). Wanted are forms of record level ε and their shares that
-minimise
-
-    F = Σ_T κ_T/I_T
-
-over single attributes and pairs. F is convex in w; the columns are found one by one.
-
-*Master.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
+*Shares.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
 
 *Pricing.* For prices C_T = κ_T/I_T² the best form is a vote: its density against the uniform law is
 proportional to 1 + (e^ε − 1) 1_D for a set D of patterns, and
 
     D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T},   w̄_T = E_D[z_T],
 
-never lowers Σ C_T I_T (Theorem 3). z_T are the products of the normalised hits, t_T = ∏ (a_i − 1).
-The ascent ends in a local maximum, so it is started from random votes on random sets J, and from
-the forms at hand.
+never lowers Σ C_T I_T. z_T are the products of the normalised hits, t_T = ∏ (a_i − 1). The ascent
+ends in a local maximum, so it is started from random votes on random sets J, and from the forms at
+hand. Under caps each linearised step is a linear program over patterns.
 
-*Caps.* If nobody who knows the rest may learn more than γ_i of attribute i, densities are at most
-e^γ_i times as large where i is kept as where it is changed, and the other way round; layers do not
-stay within that, but a convex function is still to be maximised, and each linearised step is a
-linear program over the patterns of up to eight attributes
-(:mod:`deniable.solvers.patterns.capped_densities`).
+Attributes that are alike may be counted as one class, of which a form asks so many, drawn for every
+row. What is asked is a *question*: a class, answered by a set of so many categories. A form that
+would give an attribute alone more than it may has its answer go through an independent response.
 
-*Alike.* Of many attributes those with equal category counts, importances and limits are counted as
-one class: a form asks so many *of* a class, drawn at random for every row, by a table that treats
-them alike. I_T is then the mean over the members, and the search no harder than the number of
-classes.
-
-*Many alike.* A vote that counts hits only needs no table of patterns: a form that asks m of a class
-answers by how many of them hit. What such forms tell is known in closed form for every m and every
-least number of hits, and they are priced with the others
-(:mod:`deniable.solvers.patterns.votes_by_count`).
-
-*Broad answers.* The answer to a question may name a set of s categories instead of one, so that it
-hits by chance with probability r = s/a. In the search a question is an attribute (a class of them)
-and a breadth s; hits are normalised by r, and everything else is as for s = 1.
-
-*Largest levels.* A form that would give an attribute alone more than it may has that attribute's
-answer go through an independent response: that lowers the other promises only.
+Source: docs/proofs/forms.md.
 """
 
 import math
